@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import subprocess
-import tempfile
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled import link_engine
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from model import FPROBES, MAX_USERS, End, Event, Kind, Model, Set
@@ -37,26 +34,6 @@ class SimEvent(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("kind", "user", "func", "depth", "end")),
         *((name, ctypes.c_uint64) for name in ("token", "parent", "grandparent", "var")),
     )
-
-
-def build_driver() -> Path:
-    """Return the shared library of the engine with its driver; compile it if its sources have changed."""
-    sources = sorted([*ROOT.glob("src/engine/**/*.c"), *ROOT.glob("tests/engine/support/sim_*.c")])
-    headers = sorted(
-        [*ROOT.glob("src/engine/**/*.h"), *ROOT.glob("src/include/*.h"), *ROOT.glob("tests/engine/**/*.h")]
-    )
-    key = hashlib.sha256(b"".join(path.read_bytes() for path in [*sources, *headers])).hexdigest()[:16]
-    folder = Path(os.environ.get("FG_BUILD") or ROOT / "build") / "model"
-    library = folder / f"engine-{key}.so"
-    if not library.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            made = Path(temporary) / library.name
-            command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-g", "-shared", "-fPIC", "-pthread"]
-            command += [f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests' / 'engine'}", "-o", str(made)]
-            subprocess.run([*command, *map(str, sources)], check=True)
-            made.replace(library)  # atomic: several Pythons may build at the same time
-    return library
 
 
 class Engine:
@@ -255,8 +232,9 @@ class Program:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(build_driver())
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    sources = sorted(ROOT.glob("tests/engine/support/sim_*.c"))
+    return Engine(link_engine(tmp_path_factory.mktemp("model") / "engine.so", sources, "-shared"))
 
 
 tasks = st.integers(0, NR_TASKS - 1)

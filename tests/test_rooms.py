@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tools import rooms
@@ -23,9 +21,9 @@ def test_each_file_is_in_a_room() -> None:
     assert {rooms.room_of(unit) for unit in rooms.c_arrows()} == rooms.KNOWS.keys()
 
 
-def test_no_symbol_is_used_from_below_and_none_in_a_circle(tmp_path: Path) -> None:
+def test_no_symbol_is_used_from_below_and_none_in_a_circle() -> None:
     """Of the engine and of tracedata, whose objects need no Python."""
-    arrows = rooms.link_arrows(rooms.compile_objects(tmp_path))
+    arrows = rooms.link_arrows(rooms.compile_objects())
     # It sees arrows at all.
     assert arrows["engine/graph/call"] >= {"engine/graph/end", "engine/core/root"}
     assert "tracedata/read/cursor" in arrows["tracedata/read/merge"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import platform
 import re
@@ -17,7 +18,7 @@ from pathlib import Path
 from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT
 from tools.pythons import choose
-from tools.venvs import Environment
+from tools.venvs import Environment, locked
 
 _CMAKE_NEEDED = (3, 21)
 
@@ -85,21 +86,47 @@ def build(folder: Path, log: Path | None, *definitions: str, target: str = "all"
 
 
 def build_tests(name: str) -> NativeTools:
-    """Build the variant `name` of SANITIZERS with its tests in build/c-NAME; what is said goes to a log."""
-    sanitize, _ = SANITIZERS[name]
+    """Build the variant `name` of SANITIZERS with its tests; what is said goes to a log."""
     log = LOGS / f"c-{name}.log"
     log.unlink(missing_ok=True)
+    folder = folder_of(name)
+    with locked(folder.name):
+        return build(folder, log, *_settings(name))
+
+
+def folder_of(name: str) -> Path:
+    """Return where the variant `name` of SANITIZERS is built: build/c-NAME, in sid build/c-NAME-sid."""
+    return BUILD / f"c-{name}{'-sid' if os.environ.get('FG_IN_SID') else ''}"
+
+
+def _settings(name: str) -> tuple[str, ...]:
+    sanitize, _ = SANITIZERS[name]
     # A sanitizer's own code makes gcc warn of what is not there (-Wmaybe-uninitialized).
     werror = "OFF" if sanitize else "ON"
     # Without LTO, which would compile the engine again for each test program. Wheels have it.
-    settings = ("FG_ENGINE_ONLY=ON", "FG_LTO=OFF", f"FG_SANITIZE={sanitize}", f"FG_WERROR={werror}")
-    return build(BUILD / f"c-{name}", log, *settings)
+    return ("FG_ENGINE_ONLY=ON", "FG_LTO=OFF", f"FG_SANITIZE={sanitize}", f"FG_WERROR={werror}")
+
+
+@functools.cache
+def built(target: str = "all") -> Path:
+    """Return the folder of the plain variant, with the newest `target` in it.
+
+    Python tests link with its libraries and read its objects. The C tests use the same build, so the engine
+    is compiled once for both.
+    """
+    folder, log = folder_of("plain"), LOGS / "c-libraries.log"
+    with locked(folder.name):
+        if not (folder / "build.ninja").is_file():
+            configure(folder, log, *_settings("plain"))
+        tools = native_tools()
+        run([tools.cmake, "--build", folder, "--target", target], log=log, env=tools.environment)
+    return folder
 
 
 def run_tests(name: str) -> Result:
     """Build the variant `name` of SANITIZERS and run its tests; the output goes to a log."""
     sanitize, settings = SANITIZERS[name]
-    folder = BUILD / f"c-{name}"
+    folder = folder_of(name)
     log = LOGS / f"c-{name}.log"
     tools = build_tests(name)
     report = folder / "ctest.xml"

@@ -8,16 +8,14 @@ tests/test_rooms_python.py hold the tree to this.
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tools import native
 from tools.layout import ROOT
 
 SRC = ROOT / "src"
@@ -151,30 +149,32 @@ def _module(source: str, name: str, modules: set[str]) -> str:
 _WITHOUT_PYTHON = ("engine", "tracedata", "inject")
 
 
-def compile_objects(folder: Path) -> dict[str, Path]:
-    """Compile each C file that needs no Python.h into `folder`; return the objects by unit."""
-    sources = [file for layer in _WITHOUT_PYTHON for file in sorted(SRC.glob(f"{layer}/**/*.c"))]
-    files = {str(file.relative_to(SRC).with_suffix("")): file for file in sources}
-    objects = {unit: folder / (unit.replace("/", "_") + ".o") for unit in files}
-    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O0", "-I", str(SRC), "-c"]
-
-    def compile_unit(unit: str) -> None:
-        subprocess.run([*command, "-o", str(objects[unit]), str(files[unit])], check=True)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_unit, files))
+def compile_objects() -> dict[str, Path]:
+    """Return the objects of the C files that need no Python.h, by unit: those that the C tests link."""
+    targets = native.built() / "CMakeFiles"
+    objects = {}
+    for layer in _WITHOUT_PYTHON:
+        folder = targets / f"fg_{layer}.dir" / "src"
+        if folder.is_dir():  # inject: only for processors that it has code for
+            sources = sorted(SRC.glob(f"{layer}/**/*.c"))
+            units = [str(file.relative_to(SRC).with_suffix("")) for file in sources]
+            objects.update({unit: folder / f"{unit}.c.o" for unit in units})
     return objects
 
 
 def link_arrows(objects: Mapping[str, Path]) -> dict[str, set[str]]:
     """Return for each unit those whose object defines a symbol that its own object leaves undefined (nm)."""
     defined: dict[str, str] = {}
-    undefined: dict[str, set[str]] = {}
-    for unit, file in objects.items():
-        lines = subprocess.run(["nm", "-P", str(file)], check=True, capture_output=True, text=True).stdout
-        symbols = [line.split()[:2] for line in lines.splitlines()]
-        undefined[unit] = {name for name, kind in symbols if kind == "U"}
-        defined.update({name: unit for name, kind in symbols if kind.isupper() and kind != "U"})
+    undefined: dict[str, set[str]] = {unit: set() for unit in objects}
+    units = {str(file): unit for unit, file in objects.items()}
+    lines = subprocess.run(["nm", "-PA", *units], check=True, capture_output=True, text=True).stdout
+    for line in lines.splitlines():
+        file, _, symbol = line.partition(": ")
+        name, kind = symbol.split()[:2]
+        if kind == "U":
+            undefined[units[file]].add(name)
+        elif kind.isupper():
+            defined[name] = units[file]
     return {
         unit: {defined[name] for name in names if name in defined} - {unit}
         for unit, names in undefined.items()
@@ -256,8 +256,7 @@ def main() -> None:
     for group in circles(modules):
         print("circle (Python):", " ".join(group))
     if "--link" in sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as folder:
-            objects = link_arrows(compile_objects(Path(folder)))
+        objects = link_arrows(compile_objects())
         for arrow in arrows_up(objects):
             print("up (objects):", arrow)
         for group in circles(objects):

@@ -78,7 +78,7 @@ class Environment:
     def install_funcgraph(self) -> None:
         """Install the wheel of the sources as they are, unless it is installed."""
         stamp = self.folder / ".funcgraph"
-        with _locked(self.interpreter.tag):
+        with locked(f"wheel-{self.interpreter.tag}"):
             wheel, key = self._wheel()
             if stamp.is_file() and stamp.read_text() == key:
                 return
@@ -135,10 +135,10 @@ def compiled_with() -> dict[str, str]:
 
 
 @contextmanager
-def _locked(tag: str) -> Iterator[None]:
-    """Keep others from building or installing the wheel of a CPython meanwhile."""
+def locked(name: str) -> Iterator[None]:
+    """Keep others from building, or installing, what has this name meanwhile."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / f"wheel-{tag}.lock").open("w") as lock:
+    with (BUILD / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

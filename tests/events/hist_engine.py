@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from compiled import CC, link
 
 from funcgraph.events.hist_plan import Plan, Term, compile_plan
 from funcgraph.events.hist_rows import Row, decode_rows
@@ -102,8 +102,7 @@ class _Loaded(ctypes.Structure):
 def build(folder: Path) -> ctypes.CDLL:
     """Compile the engine's part."""
     library = folder / "hist.so"
-    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-shared", "-fPIC", "-I", str(ROOT / "src")]
-    subprocess.run([*command, *map(str, SOURCES), "-o", str(library)], check=True)
+    link(library, CC, SOURCES, "-shared")
     loaded = ctypes.CDLL(str(library))
     loaded.fg_hist_count.restype = ctypes.c_void_p
     loaded.fg_hist_take.restype = ctypes.c_bool

@@ -17,12 +17,12 @@ A file of data begins with lines that start with `#:`
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from compiled import link_engine
 
 from funcgraph._tracedata import Recorder
 from funcgraph.tracedata import TraceFile, parse_options
@@ -57,15 +57,8 @@ class Text:
 @pytest.fixture(scope="session")
 def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the engine with the simulated arch as a program that runs scripts."""
-    compiler = shutil.which("gcc") or shutil.which("clang") or pytest.fail("no C compiler")
-    program = tmp_path_factory.mktemp("replay") / "replay"
-    sources = sorted((ROOT / "src/engine").rglob("*.c"))
-    sources += [ROOT / "tests/engine/support/sim_arch.c", HERE / "replay.c"]
-    folders = [ROOT / "src", ROOT / "tests/engine"]
-    command = [compiler, "-std=gnu11", "-pthread", *(f"-I{folder}" for folder in folders), "-o", str(program)]
-    done = subprocess.run([*command, *map(str, sources), "-lm"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return program
+    sources = [ROOT / "tests/engine/support/sim_arch.c", HERE / "replay.c"]
+    return link_engine(tmp_path_factory.mktemp("replay") / "replay", sources)
 
 
 def task_of(capture: Capture) -> list[str]:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from compiled import link
+
 import funcgraph
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
@@ -36,20 +38,14 @@ def compile_extension(
     """Compile and link the extension module `name` in `folder`; warnings are errors."""
     target = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     includes = [include or funcgraph.get_include(), sysconfig.get_paths()["include"]]
-    command = [*COMPILERS[compiler], "-O2", "-fPIC", "-shared", *WARNINGS]
-    command += ["-I", includes[0], "-isystem", includes[1], *map(str, sources), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return target
+    flags = ["-O1", "-fPIC", *WARNINGS, "-I", includes[0], "-isystem", includes[1]]
+    return link(target, [*COMPILERS[compiler], *flags], sources, "-shared")
 
 
 def compile_library(folder: Path, source: Path) -> Path:
     """Compile a C file as a shared library in `folder`, with gcc; warnings are errors."""
     target = folder / f"{source.stem}.so"
-    command = ["gcc", "-std=gnu11", "-O2", "-fPIC", "-shared", *WARNINGS, str(source), "-o", str(target)]
-    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return target
+    return link(target, ["gcc", "-std=gnu11", "-O1", "-fPIC", *WARNINGS], [source], "-shared", "-ldl")
 
 
 def load(path: Path, name: str) -> ModuleType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -12,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import extension
+from compiled import link
 from event_image import FAULT, TYPES, decode_element, size_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,8 +23,8 @@ SOURCES = [
     SRC / "arch/cpython/base/assumptions.c",
     SRC / "engine/ring/field.c",
 ]
-FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-ffunction-sections"]
-FLAGS += ["-Wl,--gc-sections", "-DPy_BUILD_CORE=1", "-DPy_BUILD_CORE_MODULE=1"]
+FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"]
+FLAGS += ["-DPy_BUILD_CORE=1", "-DPy_BUILD_CORE_MODULE=1"]
 
 
 def attr(*names: str) -> tuple[tuple[Any, ...], ...]:
@@ -48,9 +48,8 @@ def probe() -> Any:
     folder = Path(tempfile.mkdtemp(prefix="fetch-"))
     target = folder / f"fetch_probe{sysconfig.get_config_var('EXT_SUFFIX')}"
     command = ["gcc", *FLAGS, *extension.WARNINGS, "-I", str(SRC)]
-    command += ["-isystem", sysconfig.get_paths()["include"], *map(str, SOURCES), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    command += ["-isystem", sysconfig.get_paths()["include"]]
+    link(target, command, SOURCES, "-shared", "-Wl,--gc-sections")
     module = extension.load(target, "fetch_probe")
     target.unlink()
     folder.rmdir()

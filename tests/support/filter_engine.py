@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from compiled import link
 from event_image import Image
+from extension import WARNINGS
 
 from funcgraph.events.filter_program import Program
 
@@ -31,22 +32,9 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         library = folder / "filter_probe.so"
-        command = [
-            "gcc",
-            "-std=gnu11",
-            "-O1",
-            "-g",
-            "-fPIC",
-            "-shared",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-        ]
-        command += ["-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{ROOT / 'src'}"]
-        done = subprocess.run(
-            [*command, *map(str, SOURCES), "-o", str(library)], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+        flags = ["-std=gnu11", "-O1", "-g", "-fPIC", *WARNINGS, f"-I{ROOT / 'src'}"]
+        sanitize = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
+        link(library, ["gcc", *flags, *sanitize], SOURCES, "-shared", *sanitize)
         self._library = ctypes.CDLL(str(library))
         self._library.probe_matches.restype = ctypes.c_bool
         self._library.probe_matches.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32)

@@ -19,6 +19,7 @@ from typing import Any
 
 import extension
 import pytest
+from sizes import share
 
 import funcgraph
 
@@ -94,10 +95,8 @@ class Probe:
         return [(event["kind"], event["func"].removeprefix(f"{__name__}.")) for event in self.take(user)]
 
 
-@pytest.fixture(scope="module", params=extension.COMPILERS)
+@pytest.fixture(scope="module", params=share(extension.available(), of=2))
 def module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    if request.param not in extension.available():
-        pytest.skip(f"{request.param} is not here")
     folder = tmp_path_factory.mktemp("capi")
     path = extension.compile_extension(folder, "capi_probe", [HERE / "capi_probe.c"], request.param)
     return extension.load(path, "capi_probe")
@@ -138,6 +137,7 @@ def test_every_function_of_the_table_is_used_by_these_tests() -> None:
         assert f"{wrapper[1]}(" in source, f"{wrapper[1]} is not tested"
 
 
+@pytest.mark.one_python  # it is compiled without Python.h
 @pytest.mark.parametrize("compiler", extension.available())
 def test_the_header_stands_alone(compiler: str, tmp_path: Path) -> None:
     """The header also compiles without Python.h, as callbacks for ctypes need, and with many warnings."""
