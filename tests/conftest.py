@@ -51,6 +51,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Do so again after a file whose tests have brought it back, when its fixtures are gone."""
+    if gc.get_freeze_count() == 0 and item.path != _latest_file[0]:
+        pytest_collection_finish(item.session)
+    _latest_file[0] = item.path
+
+
+_latest_file = [Path()]
+
+
 class Funcgraph:
     """Runs funcgraph commands as a person would.
 
