@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from sizes import share
 from tracereader import read_trace, trace_dat
 from workloads import environment, key_of, read_counts, record, silent_closes, warm
 
@@ -24,6 +25,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which(TRACE_CMD) is None, reason="trace-cmd is not installed"),
 ]
 
+TRACED = ["recursion", "generators", "coroutines", "exceptions", "classes", "threads"]
+OPTIONS = [[], ["--args", "--retval", "--c-calls"]]
 PROCESSES = """
     import multiprocessing, os, subprocess, sys, threading, warnings
     warnings.simplefilter("ignore")
@@ -146,10 +149,7 @@ def nested(trace: Path) -> None:
     assert sum(depth > 0 for depth in below.values()) <= 1
 
 
-@pytest.mark.parametrize(
-    "program", ["recursion", "generators", "coroutines", "exceptions", "classes", "threads"]
-)
-@pytest.mark.parametrize("options", [[], ["--args", "--retval", "--c-calls"]], ids=["plain", "all"])
+@pytest.mark.parametrize(("program", "options"), share(TRACED, OPTIONS, of=2))
 def test_program(fg: Funcgraph, program: str, options: list[str]) -> None:
     fg.env = environment(fg)
     warm(fg, program)  # from 3.14 on compiling it warns (PEP 765)

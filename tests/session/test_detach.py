@@ -107,7 +107,8 @@ def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
 
 
 def test_a_preforking_server_survives_recorders_that_come_and_are_killed(fg: Funcgraph) -> None:
-    steps = list(STEPS)
+    begin = 3 * sys.version_info.minor  # the versions of CPython together have each step
+    steps = [*STEPS][begin % len(STEPS) :] + [*STEPS][: begin % len(STEPS)]
     with serving(fg.folder, workers=2) as server, recorders() as recorder:
         cycles = Cycles(fg, server, recorder)
         with server.asked(8, 2) as clients:

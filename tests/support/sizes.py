@@ -25,16 +25,18 @@ MUTATED_FILTERS = 100_000 if NIGHTLY else 5_000
 #: Random definitions of dynamic events, read back; damaged texts of definitions.
 DEFINITION_EXAMPLES = 5_000 if NIGHTLY else 200
 MUTATED_DEFINITIONS = 100_000 if NIGHTLY else 5_000
+#: Damaged texts of histogram triggers.
+DAMAGED_TRIGGERS = 100_000 if NIGHTLY else 5_000
 #: Damaged texts for the files of events of a live instance.
-DAMAGED_WRITES = 100_000 if NIGHTLY else 5_000
+DAMAGED_WRITES = 100_000 if NIGHTLY else 2_500
 #: Damaged writes to all files of a tracefs, and damaged paths.
-DAMAGED_REQUESTS = 100_000 if NIGHTLY else 5_000
+DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
 #: Random and damaged requests to a control socket.
 REQUESTS = 100_000 if NIGHTLY else 5_000
 #: A recorder is killed at one in so many of its calls that change files.
-KILLED_CALLS = 1 if NIGHTLY else 5
+KILLED_CALLS = 1 if NIGHTLY else 7
 #: Recordings of one running process, one after the other.
-ATTACH_CYCLES = 100 if NIGHTLY else 10
+ATTACH_CYCLES = 100 if NIGHTLY else 6
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 

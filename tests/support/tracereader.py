@@ -13,7 +13,7 @@ import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,13 @@ def trace_dat(path: Path) -> Path:
 
 
 def read_trace(path: Path) -> Trace:
+    """Return the parts of a trace. The latest one is kept: tests ask several questions about it."""
+    state = path.stat()
+    return _read_trace(path, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _read_trace(path: Path, *state: int) -> Trace:
     data = trace_dat(path).read_bytes()
     trace = read_trace_7(data) if data.startswith(b"\x17\x08\x44tracing7\0") else read_trace_6(data)
     for events in trace.lanes:
