@@ -7,6 +7,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
+from funcgraph.attach.connecting import connected
+from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
@@ -181,24 +183,7 @@ def _running() -> list[int]:
 
 
 def _connect(pid: int, *, borrows: bool) -> Process:
-    """Connect to a process; attach to it first if it has no control socket.
-
-    Args:
-        borrows: the process loses a socket that it gets now as soon as nobody needs it.
-    """
-    from funcgraph.control.client import connect
-
     try:
-        return Process(pid, connect(pid))
-    except (FileNotFoundError, ConnectionRefusedError):
-        pass
-    from funcgraph.attach import AttachError, attach  # most processes are attached already
-
-    try:
-        is_new = attach(pid)
+        return Process(pid, connected(pid, borrows=borrows))
     except AttachError as error:
         raise CommandError(error.reason) from None
-    process = Process(pid, connect(pid))
-    if is_new and borrows:
-        process.tree.call("borrow")
-    return process

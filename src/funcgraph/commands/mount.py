@@ -6,6 +6,8 @@ import argparse
 import os
 from collections.abc import Callable
 
+from funcgraph.attach.connecting import connected
+from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, os_error_text
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
@@ -108,16 +110,9 @@ def _process_tree(pid: int) -> ProcessTree:
         CommandError: it cannot be attached to.
     """
     try:
-        return ProcessTree(pid)
-    except ConnectionRefusedError:
-        pass
-    from funcgraph.attach import AttachError, attach  # most processes have a socket already
-
-    try:
-        attach(pid)
+        return ProcessTree(pid, connected(pid, borrows=False))
     except AttachError as error:
         raise CommandError(str(error)) from None
-    return ProcessTree(pid)
 
 
 def _message(error: Exception) -> str:
