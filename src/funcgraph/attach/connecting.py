@@ -14,8 +14,8 @@ def connected(pid: int, *, borrows: bool) -> Connection:
 
     - It served one already: that is used, and stays whatever `borrows` says.
     - It was attached to, without `borrows`: it keeps the socket, until `funcgraph detach`.
-    - It was attached to, with `borrows`: it is borrowed. The caller ends with the procedure "give_back", which
-      detaches unless somebody else uses the socket by then.
+    - It was attached to, with `borrows`: it is borrowed. The caller ends with the procedure "give_back",
+      which detaches unless somebody else uses the socket by then.
 
     Args:
         pid: the process.

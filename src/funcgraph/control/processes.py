@@ -119,6 +119,19 @@ def _connected(folder_fd: int, name: str, timeout_s: float | None) -> socket.soc
     return connection
 
 
+def _is_stale(folder_fd: int, name: str) -> bool:
+    """Return whether nobody listens at a socket any longer. Any other failure to connect says nothing."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.setblocking(False)
+        try:
+            connection.connect(f"/proc/self/fd/{folder_fd}/{name}")
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # gone; its queue is full; or this process has no /proc
+            pass
+    return False
+
+
 def _listener(connection: socket.socket) -> tuple[int, int]:
     """Return the process, by its id here, that listens at the other end, and its user."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -190,12 +203,9 @@ def remove_stale() -> None:
     for base in _bases(os.getpid(), os.geteuid(), ""):
         for fd in _control_folders(base, os.geteuid()):
             for name in _names(fd):
-                with suppress(OSError):
-                    connection = _connected(fd, name, 1.0)
-                    if connection is None:
-                        os.unlink(name, dir_fd=fd)
-                    else:
-                        connection.close()
+                if _is_stale(fd, name):
+                    with suppress(OSError):
+                        os.unlink(name, dir_fd=fd)  # no other socket ever gets this name
         with suppress(OSError):
             os.rmdir(f"{base}/{PREFIX}{os.geteuid()}")  # fails while there are others
 
