@@ -74,7 +74,7 @@ def _serve(args: argparse.Namespace, pids: list[int], folder: str, started: Call
 
     def begin() -> None:
         if trees:
-            when_all_ended(trees, stop)
+            when_all_ended(pids, stop)
         started()
 
     source = ",".join(str(tree.pid) for tree in trees) or "processes"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
+from funcgraph.session.proc_facts import effective_user, inner_pid, read_status, sees_our_files
 from funcgraph.session.process import start_time
 
 __all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
@@ -37,9 +38,9 @@ class Process:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         try:
-            status = _status(pid)
-            self.uid = int(status["Uid"].split()[1])
-            self.inner_pid = int(status.get("NSpid", str(pid)).split()[-1])
+            status = read_status(pid)
+            self.uid, _ = effective_user(status)
+            self.inner_pid = inner_pid(status)
             self.start = start_time(pid) or ""
         except (OSError, KeyError, IndexError, ValueError):
             self.start = ""
@@ -49,11 +50,6 @@ class Process:
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
         return start_time(self.pid) != self.start
-
-
-def _status(pid: int) -> dict[str, str]:
-    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
 def _environ(pid: int) -> dict[str, str]:
@@ -148,22 +144,11 @@ def _names(folder_fd: int) -> list[str]:
 
 def sockets(process: Process) -> Iterator[tuple[int, str]]:
     """Yield (descriptor of the folder, name) of each file that may be the process's socket."""
-    root = "" if _same_root(process.pid) else f"/proc/{process.pid}/root"
+    root = "" if sees_our_files(process.pid) else f"/proc/{process.pid}/root"
     for base in _bases(process.pid, process.uid, root):
         for fd in _control_folders(base, process.uid):
             begin = f"{process.inner_pid}-"
             yield from ((fd, name) for name in _names(fd) if name.startswith(begin))
-
-
-def _same_root(pid: int) -> bool:
-    """Return whether a process sees the files that we see."""
-    try:
-        namespaces = os.stat(f"/proc/{pid}/ns/mnt").st_ino, os.stat("/proc/self/ns/mnt").st_ino
-        return namespaces[0] == namespaces[1] and os.readlink(f"/proc/{pid}/root") == os.readlink(
-            "/proc/self/root"
-        )
-    except OSError:
-        return True
 
 
 def connect_to(process: Process, timeout_s: float | None) -> socket.socket | None:
