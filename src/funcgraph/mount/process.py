@@ -33,7 +33,7 @@ class ProcessTree:
         self.pid = pid
         self._lock = threading.Lock()
         self._process = Process(pid)
-        self._connection = connection or connect(pid)
+        self._connection: Connection | None = connection or connect(pid)
 
     def has_ended(self) -> bool:
         """Return whether the process has."""
