@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.harness import Bench, Figure, at_most
 from funcgraph import _inject
-from funcgraph.attach import attach
+from funcgraph.attach.serving import attach
 from funcgraph.control.client import Connection, connect
 
 _FIRST_RECORD_MS, _STOPPED_MS = 150, 10

@@ -18,7 +18,8 @@ import sys
 
 from running import folders
 
-from funcgraph.attach import AttachError, run_in
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.inject import run_in
 
 
 def attach_and_die(library: ctypes.CDLL, pid: int, call: int) -> int:

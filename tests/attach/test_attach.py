@@ -16,7 +16,8 @@ import pytest
 from extension import compile_library
 from running import PROGRAMS, Running, code_pages, folders
 
-from funcgraph.attach import AttachError, run_in
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.inject import run_in
 
 _NEEDS = ("gevent", "uvloop")
 PEP_768 = sys.version_info >= (3, 14)
@@ -200,7 +201,8 @@ def test_the_process_of_another_user_is_refused_and_named() -> None:
     with Running(PROGRAMS["sleeping"]) as program:
         code = f"""
 import os
-from funcgraph.attach import AttachError, run_in
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.inject import run_in
 os.setgid(65534); os.setuid(65534)
 try:
     run_in({program.pid}, "")

@@ -79,7 +79,7 @@ def test_what_is_missing_is_named_with_the_command_that_helps(tmp_path: Path) ->
     """A funcgraph of another Python lies where ours would be: nothing of it is loaded."""
     (tmp_path / "funcgraph").mkdir()
     (tmp_path / "funcgraph" / "__init__.py").write_text("raise AssertionError('loaded')")
-    from funcgraph.attach import run_in
+    from funcgraph.attach.inject import run_in
     from funcgraph.attach.serving import LOADING
 
     base = Path(getattr(sys, "_base_executable", sys.executable))

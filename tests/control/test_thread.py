@@ -253,7 +253,7 @@ def test_the_program_ends_while_a_request_waits_for_a_lock_that_it_holds(tmp_pat
         with program.raw() as client:
             ask(client, HELLO)
             client.sendall(wire.framed(wire.pack({"op": "call", "name": "block", "arguments": {}})))
-            assert program.line() == "blocks"
+            assert program.line() == "blocks", (program.process.poll(), program.errors.read_text())
             program.say("end")
             assert program.process.wait(60) == 0
         assert program.errors.read_text() == ""

@@ -36,6 +36,15 @@ print("serves", flush=True)
 sys.stdin.read()
 """
 
+#: Starts the same program, and prints its id. Both end with their standard input.
+FORKING = """
+import funcgraph, os, sys
+funcgraph.serve(follow_fork=True)
+child = os.fork()
+if child:
+    print("serves", child, sep="\\n", flush=True)
+sys.stdin.read()
+"""
 
 #: Has never heard of funcgraph.
 UNAWARE = """

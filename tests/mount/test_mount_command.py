@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mount.mounted import TIMEOUT_S
-from mount.shop_program import BUSY, IDLE, UNAWARE, end_program, start_program
+from mount.shop_program import BUSY, FORKING, IDLE, UNAWARE, end_program, start_program
 
 pytestmark = pytest.mark.one_python
 
@@ -116,6 +116,21 @@ def test_several_processes_are_folders_until_all_have_ended(fg: Any, program: An
     until(lambda: not os.path.ismount(folder))
 
 
+def test_processes_are_found_by_their_command_line_and_their_parent(
+    fg: Any, program: Any, folder: Path
+) -> None:
+    mark = folder.parent.name  # in no other command line
+    parent = program(f"MARK = {mark!r}\n{FORKING}")
+    child = int(parent.stdout.readline())
+    other = program(IDLE)
+    assert fg.run("mount", folder, "-P", f"MARK = '{mark}'", "-P", other.pid).returncode == 0
+    assert sorted(os.listdir(folder)) == sorted(map(str, (parent.pid, child, other.pid)))
+    subprocess.run(["umount", folder], check=True)
+    assert fg.run("mount", folder, "-P", parent.pid, "--children").returncode == 0
+    assert sorted(os.listdir(folder)) == sorted(map(str, (parent.pid, child)))
+    assert (folder / str(child) / "current_tracer").read_text() == "nop\n"
+
+
 def test_the_mount_ends_with_its_process_in_spite_of_a_reader_that_waits(
     fg: Any, program: Any, folder: Path
 ) -> None:
@@ -165,6 +180,9 @@ def test_what_is_wrong_is_one_line_and_nothing_is_mounted(fg: Any, program: Any,
         ((file,), f"{file}: Not a directory"),
         (("-f", folder / "none"), f"{folder}/none: No such file or directory"),
         ((folder, "-P", process.pid), f"no process {process.pid}"),
+        ((folder, "-P", "no such [program]"), "-P no such [program]: no Python process has that"),
+        ((folder, "-P", "("), "-P (: neither a process id nor an expression"),
+        ((folder, "--children"), "--children: of which processes? Give them with -P"),
         ((folder, "-o", "suid"), "argument -o: invalid choice 'suid'"),
     ]:
         done = fg.run("mount", *words)

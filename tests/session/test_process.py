@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -39,6 +40,25 @@ def test_process_is_gone_when_it_ended_also_before_it_is_waited_for(how: str) ->
         time.sleep(0.005)
     child.communicate()
     assert watch.gone()
+
+
+def test_waiting_lasts_until_the_end(how: str) -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    watch = ProcessWatch(child.pid)
+    ended = threading.Event()
+
+    def wait() -> None:
+        watch.wait()
+        ended.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert not ended.wait(0.1)
+    child.kill()
+    thread.join()
+    child.communicate()
+    assert watch.gone()
+    watch.wait()
 
 
 def test_process_that_was_never_there_is_gone(how: str) -> None:

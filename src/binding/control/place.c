@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PREFIX "funcgraph-control-" /* control/place.py has these names too */
 #define SUFFIX ".sock"
 #define BACKLOG 128
-#define ATTEMPTS 3 /* another process may remove the folder when its last socket goes */
+#define ATTEMPTS 10 /* other processes may remove the folder when its last socket goes */
 
 /* ---- the folder */
 
@@ -71,43 +73,37 @@ static struct sockaddr_un address_of(int folder_fd, const char *name)
     return address;
 }
 
-/* Return: when this process started, in ticks; no process of its number has the same. 0: not known. */
-static unsigned long long start_time(void)
+/* Return: a number that no other process of the same id, and no other socket of this one, has. Short: clients
+ * in other languages connect by the path, of which 107 bytes fit. */
+static uint32_t unique_number(void)
 {
-    char text[1024];
-    unsigned long long start = 0;
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    char *at;
+    uint32_t number = 0;
+    struct timespec now;
 
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    at = strrchr(text, ')'); /* the name, in parentheses, may hold anything */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (at)
-        start = strtoull(at, NULL, 10);
-    return start;
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == (ssize_t)sizeof(number))
+        return number;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* the kernel has no random numbers yet */
+    return (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 16 ^ (uint32_t)getpid();
 }
 
-/* Listens under another name first: a file at which nobody listens is removed by whoever finds it. */
+/* Listens under another name first: a file at which nobody listens is removed by whoever finds it.
+ *
+ * No name is ever used twice. So whoever has found that nobody listens can remove the file later: it is not
+ * another one by then. And processes in containers, which share the folder, may have the same number. */
 static int listen_in(struct fg_place *place)
 {
     char fresh[FG_PLACE_NAME_BYTES];
+    uint32_t number = unique_number();
     struct sockaddr_un address;
     int folder = place->folder_fd.fd, error;
 
     place->socket = fg_own_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (place->socket.fd < 0)
         return -errno;
-    (void)snprintf(place->name, sizeof(place->name), "%d-%llu" SUFFIX, (int)getpid(), start_time());
-    (void)snprintf(fresh, sizeof(fresh), "%d.new", (int)getpid());
+    (void)snprintf(place->name, sizeof(place->name), "%d-%08x" SUFFIX, (int)getpid(), number);
+    (void)snprintf(fresh, sizeof(fresh), "%d-%08x.new", (int)getpid(), number);
     address = address_of(folder, fresh);
     (void)fchmod(place->socket.fd, 0600); /* bind() gives the file the socket's mode */
-    unlinkat(folder, fresh, 0);
     if (bind(place->socket.fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
         listen(place->socket.fd, BACKLOG) == 0 && renameat(folder, fresh, folder, place->name) == 0)
         return 0;

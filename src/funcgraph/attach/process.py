@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funcgraph.attach.errors import AttachError
+from funcgraph.session.proc_facts import inner_pid
 from funcgraph.session.process import stat_fields
 
 __all__ = ["Mapping", "Process"]
@@ -75,7 +76,7 @@ class Process:
     @property
     def inner_pid(self) -> int:
         """Its number in its own namespace."""
-        return int(self.status.get("NSpid", str(self.pid)).split()[-1])
+        return inner_pid(self.status)
 
     def is_gone(self, inner_pid: int) -> bool:
         """Return whether the process of that number in its namespace has ended, as far as its /proc tells."""

@@ -7,6 +7,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
+from funcgraph.attach.connecting import connected
+from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
@@ -14,11 +16,21 @@ from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, find, has_ended
 
-__all__ = ["Processes", "add_instances", "add_processes", "folders", "named_folders"]
+__all__ = [
+    "Processes",
+    "add_instance_names",
+    "add_instances",
+    "add_processes",
+    "chosen",
+    "folders",
+    "named_folders",
+]
 
 
-def add_processes(parser: argparse.ArgumentParser) -> None:
-    """Add -P and --children, for Processes."""
+def add_processes(
+    parser: argparse.ArgumentParser, without: str = "all processes that can be steered already"
+) -> None:
+    """Add -P and --children, for `chosen`. `without`: what a command without -P is for."""
     parser.add_argument(
         "-P",
         dest="processes",
@@ -26,11 +38,24 @@ def add_processes(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="the process: its id, or an expression that its command line matches (as pgrep -f); may be "
-        "repeated (default: all processes that can be steered already)",
+        f"repeated (default: {without})",
     )
     parser.add_argument(
         "--children", action="store_true", help="also the Python processes that descend from these now"
     )
+
+
+def chosen(args: argparse.Namespace) -> list[int]:
+    """Return the processes that -P and --children name, each once; without -P, all that have a socket.
+
+    Raises:
+        CommandError: there is no such process.
+    """
+    try:
+        pids = find(args.processes, _running)
+    except NoProcessError as error:
+        raise CommandError(str(error)) from None
+    return [*pids, *descendants(pids)] if args.children else pids
 
 
 class _Instance(argparse.Action):
@@ -47,17 +72,17 @@ class _Instance(argparse.Action):
         setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
 
 
+def add_instance_names(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add -B alone, for `named_folders`."""
+    parser.add_argument(
+        "-B", dest="instances", metavar="NAME", action=_Instance, default=[], help=f"{help}; may be repeated"
+    )
+
+
 def add_instances(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add -B, -a and -t, for `folders`."""
+    add_instance_names(parser, f"{verb} this instance, and the top one only with -t")
     add = parser.add_argument
-    add(
-        "-B",
-        dest="instances",
-        metavar="NAME",
-        action=_Instance,
-        default=[],
-        help=f"{verb} this instance, and the top one only with -t; may be repeated",
-    )
     add("-a", dest="all_instances", action="store_true", help=f"{verb} all instances but the top one")
     add("-t", dest="top", action="store_true", help=f"{verb} the top instance; needed only with -B or -a")
 
@@ -109,12 +134,7 @@ class Processes:
 
     def __init__(self, args: argparse.Namespace, *, leave_nothing: bool = False) -> None:
         self._leave_nothing = leave_nothing
-        try:
-            pids = find(args.processes, _running)
-        except NoProcessError as error:
-            raise CommandError(str(error)) from None
-        if args.children:
-            pids += [pid for pid in descendants(pids) if pid not in pids]
+        pids = chosen(args)
         self.asked = len(pids)
         self._failed: set[int] = set()
         self._living: list[Process] = []
@@ -181,24 +201,7 @@ def _running() -> list[int]:
 
 
 def _connect(pid: int, *, borrows: bool) -> Process:
-    """Connect to a process; attach to it first if it has no control socket.
-
-    Args:
-        borrows: the process loses a socket that it gets now as soon as nobody needs it.
-    """
-    from funcgraph.control.client import connect
-
     try:
-        return Process(pid, connect(pid))
-    except (FileNotFoundError, ConnectionRefusedError):
-        pass
-    from funcgraph.attach import AttachError, attach  # most processes are attached already
-
-    try:
-        is_new = attach(pid)
+        return Process(pid, connected(pid, borrows=borrows))
     except AttachError as error:
         raise CommandError(error.reason) from None
-    process = Process(pid, connect(pid))
-    if is_new and borrows:
-        process.tree.call("borrow")
-    return process

@@ -181,18 +181,13 @@ def close(
         meta: the entries of the trace's JSON.
         left: the ids of processes that still run and should not.
     """
-    end = _close_kept if recording.limits.ring else _close_written
-    return end(recording, output, settings, meta, left, quiet=quiet)
+    if recording.limits.ring:
+        return _close_kept(recording, meta, left, quiet=quiet)
+    return _close_written(recording, output, settings, meta, left, quiet=quiet)
 
 
 def _close_kept(
-    recording: Recording,
-    output: str,
-    settings: dict[str, Any],
-    meta: dict[str, Any],
-    left: list[int],
-    *,
-    quiet: bool,
+    recording: Recording, meta: dict[str, Any], left: list[int], *, quiet: bool
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as close() does."""
     lines = _findings(recording, recording.session.notes(), left)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
+from funcgraph.attach.connecting import connected
+from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, os_error_text
-from funcgraph.control.client import Connection, NotServedError, connect
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line
@@ -35,24 +36,10 @@ class RunningProcess:
         self.pid = pid
         self.command = command_line(pid)
         self.watch = ProcessWatch(pid)
-        self._connection = self._reach()
-
-    def _reach(self) -> Connection:
-        """Connect to its socket. A process that has none is attached, and detached in the end."""
         try:
-            return connect(self.pid)
-        except NotServedError:
-            pass
-        from funcgraph.attach import AttachError, attach  # most recordings have no need of it
-
-        try:
-            was_needed = attach(self.pid)
+            self._connection = connected(pid, borrows=True)
         except AttachError as error:
             raise RuntimeError(str(error)) from None
-        connection = connect(self.pid)
-        if was_needed:
-            connection.call("borrow")
-        return connection
 
     def join(self, directory: str) -> None:
         """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.attach import AttachError, attach
+from funcgraph.attach.errors import AttachError
+from funcgraph.attach.serving import attach
 from funcgraph.commands import say
 
 NAME = "attach"

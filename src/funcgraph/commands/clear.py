@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.commands._processes import Processes, add_instance_names, add_processes, named_folders
 from funcgraph.steering.folder import Process
 
 NAME = "clear"
@@ -14,14 +14,7 @@ HELP = "empty the buffers of running processes"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     add_processes(parser)
-    parser.add_argument(
-        "-B",
-        dest="instances",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="clear this instance, not the top one; may be repeated",
-    )
+    add_instance_names(parser, "clear this instance, not the top one")
     parser.add_argument("-a", "--all", action="store_true", help="clear all instances, the top one too")
 
 

@@ -6,7 +6,10 @@ import argparse
 import os
 from collections.abc import Callable
 
+from funcgraph.attach.connecting import connected
+from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands._processes import add_processes, chosen
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
 from funcgraph.mount.libfuse import MissingError
@@ -22,6 +25,7 @@ DESCRIPTION = """\
 Mount the tracefs of running processes at a folder, by FUSE (pip install 'funcgraph[mount]').
 
   funcgraph mount /mnt/t -P 4711    the files of process 4711: /mnt/t/current_tracer ...
+  funcgraph mount /mnt/t -P gunicorn --children   a folder for each of them: /mnt/t/4711/ ...
   funcgraph mount /mnt/t            a folder for each process with a control socket: /mnt/t/4711/ ...
 
 It goes to the background once the mount works. 'umount /mnt/t' or 'fusermount3 -u /mnt/t' ends it; so does
@@ -31,16 +35,7 @@ the end of all processes that -P names."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     parser.add_argument("folder", metavar="DIR", help="an existing folder")
-    parser.add_argument(
-        "-P",
-        dest="processes",
-        metavar="PID",
-        action="append",
-        type=int,
-        default=[],
-        help="a process, which is attached to if it has no control socket; may be repeated (default: each "
-        "process that has one is a folder, named by its process id)",
-    )
+    add_processes(parser, "each process that has a control socket, as they come and go")
     parser.add_argument("-f", dest="foreground", action="store_true", help="stay in the foreground")
     parser.add_argument(
         "-o",
@@ -55,10 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Mount, and serve the mount."""
+    if args.children and not args.processes:
+        raise CommandError("--children: of which processes? Give them with -P")
+    pids = chosen(args) if args.processes else []
     folder = os.path.abspath(args.folder)
 
     def work(started: Callable[[], None]) -> None:
-        _serve(args, folder, started)
+        _serve(args, pids, folder, started)
 
     try:
         if args.foreground:
@@ -70,13 +68,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _serve(args: argparse.Namespace, folder: str, started: Callable[[], None]) -> None:
-    trees = [_process_tree(pid) for pid in dict.fromkeys(args.processes)]
+def _serve(args: argparse.Namespace, pids: list[int], folder: str, started: Callable[[], None]) -> None:
+    trees = [_process_tree(pid) for pid in pids]
     prepare(folder)
 
     def begin() -> None:
         if trees:
-            when_all_ended(trees, stop)
+            when_all_ended(pids, stop)
         started()
 
     source = ",".join(str(tree.pid) for tree in trees) or "processes"
@@ -108,16 +106,9 @@ def _process_tree(pid: int) -> ProcessTree:
         CommandError: it cannot be attached to.
     """
     try:
-        return ProcessTree(pid)
-    except ConnectionRefusedError:
-        pass
-    from funcgraph.attach import AttachError, attach  # most processes have a socket already
-
-    try:
-        attach(pid)
+        return ProcessTree(pid, connected(pid, borrows=False))
     except AttachError as error:
         raise CommandError(str(error)) from None
-    return ProcessTree(pid)
 
 
 def _message(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Where control sockets lie: FOLDER/funcgraph-control-UID/PID-START.sock.
+"""Where control sockets lie: FOLDER/funcgraph-control-UID/PID-NUMBER.sock.
 
 Traced processes import this module, so it imports only what Python has loaded already. The folder is made,
 and the socket's file named, by src/binding/control/place.c.

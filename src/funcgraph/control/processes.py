@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
+from funcgraph.session.proc_facts import effective_user, inner_pid, read_status, sees_our_files
 from funcgraph.session.process import start_time
 
 __all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
@@ -37,9 +38,9 @@ class Process:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         try:
-            status = _status(pid)
-            self.uid = int(status["Uid"].split()[1])
-            self.inner_pid = int(status.get("NSpid", str(pid)).split()[-1])
+            status = read_status(pid)
+            self.uid, _ = effective_user(status)
+            self.inner_pid = inner_pid(status)
             self.start = start_time(pid) or ""
         except (OSError, KeyError, IndexError, ValueError):
             self.start = ""
@@ -49,11 +50,6 @@ class Process:
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
         return start_time(self.pid) != self.start
-
-
-def _status(pid: int) -> dict[str, str]:
-    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
 def _environ(pid: int) -> dict[str, str]:
@@ -119,6 +115,19 @@ def _connected(folder_fd: int, name: str, timeout_s: float | None) -> socket.soc
     return connection
 
 
+def _is_stale(folder_fd: int, name: str) -> bool:
+    """Return whether nobody listens at a socket any longer. Any other failure to connect says nothing."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.setblocking(False)
+        try:
+            connection.connect(f"/proc/self/fd/{folder_fd}/{name}")
+        except ConnectionRefusedError:
+            return True
+        except OSError:  # gone; its queue is full; or this process has no /proc
+            pass
+    return False
+
+
 def _listener(connection: socket.socket) -> tuple[int, int]:
     """Return the process, by its id here, that listens at the other end, and its user."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -135,22 +144,11 @@ def _names(folder_fd: int) -> list[str]:
 
 def sockets(process: Process) -> Iterator[tuple[int, str]]:
     """Yield (descriptor of the folder, name) of each file that may be the process's socket."""
-    root = "" if _same_root(process.pid) else f"/proc/{process.pid}/root"
+    root = "" if sees_our_files(process.pid) else f"/proc/{process.pid}/root"
     for base in _bases(process.pid, process.uid, root):
         for fd in _control_folders(base, process.uid):
             begin = f"{process.inner_pid}-"
             yield from ((fd, name) for name in _names(fd) if name.startswith(begin))
-
-
-def _same_root(pid: int) -> bool:
-    """Return whether a process sees the files that we see."""
-    try:
-        namespaces = os.stat(f"/proc/{pid}/ns/mnt").st_ino, os.stat("/proc/self/ns/mnt").st_ino
-        return namespaces[0] == namespaces[1] and os.readlink(f"/proc/{pid}/root") == os.readlink(
-            "/proc/self/root"
-        )
-    except OSError:
-        return True
 
 
 def connect_to(process: Process, timeout_s: float | None) -> socket.socket | None:
@@ -190,12 +188,9 @@ def remove_stale() -> None:
     for base in _bases(os.getpid(), os.geteuid(), ""):
         for fd in _control_folders(base, os.geteuid()):
             for name in _names(fd):
-                with suppress(OSError):
-                    connection = _connected(fd, name, 1.0)
-                    if connection is None:
-                        os.unlink(name, dir_fd=fd)
-                    else:
-                        connection.close()
+                if _is_stale(fd, name):
+                    with suppress(OSError):
+                        os.unlink(name, dir_fd=fd)  # no other socket ever gets this name
         with suppress(OSError):
             os.rmdir(f"{base}/{PREFIX}{os.geteuid()}")  # fails while there are others
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
-from funcgraph.mount.process import ProcessTree
+from funcgraph.session.process import ProcessWatch
 
 __all__ = ["when_all_ended"]
 
-_PAUSE_S = 0.2
 
-
-def when_all_ended(trees: Sequence[ProcessTree], action: Callable[[], None]) -> None:
+def when_all_ended(pids: Iterable[int], action: Callable[[], None]) -> None:
     """Run action() in a thread of its own as soon as all the processes have ended."""
+    watches = [ProcessWatch(pid) for pid in pids]
 
     def watch() -> None:
-        while not all(tree.has_ended() for tree in trees):
-            time.sleep(_PAUSE_S)
+        for one in watches:
+            one.wait()
         action()
 
     threading.Thread(target=watch, name="ending", daemon=True).start()

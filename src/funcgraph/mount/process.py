@@ -23,16 +23,17 @@ class ProcessTree:
 
     Args:
         pid: the process. It must have a control socket.
+        connection: to that process, which the tree closes; None: make one.
 
     Raises:
         OSError: as control.client.connect().
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, connection: Connection | None = None) -> None:
         self.pid = pid
         self._lock = threading.Lock()
         self._process = Process(pid)
-        self._connection: Connection | None = connect(pid)
+        self._connection: Connection | None = connection or connect(pid)
 
     def has_ended(self) -> bool:
         """Return whether the process has."""

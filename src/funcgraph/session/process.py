@@ -7,6 +7,7 @@ import os
 import resource
 import select
 import struct
+import time
 
 __all__ = ["ProcessWatch", "pidfd_or_none", "start_time", "stat_fields"]
 
@@ -14,6 +15,7 @@ __all__ = ["ProcessWatch", "pidfd_or_none", "start_time", "stat_fields"]
 # Descriptors that process watches leave free, so that files still open while hundreds of processes are
 # traced.
 SPARE_DESCRIPTORS = 64
+_LOOK_S = 0.2
 
 
 def stat_fields(process: int | str) -> list[bytes]:
@@ -120,6 +122,16 @@ class ProcessWatch:
         if self._gone:
             self.close()
         return self._gone
+
+    def wait(self) -> None:
+        """Wait until the process has ended. Only where there is no pidfd is it looked for again and again."""
+        while not self.gone():
+            if self._fd is None:
+                time.sleep(_LOOK_S)
+            else:
+                poll = select.poll()
+                poll.register(self._fd, select.POLLIN)
+                poll.poll()
 
     def _take_status(self, pidfd: int) -> None:
         status = _zombie_status(self.pid)

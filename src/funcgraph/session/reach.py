@@ -10,6 +10,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from funcgraph.session.proc_facts import (
+    effective_user,
+    inner_pid,
+    namespace,
+    read_status,
+    same_files,
+    sees_our_files,
+)
+
 __all__ = ["Reach", "ReachError", "outer_pid"]
 
 
@@ -32,7 +41,7 @@ class Reach:
     @classmethod
     def of(cls, pid: int) -> Reach:
         """Return that of a process."""
-        return cls("" if _sees_our_files(pid) else f"/proc/{pid}/root", _owner(pid))
+        return cls("" if sees_our_files(pid) else f"/proc/{pid}/root", _owner(pid))
 
     @classmethod
     def of_all(cls, pids: Iterable[int]) -> Reach:
@@ -46,7 +55,7 @@ class Reach:
         for pid, other in found.items():
             if other.owner != reach.owner:
                 raise ReachError(f"processes {first} and {pid} are of two users: record each on its own")
-            if other.root != reach.root and not _see_same_files(first, pid):
+            if other.root != reach.root and not same_files(first, pid):
                 raise ReachError(
                     f"processes {first} and {pid} see different files (containers, chroot): "
                     "record each on its own"
@@ -79,52 +88,26 @@ def outer_pid(inner: int, beside: int) -> int:
     Returns:
         `inner` itself if that namespace is ours, or no such process is left.
     """
-    namespace = _namespace(beside, "pid")
-    if namespace == _namespace("self", "pid"):
+    its = namespace(beside, "pid")
+    if its == namespace("self", "pid"):
         return inner
     for name in os.listdir("/proc"):
-        if name.isdecimal() and _namespace(name, "pid") == namespace and _ids(name)[-1:] == [inner]:
+        if name.isdecimal() and namespace(name, "pid") == its and _has_inner_pid(name, inner):
             return int(name)
     return inner
 
 
-def _namespace(pid: int | str, kind: str) -> str:
+def _has_inner_pid(pid: str, inner: int) -> bool:
     try:
-        return os.readlink(f"/proc/{pid}/ns/{kind}")
-    except OSError:
-        return ""  # it has ended, or is another user's
-
-
-def _ids(pid: str) -> list[int]:
-    """Return a process's ids, from our namespace to its own."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            words = next((line.split()[1:] for line in file if line.startswith("NSpid:")), [])
-    except OSError:
-        return []
-    return [int(word) for word in words]
-
-
-def _sees_our_files(pid: int) -> bool:
-    try:
-        here, there = os.stat("/proc/self/root"), os.stat(f"/proc/{pid}/root")
-    except OSError:
-        return True  # it may not be asked: the process says so when it does not find the folder
-    same_root = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
-    return same_root and _namespace(pid, "mnt") == _namespace("self", "mnt")
-
-
-def _see_same_files(first: int, second: int) -> bool:
-    roots = [os.stat(f"/proc/{pid}/root") for pid in (first, second)]
-    return _namespace(first, "mnt") == _namespace(second, "mnt") and roots[0].st_ino == roots[1].st_ino
+        return inner_pid(read_status(pid)) == inner
+    except (OSError, KeyError):
+        return False  # it has ended
 
 
 def _owner(pid: int) -> tuple[int, int] | None:
     """Return the effective user and group of a process; None: they are ours, or it has ended."""
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            facts = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-        uid, gid = (int(facts[name].split()[1]) for name in ("Uid", "Gid"))
-    except (OSError, KeyError, IndexError, ValueError):
+        user = effective_user(read_status(pid))
+    except (OSError, KeyError):
         return None
-    return None if uid == os.geteuid() else (uid, gid)
+    return None if user[0] == os.geteuid() else user

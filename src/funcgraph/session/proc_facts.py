@@ -1,0 +1,54 @@
+"""What /proc says of a process: its user, its ids, and whether it sees the files that we see."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["effective_user", "inner_pid", "namespace", "read_status", "same_files", "sees_our_files"]
+
+
+def read_status(pid: int | str) -> dict[str, str]:
+    """Return the lines of a process's `status`, by name.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def effective_user(status: dict[str, str]) -> tuple[int, int]:
+    """Return the effective user and group of a process, from its `status`."""
+    return int(status["Uid"].split()[1]), int(status["Gid"].split()[1])
+
+
+def inner_pid(status: dict[str, str]) -> int:
+    """Return the id of a process in its own namespace of process ids, from its `status`."""
+    return int(status.get("NSpid", status["Pid"]).split()[-1])
+
+
+def namespace(pid: int | str, kind: str) -> str:
+    """Return the namespace of a process, as "mnt:[4026531840]"; "": it has ended, or is another user's."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return ""
+
+
+def same_files(first: int | str, second: int | str) -> bool:
+    """Return whether two processes have the same root directory in the same mount namespace.
+
+    Raises:
+        OSError: it is not known: one has ended, or is another user's.
+    """
+    roots = [os.stat(f"/proc/{pid}/root") for pid in (first, second)]
+    same_root = (roots[0].st_dev, roots[0].st_ino) == (roots[1].st_dev, roots[1].st_ino)
+    return same_root and namespace(first, "mnt") == namespace(second, "mnt")
+
+
+def sees_our_files(pid: int) -> bool:
+    """Return whether a process sees the files that we see; True also if that is not known."""
+    try:
+        return same_files("self", pid)
+    except OSError:
+        return True  # whoever does not find a file there says so
