@@ -71,11 +71,14 @@ static int meet_any(struct fg_interp *interp, const struct fg_fprobe_filter *fil
     return error || fg_fprobe_count(interp, filter) ? error : -ENOENT;
 }
 
+/* The engine refuses a filter that nothing matches, after errors that come first. */
 static int meet_c_or_any(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
 {
     int error = meet_c(interp, filter);
 
-    return error ? error : meet_any(interp, filter);
+    if (!error)
+        error = meet_any(interp, filter);
+    return error == -ENOENT ? 0 : error;
 }
 
 typedef int (*meet_filter)(struct fg_interp *interp, const struct fg_fprobe_filter *filter);
