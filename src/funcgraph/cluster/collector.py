@@ -6,10 +6,10 @@ import os
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
-from funcgraph.cluster.worker import Piece
+from funcgraph.cluster.worker import PIECE_BYTES, Piece
 from funcgraph.merge.hosts import Host, host_of
 from funcgraph.merge.join import Merged, merge
 from funcgraph.merge.stamps import Exchange
@@ -107,33 +107,38 @@ class Collector:
             for file in files:
                 if _FILE.fullmatch(file):  # a name that leads out of the folder is none of ours
                     self._owner[file] = worker
-        while self._open_files() and (bytes_ := self._pull_once()):
-            total += bytes_
+        behind = set(self._owner.values())
+        while wanted := self._next_pieces(behind):
+            behind = set()
+            for worker, piece in self._workers.read(self._name, wanted).items():
+                file, offset = wanted[worker]
+                if piece.file != file:
+                    continue
+                total += self._append(file, offset, piece)
+                # What is written meanwhile waits for the next pull: recorders write all the time.
+                if piece.is_complete or len(piece.data) >= PIECE_BYTES:
+                    behind.add(worker)
         return total
 
     def _open_files(self) -> list[str]:
         return [file for file in self._owner if file not in self._complete]
 
-    def _pull_once(self) -> int:
-        """Bring one piece of one unfinished trace of each worker; return the bytes."""
+    def _next_pieces(self, workers: Container[str]) -> dict[str, tuple[str, int]]:
+        """Return an unfinished trace of each of these workers, and from where on it is wanted."""
         wanted: dict[str, tuple[str, int]] = {}
         for file in self._open_files():
-            wanted.setdefault(self._owner[file], (file, self._size(file)))
-        pieces = self._workers.read(self._name, wanted)
-        total = 0
-        for worker, piece in pieces.items():
-            file, offset = wanted[worker]
-            if piece.file == file:
-                total += self._append(file, offset, piece)
-        return total
+            if self._owner[file] in workers:
+                wanted.setdefault(self._owner[file], (file, self._size(file)))
+        return wanted
 
     def _append(self, file: str, offset: int, piece: Piece) -> int:
+        """Add a piece to its copy; return how many bytes it has."""
         with open(self._path(file), "ab") as copy:
             copy.truncate(offset)
             copy.write(piece.data)
         if piece.is_complete:
             self._complete.add(file)
-        return len(piece.data) + piece.is_complete  # that it is complete is news as well
+        return len(piece.data)
 
     def _size(self, file: str) -> int:
         try:
