@@ -1,10 +1,6 @@
 """Events on functions that nobody has met when the event is enabled, and on those that come later.
 
-Enabling looks for no Python function that has not been called: it is met at its first call. Broken by hand:
-fg_fprobes' attach() attached nothing; meet_c() looked for nothing; meet_any() was meet_c(); meet_named() of
-kprobe_named.c looked for nothing; fg_cpython_check_functions() looked at known functions only;
-hash_of_tail() went on over the dot; bit_of_last() was that of the first character; kind_of() was C for
-subclasses of functions; add_nested() did nothing; forget() kept the callables.
+Enabling looks for no Python function that has not been called: it is met at its first call.
 """
 
 from __future__ import annotations
