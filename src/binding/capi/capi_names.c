@@ -53,11 +53,29 @@ void fg_named_clear(struct fg_named *named)
     free(named->names);
 }
 
+static int meet_named(struct fg_interp *interp, struct fg_named *named)
+{
+    struct fg_name_tails tails = {.last_characters = 0};
+    struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C,
+                                     .wants = is_named,
+                                     .found = keep,
+                                     .arg = named,
+                                     .python_names = &tails,
+                                     .c_names = &tails};
+    int error = 0;
+
+    for (size_t i = 0; i < named->nr_names && !error; i++)
+        error = fg_name_tails_add(&tails, named->names[i].text);
+    if (!error && (fg_symbols_meet(interp, &query) < 0 || named->has_failed))
+        error = -ENOMEM;
+    fg_name_tails_clear(&tails);
+    return error;
+}
+
 int fg_named_find(struct fg_named *named, const char *const names[], size_t n)
 {
-    struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C, .wants = is_named, .found = keep, .arg = named};
     struct fg_interp *interp = fg_engine_here();
+    int error;
 
     *named = (struct fg_named){.names = calloc(n, sizeof(struct fg_name)), .nr_names = n};
     if (!interp || !named->names)
@@ -65,8 +83,9 @@ int fg_named_find(struct fg_named *named, const char *const names[], size_t n)
     for (size_t i = 0; i < n; i++)
         named->names[i].text = names[i];
     qsort(named->names, n, sizeof(struct fg_name), compare_names);
-    if (fg_symbols_meet(interp, &query) < 0 || named->has_failed)
-        return -ENOMEM;
+    error = meet_named(interp, named);
+    if (error)
+        return error;
     for (size_t i = 0; i < n; i++) {
         if (!find_name(named, named->names[i].text)->is_found)
             return -ENOENT;

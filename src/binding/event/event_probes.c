@@ -139,9 +139,9 @@ void fg_event_free_probes(struct fg_event_probe *probes)
 
 /* ---- adding and removing */
 
-static int count(struct fg_event_probe *probe, struct fg_fprobe_filter *filter)
+static int check(struct fg_event_probe *probe, struct fg_fprobe_filter *filter)
 {
-    return probe->is_pending ? 0 : fg_cpython_count_ips(filter);
+    return probe->is_pending ? 0 : fg_cpython_check_functions(filter);
 }
 
 /* A probe that is not attached. NULL with an exception. */
@@ -211,7 +211,7 @@ PyObject *fg_event_add_probe(PyObject *object, PyObject *args)
         return NULL;
     probe->is_pending = is_pending;
     fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
-    if (with_filter(probe, count) == 0)
+    if (with_filter(probe, check) == 0)
         return take_probe(self, probe);
     probe_free(probe);
     return NULL;

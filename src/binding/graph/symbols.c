@@ -54,6 +54,14 @@ static bool append_name(const char *name, const char *module, bool is_c, void *a
     return false;
 }
 
+static Py_ssize_t meet(struct fg_interp *interp, struct search *search, struct fg_symbols_query query)
+{
+    query.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C;
+    query.arg = search;
+    return search->takes_all ? fg_symbols_meet(interp, &query)
+                             : fg_fprobe_filter_meet(interp, &search->filter, query);
+}
+
 /* The list of what `query` finds. A search that failed lost its exception: memory was short. */
 static PyObject *run(PyObject *module, struct search *search, struct fg_symbols_query query)
 {
@@ -63,10 +71,7 @@ static PyObject *run(PyObject *module, struct search *search, struct fg_symbols_
     search->list = interp ? PyList_New(0) : NULL;
     if (!search->list)
         return NULL;
-    query.kinds =
-        search->takes_all ? FG_SYMBOLS_PYTHON | FG_SYMBOLS_C : fg_fprobe_filter_kinds(&search->filter);
-    query.arg = search;
-    if (fg_symbols_meet(interp, &query) < 0)
+    if (meet(interp, search, query) < 0)
         Py_CLEAR(search->list);
     return search->list ? search->list : PyErr_NoMemory();
 }
@@ -151,16 +156,49 @@ static PyObject *empty_lists(PyObject *names)
     return dict;
 }
 
+/* Names without UTF-8 are names of no function. Return: 0, or -ENOMEM. */
+static int add_tails(struct fg_name_tails *tails, PyObject *names)
+{
+    PyObject *name;
+    Py_ssize_t at = 0;
+    int error = 0;
+
+    while (!error && PyDict_Next(names, &at, &name, NULL)) {
+        const char *text = PyUnicode_AsUTF8(name);
+
+        if (text)
+            error = fg_name_tails_add(tails, text);
+        else
+            PyErr_Clear();
+    }
+    return error;
+}
+
+static Py_ssize_t meet_named(struct fg_interp *interp, struct naming *naming)
+{
+    struct fg_name_tails tails = {.last_characters = 0};
+    struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C,
+                                     .wants = is_named,
+                                     .found = add_to_name,
+                                     .arg = naming,
+                                     .python_names = &tails,
+                                     .c_names = &tails};
+    Py_ssize_t count = add_tails(&tails, naming->names);
+
+    if (!count)
+        count = fg_symbols_meet(interp, &query);
+    fg_name_tails_clear(&tails);
+    return count;
+}
+
 PyObject *fg_functions_named(PyObject *module, PyObject *names)
 {
     struct fg_interp *interp = interp_of(module);
     struct naming naming = {.state = fg_engine_state(module), .names = interp ? empty_lists(names) : NULL};
-    struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C, .wants = is_named, .found = add_to_name, .arg = &naming};
 
     if (!naming.names)
         return NULL;
-    if (fg_symbols_meet(interp, &query) >= 0 && !naming.has_failed)
+    if (meet_named(interp, &naming) >= 0 && !naming.has_failed)
         return naming.names;
     Py_DECREF(naming.names);
     return PyErr_NoMemory();

@@ -217,14 +217,28 @@ static int attach_to(struct fg_named_kprobe *named, struct fg_func *func)
     return error;
 }
 
-/* Functions that were not called yet have no record before fg_symbols_meet(). Code that no function object
+/* A function that runs in a loop since before it could have a record is never met by a call. */
+static int meet_named(const struct fg_named_kprobe *named)
+{
+    struct fg_name_tails names = {.last_characters = 0};
+    struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON,
+                                     .wants = is_named,
+                                     .arg = (void *)(uintptr_t)named->symbol,
+                                     .python_names = &names};
+    int error = fg_name_tails_add(&names, named->symbol);
+
+    if (!error && fg_symbols_meet(named->interp, &query) < 0)
+        error = -ENOMEM;
+    fg_name_tails_clear(&names);
+    return error;
+}
+
+/* Functions that were not called yet have no record before meet_named(). Code that no function object
  * refers to, as of a module, has one only if it ran. */
 static int attach_to_all(struct fg_named_kprobe *named)
 {
     struct found found = {.symbol = named->symbol, .interp = named->interp};
-    struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_PYTHON, .wants = is_named, .arg = (void *)(uintptr_t)named->symbol};
-    int error = fg_symbols_meet(named->interp, &query) < 0 ? -ENOMEM : 0;
+    int error = meet_named(named);
 
     fg_func_for_each(note, &found);
     if (found.has_failed)

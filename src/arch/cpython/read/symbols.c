@@ -24,23 +24,36 @@
 struct symbol {
     const void *key;    /* identifies the function: its code object, or the C function's PyMethodDef */
     PyObject *callable; /* the code object, or the C function */
-    PyObject *module;   /* the module's name, or globals that may have it; NULL: no module */
+    PyObject *globals;  /* they may have the module's name; NULL: a C function */
 };
+
+enum kind { KIND_OTHER, KIND_FUNCTION, KIND_C };
+
+/* What objects of a type are. Most objects of a process are of a few types, and to tell whether a type is
+ * a subtype of another takes a walk over its bases. */
+struct known_type {
+    const PyTypeObject *type;
+    enum kind kind;
+};
+
+#define NR_KNOWN_TYPES 128u
 
 /* Each symbol once, in the order in which they were found. */
 struct symbols {
     struct symbol *items;
     size_t n, capacity;
     struct fg_hash_table by_key; /* 1 + the index of the symbol */
-    unsigned kinds;
+    const struct fg_symbols_query *query;
     bool has_failed; /* an allocation failed */
     char *name;      /* buffer for join() */
     size_t name_capacity;
+    PyObject *globals, *module; /* the latest globals whose module was looked up, and its name */
+    struct known_type types[NR_KNOWN_TYPES];
 };
 
 /* Takes its own references. Runs while the collector's lists are being walked, so it calls nothing that
  * could make or free objects. */
-static void add(struct symbols *symbols, const void *key, PyObject *callable, PyObject *module)
+static void add(struct symbols *symbols, const void *key, PyObject *callable, PyObject *globals)
 {
     uint64_t hash = fg_hash_pointer(key);
 
@@ -51,37 +64,57 @@ static void add(struct symbols *symbols, const void *key, PyObject *callable, Py
         symbols->has_failed = true;
         return;
     }
-    symbols->items[symbols->n++] = (struct symbol){key, Py_NewRef(callable), Py_XNewRef(module)};
+    symbols->items[symbols->n++] = (struct symbol){key, Py_NewRef(callable), Py_XNewRef(globals)};
 }
 
-static void add_code(struct symbols *symbols, PyObject *code, PyObject *module)
+static void add_code(struct symbols *symbols, PyObject *code, PyObject *globals)
 {
-    add(symbols, code, code, module);
+    add(symbols, code, code, globals);
 }
 
+static void add_c(struct symbols *symbols, PyObject *callable)
+{
+    const PyMethodDef *definition = fg_cfunction_definition(callable);
+    const struct fg_name_tails *names = symbols->query->c_names;
+
+    if (!names || fg_name_tails_may_have(names, definition->ml_name, strlen(definition->ml_name)))
+        add(symbols, definition, callable, NULL);
+}
+
+/* Depends on the object's type alone. */
+static enum kind kind_of(PyObject *object, unsigned kinds)
+{
+    if (fg_is_function(object))
+        return kinds & FG_SYMBOLS_PYTHON ? KIND_FUNCTION : KIND_OTHER;
+    return kinds & FG_SYMBOLS_C && fg_cfunction_definition(object) ? KIND_C : KIND_OTHER;
+}
+
+/* Runs for each object of the process. */
 static int add_object(PyObject *object, void *arg)
 {
     struct symbols *symbols = arg;
-    const PyMethodDef *definition = NULL;
+    const PyTypeObject *type = Py_TYPE(object);
+    struct known_type *known = &symbols->types[fg_hash_pointer(type) % NR_KNOWN_TYPES];
 
-    if (fg_is_function(object)) {
-        if (symbols->kinds & FG_SYMBOLS_PYTHON)
-            add_code(symbols, PyFunction_GET_CODE(object), PyFunction_GET_GLOBALS(object));
-    } else if (symbols->kinds & FG_SYMBOLS_C) {
-        definition = fg_cfunction_definition(object);
-    }
-    if (definition)
-        add(symbols, definition, object, NULL);
+    if (fg_unlikely(known->type != type))
+        *known = (struct known_type){type, kind_of(object, symbols->query->kinds)};
+    if (known->kind == KIND_FUNCTION)
+        add_code(symbols, PyFunction_GET_CODE(object), PyFunction_GET_GLOBALS(object));
+    else if (known->kind == KIND_C)
+        add_c(symbols, object);
     return 1;
 }
 
-static void add_nested(struct symbols *symbols, const PyCodeObject *code, PyObject *module)
+/* The code nested in the code of a symbol; adding it may move the symbols. */
+static void add_nested(struct symbols *symbols, struct symbol symbol)
 {
+    const PyCodeObject *code = (PyCodeObject *)symbol.callable;
+
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
         PyObject *constant = PyTuple_GET_ITEM(code->co_consts, i);
 
         if (PyCode_Check(constant))
-            add_code(symbols, constant, module);
+            add_code(symbols, constant, symbol.globals);
     }
 }
 
@@ -89,8 +122,9 @@ static void forget(struct symbols *symbols)
 {
     for (size_t i = 0; i < symbols->n; i++) {
         Py_DECREF(symbols->items[i].callable);
-        Py_XDECREF(symbols->items[i].module);
+        Py_XDECREF(symbols->items[i].globals);
     }
+    Py_XDECREF(symbols->module);
     free(symbols->items);
     fg_hash_clear(&symbols->by_key);
     free(symbols->name);
@@ -105,28 +139,25 @@ static bool is_c(const struct symbol *symbol)
  * short. */
 static const char *join(struct symbols *symbols, const char *module, const char *qualname)
 {
-    size_t bytes = strlen(module) + strlen(qualname) + 2;
+    size_t module_bytes = strlen(module), qualname_bytes = strlen(qualname) + 1;
 
-    if (fg_array_reserve(&symbols->name, &symbols->name_capacity, bytes) != 0)
+    if (fg_array_reserve(&symbols->name, &symbols->name_capacity, module_bytes + 1 + qualname_bytes) != 0)
         return NULL;
-    snprintf(symbols->name, bytes, "%s.%s", module, qualname);
+    memcpy(symbols->name, module, module_bytes);
+    symbols->name[module_bytes] = '.';
+    memcpy(symbols->name + module_bytes + 1, qualname, qualname_bytes);
     return symbols->name;
 }
 
-/* Replaces the globals of a symbol by the name of their module. The symbols that follow mostly have the
- * same globals, so they are done in the same step. */
-static void find_module(struct symbols *symbols, size_t at)
+/* The name of the module that a symbol's globals belong to, or NULL. Symbols that follow each other mostly
+ * have the same globals, which are alive as long as the symbols. Borrowed. */
+static PyObject *module_of(struct symbols *symbols, const struct symbol *symbol)
 {
-    PyObject *from = symbols->items[at].module, *module;
-
-    if (!from || PyUnicode_CheckExact(from))
-        return;
-    module = fg_code_module(from);
-    for (size_t i = at; i < symbols->n && symbols->items[i].module == from; i++) {
-        symbols->items[i].module = Py_XNewRef(module);
-        Py_DECREF(from);
+    if (symbol->globals != symbols->globals) {
+        Py_XSETREF(symbols->module, fg_code_module(symbol->globals));
+        symbols->globals = symbol->globals;
     }
-    Py_XDECREF(module);
+    return symbols->module;
 }
 
 /* The name of a symbol, as its function record has it or will have it. */
@@ -139,7 +170,7 @@ struct symbol_name {
 static void name_code(struct symbols *symbols, const struct symbol *symbol, struct symbol_name *out)
 {
     const PyCodeObject *code = (PyCodeObject *)symbol->callable;
-    struct fg_code_name name = fg_code_name(code, symbol->module);
+    struct fg_code_name name = fg_code_name(code, module_of(symbols, symbol));
 
     out->module = name.module;
     out->name = join(symbols, name.module, name.qualname);
@@ -169,18 +200,35 @@ static bool name_symbol(struct fg_interp *interp, struct symbols *symbols, const
     return out->name;
 }
 
-static struct fg_func *record_of(struct fg_interp *interp, const struct symbol *symbol)
+static struct fg_func *record_of(struct fg_interp *interp, struct symbols *symbols,
+                                 const struct symbol *symbol)
 {
     return is_c(symbol) ? fg_cfunction_func(interp, symbol->callable)
-                        : fg_code_meet((PyCodeObject *)symbol->callable, symbol->module);
+                        : fg_code_meet((PyCodeObject *)symbol->callable, module_of(symbols, symbol));
+}
+
+/* False: the query wants whole names, and the function has none of them. */
+static bool may_be_wanted(const struct symbols *symbols, const struct symbol *symbol)
+{
+    const struct fg_name_tails *names = symbols->query->python_names;
+    PyObject *qualname;
+
+    if (is_c(symbol) || !names)
+        return true; /* add_c() has asked */
+    qualname = ((PyCodeObject *)symbol->callable)->co_qualname;
+    return !PyUnicode_IS_COMPACT_ASCII(qualname) ||
+           fg_name_tails_may_have(names, (const char *)PyUnicode_1BYTE_DATA(qualname),
+                                  (size_t)PyUnicode_GET_LENGTH(qualname));
 }
 
 /* Return: 1: the query wants the function, and it has a record now; 0: not wanted; or -ENOMEM. */
-static int ask(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol,
-               const struct fg_symbols_query *query)
+static int ask(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol)
 {
+    const struct fg_symbols_query *query = symbols->query;
     struct symbol_name name;
 
+    if (!may_be_wanted(symbols, symbol))
+        return 0;
     if (!name_symbol(interp, symbols, symbol, &name))
         return -ENOMEM;
     /* Frozen modules' code may belong to another interpreter's function (3.11). */
@@ -188,30 +236,28 @@ static int ask(struct fg_interp *interp, struct symbols *symbols, const struct s
         !query->wants(name.name, name.module, is_c(symbol), query->arg))
         return 0;
     if (!name.func)
-        name.func = record_of(interp, symbol);
+        name.func = record_of(interp, symbols, symbol);
     if (name.func && query->found)
         query->found(name.func, query->arg);
     return name.func ? 1 : -ENOMEM;
 }
 
-static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols,
-                          const struct fg_symbols_query *query)
+static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols)
 {
     Py_ssize_t count = 0;
 
     for (size_t i = 0; i < symbols->n && !symbols->has_failed; i++) {
-        struct symbol symbol;
+        struct symbol symbol = symbols->items[i];
         int answer;
 
-        if (!is_c(&symbols->items[i])) {
-            find_module(symbols, i);
-            add_nested(symbols, (PyCodeObject *)symbols->items[i].callable, symbols->items[i].module);
-        }
-        symbol = symbols->items[i];
-        answer = ask(interp, symbols, &symbol, query);
+        if (!is_c(&symbol))
+            add_nested(symbols, symbol);
+        answer = ask(interp, symbols, &symbol);
         if (answer < 0)
             return answer;
         count += answer;
+        if (count && symbols->query->first_only)
+            break;
     }
     return symbols->has_failed ? -ENOMEM : count;
 }
@@ -219,11 +265,11 @@ static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols,
 Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_query *query)
 {
     fg_exception aside = fg_exception_set_aside();
-    struct symbols symbols = {.kinds = query->kinds};
+    struct symbols symbols = {.query = query};
     Py_ssize_t count;
 
     fg_visit_objects(add_object, &symbols);
-    count = ask_all(interp, &symbols, query);
+    count = ask_all(interp, &symbols);
     forget(&symbols);
     fg_exception_put_back(aside);
     return count;
@@ -263,17 +309,30 @@ static bool could_be(const char *name)
     return is_loaded;
 }
 
+static int meet_named_c(struct fg_interp *interp, const struct fg_filter *filter)
+{
+    struct fg_name_tails names = {.last_characters = 0};
+    struct fg_symbols_query query = {
+        .kinds = FG_SYMBOLS_C, .wants = is_named, .arg = (void *)(uintptr_t)filter, .c_names = &names};
+    int error = 0;
+
+    for (size_t i = 0; i < NR_NAMING_SETS && !error; i++)
+        error = fg_name_tails_add_patterns(&names, &filter->sets[naming_sets[i]]);
+    if (!error && fg_symbols_meet(interp, &query) < 0)
+        error = -ENOMEM;
+    fg_name_tails_clear(&names);
+    return error;
+}
+
 int fg_symbols_meet_named_c(struct fg_interp *interp, const struct fg_filter *filter)
 {
-    struct fg_symbols_query query = {
-        .kinds = FG_SYMBOLS_C, .wants = is_named, .arg = (void *)(uintptr_t)filter};
     fg_exception aside = fg_exception_set_aside();
     bool any = false;
 
     for (size_t i = 0; i < NR_NAMING_SETS && !any; i++)
         any = fg_func_any_unknown(interp, &filter->sets[naming_sets[i]], could_be);
     fg_exception_put_back(aside);
-    return any && fg_symbols_meet(interp, &query) < 0 ? -ENOMEM : 0;
+    return any ? meet_named_c(interp, filter) : 0;
 }
 
 /* ---- the record of one callable */
@@ -283,16 +342,18 @@ int fg_symbols_meet_named_c(struct fg_interp *interp, const struct fg_filter *fi
 static struct fg_func *func_of_code(struct fg_interp *interp, PyObject *code)
 {
     struct fg_func *func = fg_code_func((PyCodeObject *)code);
-    struct symbols symbols = {.kinds = FG_SYMBOLS_PYTHON};
+    struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON};
+    struct symbols symbols = {.query = &query};
 
     if (func)
         return func;
     fg_visit_objects(add_object, &symbols);
     for (size_t i = 0; !func && i < symbols.n && !symbols.has_failed; i++) {
-        find_module(&symbols, i);
-        add_nested(&symbols, (PyCodeObject *)symbols.items[i].callable, symbols.items[i].module);
-        if (symbols.items[i].key == code)
-            func = record_of(interp, &symbols.items[i]);
+        struct symbol symbol = symbols.items[i];
+
+        add_nested(&symbols, symbol);
+        if (symbol.key == code)
+            func = record_of(interp, &symbols, &symbol);
     }
     forget(&symbols);
     return func;

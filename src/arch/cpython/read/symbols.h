@@ -5,6 +5,7 @@
 
 #include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/base/interp.h"
+#include "arch/cpython/read/name_tails.h"
 #include "engine/graph/filter.h"
 
 enum fg_symbol_kinds { FG_SYMBOLS_PYTHON = 1, FG_SYMBOLS_C = 2 };
@@ -18,6 +19,10 @@ struct fg_symbols_query {
     /* Optional: called with the record of each wanted function. The function is alive during the search. */
     void (*found)(struct fg_func *func, void *arg);
     void *arg;
+    /* Set if `wants` holds for whole names only: these names. Of the Python functions, and of the C
+     * functions. The search then does not make the names of other functions. */
+    const struct fg_name_tails *python_names, *c_names;
+    bool first_only; /* stop at the first wanted function */
 };
 
 /**

@@ -12,9 +12,25 @@ void fg_fprobe_filter_clear(struct fg_fprobe_filter *filter)
     fg_patterns_clear(&filter->notfilter);
 }
 
-unsigned fg_fprobe_filter_kinds(const struct fg_fprobe_filter *filter)
+/* C functions match only by their whole name. */
+static unsigned kinds_of(const struct fg_fprobe_filter *filter)
 {
     return FG_SYMBOLS_PYTHON | (filter->filter.nr_names ? FG_SYMBOLS_C : 0);
+}
+
+Py_ssize_t fg_fprobe_filter_meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter,
+                                 struct fg_symbols_query query)
+{
+    struct fg_name_tails names = {.last_characters = 0};
+    Py_ssize_t count = fg_name_tails_add_patterns(&names, &filter->filter);
+
+    query.kinds &= kinds_of(filter);
+    query.c_names = &names;
+    query.python_names = filter->filter.nr_names == filter->filter.n ? &names : NULL;
+    if (!count && query.kinds)
+        count = fg_symbols_meet(interp, &query);
+    fg_name_tails_clear(&names);
+    return count;
 }
 
 static bool matches(const char *name, const char *module, bool is_c, void *arg)
@@ -25,26 +41,57 @@ static bool matches(const char *name, const char *module, bool is_c, void *arg)
 }
 
 /* The engine matches function records only: make the records of matching functions that have none yet. */
-static int meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+static int meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter,
+                struct fg_symbols_query query)
 {
-    struct fg_symbols_query query = {
-        .kinds = fg_fprobe_filter_kinds(filter),
-        .wants = matches,
-        .arg = (void *)(uintptr_t)filter,
-    };
-
-    return fg_symbols_meet(interp, &query) < 0 ? -ENOMEM : 0;
+    query.wants = matches;
+    query.arg = (void *)(uintptr_t)filter;
+    return fg_fprobe_filter_meet(interp, filter, query) < 0 ? -ENOMEM : 0;
 }
 
+static int meet_all(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+{
+    return meet(interp, filter, (struct fg_symbols_query){.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C});
+}
+
+/* A Python function that nobody has met is met at its next call, and then gets the fprobes whose filters
+ * match. So for a filter that stays it need not be looked for. A C function does: its calls are hooked only
+ * if some C function has users. */
+static int meet_c(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+{
+    return meet(interp, filter, (struct fg_symbols_query){.kinds = FG_SYMBOLS_C});
+}
+
+/* Return: 0: a function matches, which has a record; -ENOENT: none; -ENOMEM. */
+static int meet_any(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+{
+    struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C, .first_only = true};
+    int error = fg_fprobe_count(interp, filter) ? 0 : meet(interp, filter, query);
+
+    return error || fg_fprobe_count(interp, filter) ? error : -ENOENT;
+}
+
+/* The engine refuses a filter that nothing matches, after errors that come first. */
+static int meet_c_or_any(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+{
+    int error = meet_c(interp, filter);
+
+    if (!error)
+        error = meet_any(interp, filter);
+    return error == -ENOENT ? 0 : error;
+}
+
+typedef int (*meet_filter)(struct fg_interp *interp, const struct fg_fprobe_filter *filter);
 typedef int (*register_filter)(struct fprobe *fp, const void *scope, struct fg_fprobe_filter *filter);
 
-static int meet_and_register(struct fprobe *fp, struct fg_fprobe_filter *filter, register_filter registers)
+static int meet_and_register(struct fprobe *fp, struct fg_fprobe_filter *filter, meet_filter meets,
+                             register_filter registers)
 {
     int error;
 
     if (fg_hooks_hold() != 0)
         return -EIO;
-    error = meet(fg_interp_known(), filter);
+    error = meets(fg_interp_known(), filter);
     if (!error)
         error = registers(fp, fg_interp_known(), filter);
     fg_hooks_release();
@@ -53,12 +100,12 @@ static int meet_and_register(struct fprobe *fp, struct fg_fprobe_filter *filter,
 
 int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
 {
-    return meet_and_register(fp, filter, fg_fprobe_register);
+    return meet_and_register(fp, filter, meet_c_or_any, fg_fprobe_register);
 }
 
 int fg_cpython_register_pending_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
 {
-    return meet_and_register(fp, filter, fg_fprobe_register_pending);
+    return meet_and_register(fp, filter, meet_c, fg_fprobe_register_pending);
 }
 
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
@@ -95,10 +142,17 @@ int fg_cpython_unregister_fprobe_async(struct fprobe *fp)
     return unregister(fp, fg_fprobe_unregister_async);
 }
 
+int fg_cpython_check_functions(const struct fg_fprobe_filter *filter)
+{
+    struct fg_interp *interp = fg_engine_here();
+
+    return interp ? meet_any(interp, filter) : -EIO;
+}
+
 int fg_cpython_count_ips(const struct fg_fprobe_filter *filter)
 {
     struct fg_interp *interp = fg_engine_here();
-    int error = interp ? meet(interp, filter) : -EIO;
+    int error = interp ? meet_all(interp, filter) : -EIO;
     uint32_t n = error ? 0 : fg_fprobe_count(interp, filter);
 
     if (!error && !n)
@@ -124,7 +178,7 @@ int fg_cpython_kprobe_multi_attach_filter(struct kprobe_multi_link *link, struct
 
     if (fg_hooks_hold() != 0)
         return -EIO;
-    error = meet(fg_interp_known(), filter);
+    error = meet_all(fg_interp_known(), filter);
     if (!error)
         error = fg_kprobe_multi_attach_filter(link, fg_interp_known(), filter);
     fg_hooks_release();

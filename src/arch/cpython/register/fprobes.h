@@ -6,11 +6,12 @@
 #ifndef FG_CPYTHON_REGISTER_FPROBES_H
 #define FG_CPYTHON_REGISTER_FPROBES_H
 
+#include "arch/cpython/read/symbols.h"
 #include "engine/probe/kprobe_multi.h"
 
-/* The first makes a record for each function that matches `filter` and has none yet. */
+/* For the functions that match now or later. */
 int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
-/* Also if no function matches yet. */
+/* Also if no function matches now. */
 int fg_cpython_register_pending_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
 
@@ -29,6 +30,9 @@ void fg_cpython_unregister_fprobes(void);
  */
 int fg_cpython_count_ips(const struct fg_fprobe_filter *filter);
 
+/* Return: 0: a function matches; else as above. Looks through the process only if no known one does. */
+int fg_cpython_check_functions(const struct fg_fprobe_filter *filter);
+
 int fg_cpython_kprobe_multi_attach(struct kprobe_multi_link *link, struct fg_func *const funcs[],
                                    const uint64_t cookies[], size_t n);
 int fg_cpython_kprobe_multi_attach_filter(struct kprobe_multi_link *link, struct fg_fprobe_filter *filter);
@@ -36,8 +40,12 @@ int fg_cpython_kprobe_multi_detach(struct kprobe_multi_link *link);
 
 void fg_fprobe_filter_clear(struct fg_fprobe_filter *filter);
 
-/* The kinds of functions (enum fg_symbol_kinds) that a filter can match. C functions match only by
- * their full name. */
-unsigned fg_fprobe_filter_kinds(const struct fg_fprobe_filter *filter);
+/**
+ * fg_fprobe_filter_meet() - fg_symbols_meet() for functions that may match a filter.
+ * @query: its `wants` may hold only for functions that match the filter. Of its kinds those are left out
+ *   that the filter cannot match.
+ */
+Py_ssize_t fg_fprobe_filter_meet(struct fg_interp *interp, const struct fg_fprobe_filter *filter,
+                                 struct fg_symbols_query query);
 
 #endif
