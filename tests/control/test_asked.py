@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,33 @@ def test_a_recording_without_control(fg: Funcgraph) -> None:
     script = fg.script("import os; print(len(os.listdir('/proc/self/task')))")
     assert fg.record("-q", "-l", "__main__.*", sys.executable, script).stdout == "1\n"
     assert fg.record("-q", "--control", "-l", "__main__.*", sys.executable, script).stdout == "2\n"
+
+
+@pytest.mark.parametrize("program_is_first", [False, True])
+def test_two_threads_may_import_collections_abc(program_is_first: bool) -> None:
+    """Its file replaces itself by another module: who comes meanwhile sees no names (up to 3.13.0)."""
+    code = """
+        import sys, types, _collections_abc
+        for name in [name for name in sys.modules if name.split(".")[0] == "collections"]:
+            del sys.modules[name]
+        class Shim(types.ModuleType):
+            def __getattr__(self, name):
+                import collections
+                sys.modules["collections.abc"] = collections.abc = _collections_abc
+                raise AttributeError(name)
+        class Finder:
+            def find_spec(name, path=None, target=None):
+                assert name != "collections.abc", "imported from its file"
+        sys.meta_path.insert(0, Finder)
+        if sys.argv[1] == "True":
+            sys.modules["collections.abc"] = Shim("collections.abc")
+        from funcgraph.control import entrance
+        import collections.abc
+        assert callable(entrance.handle)
+        assert sys.modules["collections.abc"] is _collections_abc
+        assert collections.abc is _collections_abc
+    """
+    words = [sys.executable, "-S", "-c", textwrap.dedent(code), str(program_is_first)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from typing import Any
 #: Each file that is imported gives up the GIL a few times. A busy program would keep it for 5 ms each time.
 _SHORT_INTERVAL_S = 0.0002
 #: What the first request would load, with the long interval.
-_FIRST_REQUEST = ("funcgraph.control.server", "funcgraph.tracefs.tree")
+_FIRST_REQUEST = ("funcgraph.control.entrance", "funcgraph.tracefs.tree")
 
 
 def serve_with(ours: str) -> str:

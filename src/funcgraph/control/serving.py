@@ -11,7 +11,7 @@ from funcgraph.control.place import folders
 
 __all__ = ["serve", "stop_serving"]
 
-_HANDLER = "funcgraph.control.server:handle"
+_HANDLER = "funcgraph.control.entrance:handle"
 
 
 def serve(on: bool = True, *, follow_fork: bool = False) -> "str | None":
