@@ -71,8 +71,12 @@ def test_what_is_no_expression_is_refused() -> None:
 def sleeper() -> subprocess.Popen[bytes]:
     """Start a Python process that waits, with a word in its command line that no other has."""
     with subprocess.Popen(
-        [sys.executable, "-c", "input()", f"sleeper-{os.getpid()}"], stdin=subprocess.PIPE
+        [sys.executable, "-c", "print(flush=True); input()", f"sleeper-{os.getpid()}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as child:
+        assert child.stdout
+        child.stdout.readline()
         yield child  # type: ignore[misc]
         child.communicate(b"\n")
 

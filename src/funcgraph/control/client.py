@@ -22,6 +22,8 @@ from funcgraph.tracefs.interface import Entry, OpenFile
 __all__ = ["Connection", "NotServedError", "ProcessEndedError", "RemoteFile", "connect", "wait_until_ready"]
 
 _LONGEST_WAIT_S = 0.02
+#: A process that ends has closed its sockets this long, at most, before it counts as ended.
+_ENDING_S, _LOOK_S = 0.5, 0.002
 
 
 class NotServedError(ConnectionRefusedError):
@@ -202,6 +204,7 @@ class Connection:
             raise TimeoutError(errno.ETIMEDOUT, _silent(self.pid, timeout_s)) from None
         except (ConnectionError, EOFError):
             self._drop()
+            self._let_it_end()
             raise self._ended() from None
         except wire.WireError as error:
             self._drop()
@@ -211,6 +214,11 @@ class Connection:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+    def _let_it_end(self) -> None:
+        until = time.monotonic() + _ENDING_S
+        while not self._process.has_ended() and time.monotonic() < until:
+            time.sleep(_LOOK_S)
 
     def _ended(self) -> ProcessEndedError:
         if self._process.has_ended():
