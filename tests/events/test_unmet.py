@@ -5,6 +5,7 @@ Enabling looks for no Python function that has not been called: it is met at its
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import importlib
@@ -84,7 +85,8 @@ def hits(instance: funcgraph.Instance) -> list[str]:
 def call_all(shop: Any) -> list[str]:
     """Call each function of SOURCE; return their names in this order."""
     shop.plain()
-    shop.coroutine().close()
+    with contextlib.suppress(StopIteration):
+        shop.coroutine().send(None)
     next(shop.generator())
     shop.fast()
     shop.outer()()()
@@ -93,7 +95,7 @@ def call_all(shop: Any) -> list[str]:
     shop.Shop.of_nobody()
     shop.Shop.Inner()
     names = [
-        *("plain", "generator", "<lambda>"),
+        *("plain", "coroutine", "generator", "<lambda>"),
         *("outer", "outer.<locals>.inner", "outer.<locals>.inner.<locals>.<lambda>"),
         *("Shop.method", "Shop.of_class", "Shop.of_nobody", "Shop.Inner.__init__"),
     ]
