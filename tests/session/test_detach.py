@@ -30,6 +30,11 @@ class Cycles:
         self._server = server
         self._recorder = recorder
 
+    @property
+    def errors(self) -> str:
+        """What the latest recording wrote to standard error."""
+        return self._recorder.errors
+
     def record(self, *words: str, die_at: str = "") -> int:
         trace = f"{self._fg.folder}/{die_at or 'trace'}.fg"
         for left in self._fg.folder.glob("*.part"):
@@ -57,7 +62,7 @@ class Cycles:
             cycle(number)
             clients.wait_for(2)
         # A process may notice late that a recorder was killed; the next recording cleans up after it.
-        assert self.record() == 0
+        assert self.record() == 0, self.errors
         return self._server.state()
 
 
@@ -78,7 +83,7 @@ def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycl
     )
 
     def cycle(number: int) -> None:
-        assert cycles.record(*options[number % len(options)]) == 0
+        assert cycles.record(*options[number % len(options)]) == 0, cycles.errors
 
     cycles.grow_nothing(cycle, ATTACH_CYCLES)
     assert fg.sessions() == []
