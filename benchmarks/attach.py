@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.harness import Bench, Figure, at_most
@@ -17,7 +18,7 @@ from funcgraph import _inject
 from funcgraph.attach.serving import attach
 from funcgraph.control.client import Connection, connect
 
-_FIRST_RECORD_MS, _STOPPED_MS = 150, 10
+_FIRST_RECORD_MS, _STOPPED_MS, _DETACH_MS = 150, 10, 50
 _BUSY = """
 def work(n):
     return n + 1
@@ -26,6 +27,24 @@ while True:
     for number in range(1000):
         work(number)
 """
+
+
+# For each line that it reads: makes so many times 20,000 calls, and prints the least processor time of
+# 20,000, which is that of an undisturbed moment.
+_CALLS = """
+import time
+def work(n):
+    return n + 1
+def calls():
+    begin = time.thread_time_ns()
+    for number in range(20_000):
+        work(number)
+    return time.thread_time_ns() - begin
+print("ready", flush=True)
+while line := input():
+    print(min(calls() for _ in range(int(line))), flush=True)
+"""
+_TIMES = 300
 
 
 class _Stops:
@@ -75,12 +94,27 @@ def _wait_for_record(process: Connection) -> None:
         pipe.close()
 
 
-def _first_record(bench: Bench) -> tuple[float, float]:
-    """Attach to a busy program; return the seconds until its first record, and those of its stops."""
-    program = subprocess.Popen([bench.python, "-c", _BUSY], stdout=subprocess.PIPE, text=True)
-    try:
+@contextmanager
+def _running(bench: Bench, text: str) -> Iterator[subprocess.Popen[str]]:
+    """A program that has printed its first line."""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([bench.python, "-c", text], **pipes) as program:
         assert program.stdout is not None
         program.stdout.readline()
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def _detach(pid: int) -> None:
+    with connect(pid) as process:
+        process.call("detach")
+
+
+def _times(bench: Bench) -> tuple[float, float, float]:
+    """Attach to a busy program; return the seconds until its first record, of its stops, and of detaching."""
+    with _running(bench, _BUSY) as program:
         begin = time.perf_counter()
         with _Stops(program.pid) as stops:
             attach(program.pid)
@@ -88,18 +122,39 @@ def _first_record(bench: Bench) -> tuple[float, float]:
             process.write_text("set_ftrace_filter", "*work")
             process.write_text("current_tracer", "function_graph")
             _wait_for_record(process)
-        return time.perf_counter() - begin, stops.seconds
-    finally:
-        program.kill()
-        program.wait()
+        recorded = time.perf_counter()
+        _detach(program.pid)
+        return recorded - begin, stops.seconds, time.perf_counter() - recorded
 
 
 def attaching(bench: Bench) -> Iterator[Figure]:
-    """Measure attaching to a program that calls a function all the time."""
-    rounds = [_first_record(bench) for _ in range(bench.rounds)]
-    first, stopped = (statistics.median(column) * 1000 for column in zip(*rounds, strict=True))
+    """Measure attaching to a program that calls a function all the time, and detaching from it."""
+    rounds = [_times(bench) for _ in range(bench.rounds)]
+    first, stopped, detached = (statistics.median(column) * 1000 for column in zip(*rounds, strict=True))
     yield at_most("attaching to a busy program, until its first record", first, _FIRST_RECORD_MS, " ms", 0)
     yield at_most("  of which the program is stopped, at most", stopped, _STOPPED_MS, " ms", 1)
+    yield at_most("detaching from it while it records", detached, _DETACH_MS, " ms", 0)
 
 
-ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"attaching": attaching}
+def attached(bench: Bench) -> Iterator[Figure]:
+    """Compare a program that is attached to, with nothing selected, with itself when it is not."""
+    with _running(bench, _CALLS) as program:
+
+        def processor_ns() -> int:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            program.stdin.write(f"{bench.sized(_TIMES)}\n")
+            program.stdin.flush()
+            return int(program.stdout.readline())
+
+        without, during = [], []
+        for _ in range(bench.rounds):
+            without.append(processor_ns())
+            attach(program.pid)
+            during.append(processor_ns())
+            _detach(program.pid)
+    ratio = min(during) / min(without)
+    yield at_most("attached, nothing selected: time of calls, the best of each", round(ratio, 2), 1.00, " x")
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"attaching": attaching, "attached": attached}

@@ -475,7 +475,7 @@ Measure = Callable[[Bench], Iterator[Figure]]
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
-    "attach": attach.ALL,
+    "attach": {**attach.ALL, **mount.ALL},
     "questions": asked.ALL,
     "figures": {
         "fib": fib,
@@ -493,7 +493,6 @@ SECTIONS: dict[str, dict[str, Measure]] = {
         "sustained": sustained,
         "memory": memory,
         "instructions": instructions,
-        **mount.ALL,
     },
 }
 ALL: dict[str, Measure] = {

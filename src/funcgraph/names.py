@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 __all__ = ["did_you_mean", "nearest_names"]
 
@@ -26,8 +29,10 @@ def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[st
     wanted = pattern.lower().replace(":mod:", "").strip("*?[]!")
     if not wanted:
         return []
+    from difflib import SequenceMatcher  # traced processes import this module: only for an error
+
     # SequenceMatcher analyses `wanted` only once. The quick ratios reject most names by their letters alone.
-    matcher = difflib.SequenceMatcher(b=wanted, autojunk=False)
+    matcher = SequenceMatcher(b=wanted, autojunk=False)
     best: list[tuple[float, str]] = []  # (-ratio, name), best first
     for name in dict.fromkeys(names):
         least = -best[-1][0] if len(best) == count else _LEAST
@@ -39,7 +44,7 @@ def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[st
     return [name for _, name in best]
 
 
-def _ratio(matcher: difflib.SequenceMatcher[str], form: str, least: float) -> float:
+def _ratio(matcher: SequenceMatcher[str], form: str, least: float) -> float:
     """Return the similarity of `form` to the matcher's text; 0 if it is below `least`."""
     matcher.set_seq1(form)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:

@@ -11,11 +11,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from extension import compile_library
 from running import PROGRAMS, Running, code_pages, folders
 
+from funcgraph import _inject
+from funcgraph.attach import inject
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
 
@@ -45,6 +48,33 @@ def test_code_runs_in_a_program_and_nothing_is_left(name: str) -> None:
         program.wait_for_threads(threads)
         assert code_pages(program.pid) == code
         assert program.end() == (7, "", "")
+
+
+@pytest.mark.skipif(PEP_768, reason="no thread is stopped")
+def test_the_program_is_not_stopped_while_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads are stopped before the code begins, and after its end."""
+    stops: list[str] = []
+    is_inside, wait_for_end = _inject.is_inside, inject._wait_for_end
+
+    def noted(*words: Any) -> bool:
+        stops.append("stop")
+        return is_inside(*words)
+
+    def wait(*words: Any) -> bytes:
+        stops.append("wait")
+        try:
+            return wait_for_end(*words)
+        finally:
+            stops.append("end")
+
+    monkeypatch.setattr(_inject, "is_inside", noted)
+    monkeypatch.setattr(inject, "_wait_for_end", wait)
+    with Running(PROGRAMS["busy"]) as program:
+        assert run_in(program.pid, "import time; time.sleep(0.2); answer = 1", 30) == "1"
+        assert program.end() == (7, "", "")
+    begin, end = stops.index("wait"), stops.index("end")
+    assert end == begin + 1
+    assert "stop" in stops[end:]
 
 
 def test_two_attachers_at_once_both_succeed() -> None:
@@ -201,6 +231,8 @@ def test_the_process_of_another_user_is_refused_and_named() -> None:
     with Running(PROGRAMS["sleeping"]) as program:
         code = f"""
 import os
+from funcgraph import _inject
+from funcgraph.attach import inject
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
 os.setgid(65534); os.setuid(65534)

@@ -16,8 +16,9 @@ from funcgraph.events.definition import Definition
 from funcgraph.events.error_log import ErrorLog
 from funcgraph.events.errors import ProbeError
 from funcgraph.events.field import FIELD_TYPES, TYPE_ALIASES
+from funcgraph.events.files import FILES
 from funcgraph.events.parse import parse_definition
-from funcgraph.events.registry import FILES, Registry
+from funcgraph.events.registry import Registry
 from funcgraph.events.synthetic_definition import SyntheticDefinition, parse_synthetic
 
 pytestmark = pytest.mark.one_python

@@ -19,7 +19,7 @@ import funcgraph
 from funcgraph import cli
 from funcgraph.commands import _processes
 from funcgraph.control.client import connect
-from funcgraph.instance.boot import TOP
+from funcgraph.settings.table import TOP
 from funcgraph.steering.folder import Process
 from steering.local import LocalRemote
 

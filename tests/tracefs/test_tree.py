@@ -13,7 +13,7 @@ from tracefs_shell import Shell
 from tree_calls import HERE, end, leaf, outer, refused, traced
 
 import funcgraph
-from funcgraph.instance.boot import TOP
+from funcgraph.settings.table import TOP
 from funcgraph.tracefs.interface import Tree as AnyTree
 from funcgraph.tracefs.tree import Tree
 

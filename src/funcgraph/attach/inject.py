@@ -11,6 +11,7 @@ from funcgraph.attach.errors import AttachError
 from funcgraph.attach.exchange import Exchange
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import Target, find_target
+from funcgraph.control import turns
 
 __all__ = ["run_in"]
 
@@ -19,6 +20,9 @@ _SECCOMP_STRICT = 1
 _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
 _BLOCKED_S = 0.02
+
+#: The code that is sent.
+_CODE = "\n".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (turns, runner))
 
 # Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours.
 _TEXT = """\
@@ -73,8 +77,7 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
 
 def _run(target: Target, source: str, deadline: float) -> str:
     with Exchange(target.process) as exchange:
-        code = Path(runner.__file__).read_text(encoding="utf-8")
-        exchange.put("source", f"{code}\nrun({exchange.path!r}, {source!r})\n")
+        exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
         if target.version >= _PEP_768:
             _request(target, exchange, deadline)
         else:
@@ -107,6 +110,8 @@ def _inject(target: Target, exchange: Exchange, deadline: float) -> None:
     with Injection(target, _TEXT % (_RUN, exchange.path), deadline) as injection:
         if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
             raise AttachError(target.pid, _not_run(target, injection.why_not()))
+        # The new thread is in the stub as long as the code runs. Looking for it would stop the program.
+        _wait_for_end(target, exchange, deadline)
 
 
 def _unsupported(target: Target) -> str:
@@ -120,13 +125,19 @@ def _not_run(target: Target, why: str) -> str:
 
 
 def _outcome(target: Target, exchange: Exchange, deadline: float) -> str:
+    result = _wait_for_end(target, exchange, deadline)
+    kind, _, text = result.decode(errors="replace").partition("\n")
+    if kind != "ok":
+        raise AttachError(target.pid, f"the code raised {text.splitlines()[0] if text else 'an exception'}")
+    return text
+
+
+def _wait_for_end(target: Target, exchange: Exchange, deadline: float) -> bytes:
+    """Return what the code has written at its end."""
     while (result := exchange.result()) is None:
         if target.process.has_ended():
             raise AttachError(target.pid, "it ended while the code ran")
         if time.monotonic() > deadline:
             raise AttachError(target.pid, "the code still runs in it")
         time.sleep(_POLL_S)
-    kind, _, text = result.decode(errors="replace").partition("\n")
-    if kind != "ok":
-        raise AttachError(target.pid, f"the code raised {text.splitlines()[0] if text else 'an exception'}")
-    return text
+    return result

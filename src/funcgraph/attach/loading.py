@@ -11,30 +11,24 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from typing import Any
 
-#: Each file that is imported gives up the GIL a few times. A busy program would keep it for 5 ms each time.
-_SHORT_INTERVAL_S = 0.0002
-#: What the first request would load, with the long interval.
-_FIRST_REQUEST = ("funcgraph.control.entrance", "funcgraph.tracefs.tree")
+TYPE_CHECKING = False  # as typing's, without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+#: What the first requests would load, with the GIL in long turns.
+_FIRST_REQUESTS = ("funcgraph.control.entrance", "funcgraph.tracefs.tree", "funcgraph.instance.reading")
 
 
 def serve_with(ours: str) -> str:
     """Have this process serve its control socket. Return what is missing for that; "": nothing."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SHORT_INTERVAL_S)
-    try:
-        funcgraph = load(ours)
-        if funcgraph is None:
-            return missing()
-        funcgraph.serve()
-        for name in _FIRST_REQUEST:
-            importlib.import_module(name)
-        return ""
-    finally:
-        # About the same number, unless the program has set another meanwhile.
-        if abs(sys.getswitchinterval() - _SHORT_INTERVAL_S) < _SHORT_INTERVAL_S / 2:
-            sys.setswitchinterval(interval)
+    funcgraph = load(ours)
+    if funcgraph is None:
+        return missing()
+    funcgraph.serve()
+    for name in _FIRST_REQUESTS:
+        importlib.import_module(name)
+    return ""
 
 
 def load(ours: str) -> Any:

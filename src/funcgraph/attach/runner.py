@@ -1,9 +1,12 @@
 """What runs in the process: the code that was sent. Its outcome goes into the folder that it came through.
 
-This module is not imported there. Its text is sent, followed by a call of `run`.
+This module is not imported there. Its text is sent after that of funcgraph.control.turns, and followed by a
+call of `run`.
 """
 
-from __future__ import annotations
+TYPE_CHECKING = False  # as typing's, without importing typing
+if TYPE_CHECKING:
+    from funcgraph.control.turns import in_short_turns
 
 
 def import_threading() -> None:
@@ -33,6 +36,10 @@ def import_threading() -> None:
 
 def run(folder: str, source: str) -> None:
     """Run `source`, and write "ok" with what it leaves in `answer`, or "error" with its exception."""
+    in_short_turns(_run)(folder, source)
+
+
+def _run(folder: str, source: str) -> None:
     import _signal  # type: ignore[import-not-found]
     import posix
 

@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from funcgraph.events.registry import FILES
-from funcgraph.events.synthetic_definition import SyntheticDefinition
-from funcgraph.instance.boot import TOP
+from funcgraph.events.files import FILES
 from funcgraph.instance.instance import Instance, instances
+from funcgraph.settings.table import TOP
 from funcgraph.tracefs.interface import Entry, OpenFile, Tree
 
 TYPE_CHECKING = False
@@ -127,6 +126,7 @@ class _DefiningFile:
 def _delete(definition: AnyDefinition) -> None:
     """Delete an event, unless somebody uses it by now."""
     from funcgraph.events import live
+    from funcgraph.events.synthetic_definition import SyntheticDefinition
 
     if isinstance(definition, SyntheticDefinition):
         with suppress(OSError):

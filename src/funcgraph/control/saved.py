@@ -10,9 +10,9 @@ from errno import EINVAL, ENOENT
 from itertools import count
 from typing import Any
 
-from funcgraph.instance.boot import TOP
 from funcgraph.instance.instance import instances
 from funcgraph.instance.whole_trace import whole_trace
+from funcgraph.settings.table import TOP
 
 __all__ = ["MOST_BYTES", "save", "saved_end", "saved_part"]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from funcgraph.control import wire
 from funcgraph.control.procedures import PROCEDURES, procedure
+from funcgraph.control.turns import in_short_turns
 from funcgraph.names import did_you_mean
 from funcgraph.tracefs.interface import OpenFile, Tree
 
@@ -78,6 +79,7 @@ def _tree() -> Tree:
     return OwnedTree(ProcessTree())
 
 
+@in_short_turns
 def handle(number: int, message: bytes | None) -> bytes:
     """Return the answer to a client's message; when the client has gone (None), close its files."""
     _begin()

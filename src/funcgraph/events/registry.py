@@ -16,6 +16,7 @@ from funcgraph.events.command import BLANKS, split_words, without_comment
 from funcgraph.events.definition import Definition, EventFields, Parameters
 from funcgraph.events.error_log import ErrorLog
 from funcgraph.events.errors import ProbeError
+from funcgraph.events.files import FILES
 from funcgraph.events.messages import Message
 from funcgraph.events.parse import command_of, parse_definition
 from funcgraph.events.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
@@ -25,12 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["FILES", "AnyDefinition", "Installer", "Registry"]
+__all__ = ["AnyDefinition", "Installer", "Registry"]
 
 AnyDefinition = Definition | SyntheticDefinition
-
-#: The files that list dynamic events, and the kinds that each has.
-FILES = {"dynamic_events": "fprtes", "kprobe_events": "pr", "synthetic_events": "s"}
 
 #: Kinds that may be several probes of one event, as long as all are of the same kind.
 _FAMILIES = {"f": "ft", "t": "ft", "p": "pr", "r": "pr", "e": "", "s": ""}

@@ -28,6 +28,7 @@ from funcgraph.settings.table import (
     PATTERNS,
     SETTINGS,
     TEXT,
+    TOP,
     WORDS,
     Setting,
 )
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from funcgraph.events.definition import Definition
     from funcgraph.instance.instance import Instance
 
-__all__ = ["PARAMETERS", "TOP", "Allowed", "BootError", "BootInstance", "asks_for_control", "parse", "start"]
+__all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "asks_for_control", "parse", "start"]
 
-TOP = "top"
 _INSTANCE = "trace_instance"
 _UNITS_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
 

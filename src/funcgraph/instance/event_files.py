@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.errors import CommandError
+from funcgraph.events.files import FILES
 from funcgraph.events.live import dynamic_events
-from funcgraph.events.registry import FILES
 from funcgraph.instance import event_set
 from funcgraph.instance.events import EventFile, Events
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph import _engine, _tracedata
@@ -91,7 +90,7 @@ def report_of(
 
 def _in_buffer(file: TraceFile, task: Task) -> Task:
     """Return a task with its lane as the text has it: within its buffer."""
-    return replace(task, lane=task.lane % (file.meta.get("cpus") or 1))
+    return task._replace(lane=task.lane % (file.meta.get("cpus") or 1))
 
 
 def text_of(

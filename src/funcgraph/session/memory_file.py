@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from funcgraph.session.directory import folders
 
 __all__ = ["contents", "memory_file", "open_memory_file"]
 
@@ -50,7 +47,17 @@ def open_memory_file() -> int:
     try:
         return os.memfd_create("funcgraph", os.MFD_CLOEXEC)
     except (AttributeError, OSError) as error:  # an old C library; forbidden by a filter of system calls
-        refusal = error if isinstance(error, OSError) else OSError("no folder for temporary files")
+        return _open_nameless(
+            error if isinstance(error, OSError) else OSError("no folder for temporary files")
+        )
+
+
+def _open_nameless(refusal: OSError) -> int:
+    """Make a file without a name in a folder; return a descriptor."""
+    import tempfile  # which loads much, and is seldom needed in a traced process
+
+    from funcgraph.session.directory import folders
+
     for base in folders():
         try:
             # O_TMPFILE; where the file system does not know that, the name is removed at once.

@@ -90,7 +90,7 @@ def one_of(value: object, allowed: "Iterable[str]") -> str:
 
 def meant(value: object, names: "Iterable[str]") -> str:
     """Return the end of a message about an unknown name: the known one that is most similar to it."""
-    from funcgraph.names import did_you_mean  # traced processes import this module: only for an error
+    from funcgraph.names import did_you_mean
 
     return did_you_mean(value, names)
 

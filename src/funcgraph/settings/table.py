@@ -40,6 +40,7 @@ __all__ = [
     "TEXT",
     "THREADS",
     "TIME",
+    "TOP",
     "WORDS",
     "Setting",
     "TraceOption",
@@ -63,6 +64,7 @@ INSTANCE = "instance"  # of each instance of a recording, and of an Instance if 
 RECORDING = "recording"  # of a recording as a whole
 LIVE = "live"  # of an Instance alone: recordings do not have it
 
+TOP = "top"  # the name of the instance whose files are in the root of tracefs
 NAME_BYTES = 63  # the longest name of an instance, in UTF-8
 
 

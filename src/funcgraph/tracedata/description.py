@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgraph.tracedata.option_words import known_options
 
@@ -32,8 +31,7 @@ class SelectionError(ValueError):
     """A trace has no part of the name, or a selection is impossible. The text says what would be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function that the trace names.
 
     Attributes:
@@ -79,8 +77,7 @@ class Function:
         return names
 
 
-@dataclass(frozen=True, slots=True)
-class EventField:
+class EventField(NamedTuple):
     """A field of an event that the program or its user defined.
 
     Attributes:
@@ -93,12 +90,11 @@ class EventField:
 
     name: str
     type: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventType:
+class EventType(NamedTuple):
     """A kind of event that the program or its user defined.
 
     Attributes:
@@ -115,8 +111,7 @@ class EventType:
     fields: tuple[EventField, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A thread that was traced.
 
     Attributes:
@@ -149,8 +144,7 @@ class Task:
         return cls(lane, tid, tid, UNNAMED, "", 0, 0, 0, buffer)
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(NamedTuple):
     """An instance's part of a trace.
 
     Attributes:
@@ -171,8 +165,7 @@ class Buffer:
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """The JSON, decoded.
 
     Attributes:
@@ -198,8 +191,8 @@ class Description:
     events: int
     buffers: list[Buffer]
     killed: dict[int, str]
-    hosts: dict[str, int | None] = field(default_factory=dict)
-    event_types: list[EventType] = field(default_factory=list)
+    hosts: dict[str, int | None]
+    event_types: list[EventType]
 
 
 def decode_description(text: bytes) -> Description:

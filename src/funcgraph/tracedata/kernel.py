@@ -329,4 +329,6 @@ def _describe(
         events=sum(buffer.events for buffer in buffers),
         buffers=buffers,
         killed={},
+        hosts={},
+        event_types=[],
     )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.settings.check import option_word
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOption:
+class ReportOption(NamedTuple):
     """One option of a report.
 
     Attributes:

@@ -19,13 +19,13 @@ from funcgraph.tracedata.description import (
     tasks_named,
 )
 from funcgraph.tracedata.option_words import option_bits
-from funcgraph.tracedata.summary import EventSummary, FunctionSummary, duration_text, summary_rows
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_tree import CallTree, TreeGroup
     from funcgraph.tracedata.event_format import EventFormat
     from funcgraph.tracedata.kernel import KernelHead
     from funcgraph.tracedata.selection import Selection
+    from funcgraph.tracedata.summary import EventSummary, FunctionSummary
 
 _T = TypeVar("_T")
 
@@ -164,6 +164,8 @@ class TraceFile:
             if error_ns is None:
                 yield f"host {host}: how far off its times are is not known"
             elif error_ns:
+                from funcgraph.tracedata.summary import duration_text  # only now: few traces have hosts
+
                 yield f"host {host}: times may be off by {duration_text(error_ns)}"
 
     def _kernel_report(
@@ -243,6 +245,8 @@ class TraceFile:
 
         Args, raises: as summary().
         """
+        from funcgraph.tracedata.summary import EventSummary, summary_rows
+
         tasks, buffers, selected = self._selected(tasks, buffers, select)
         numbers = range(len(self.buffers)) if buffers is None else buffers
         shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from errno import EINVAL
 
-from funcgraph.events.registry import FILES as LINES
+from funcgraph.events.files import FILES as LINES
 from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.settings.table import BY_FILE, PATTERNS, THREADS
 
