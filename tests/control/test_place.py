@@ -184,7 +184,8 @@ def test_root_steers_the_process_of_another_user(monkeypatch: pytest.MonkeyPatch
     become = (
         f"import os, sys; sys.path.insert(0, {package!r}); import funcgraph._control, funcgraph._engine; "
     )
-    become += "import funcgraph.control.server, funcgraph.control.serving, funcgraph.tracefs.tree; "
+    become += "import funcgraph.control.entrance, funcgraph.control.owned, funcgraph.control.serving; "
+    become += "import funcgraph.tracefs.tree; "
     become += f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); "
     with served(own, f"{become}{WAIT}") as program:
         assert Path(program.path).stat().st_uid == NOBODY
