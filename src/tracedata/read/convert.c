@@ -456,7 +456,7 @@ FG_NOINLINE size_t fg_convert_plain(const struct fg_convert *convert, const uint
         if (fg_unlikely(made[n].time_ns < last_time))
             made[n].time_ns = last_time;
         last_time = made[n].time_ns;
-        next += 2 + is_end;
+        next += fg_record_words(record->info); /* damage can make it longer */
     }
     *at = next;
     return n;
