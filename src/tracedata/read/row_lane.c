@@ -74,8 +74,8 @@ static int begin_piece(struct fg_row_lane *lane)
     return 0;
 }
 
-/* Makes the events of the next records: of a batch of plain ones, or of one other. Return: 1: @event is that of
- * the other; 0; or -ENOMEM. */
+/* Makes the events of the next records: of a batch of plain ones, or of one other. Return: 1: @event is that
+ * of the other; 0: there is none of another; or -ENOMEM. */
 static int make_events(struct fg_row_lane *lane, struct fg_event *event)
 {
     struct fg_plain_event *made = lane->made[lane->batch ^ 1];

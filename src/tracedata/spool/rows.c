@@ -346,8 +346,9 @@ static inline size_t most_plain_rows(const struct fronts *fronts, size_t nr_rows
     return words / PLAIN_WORDS < most ? words / PLAIN_WORDS : most;
 }
 
-/* Unpacks plain entries and returns, which most rows are, until another kind of row, or the end of a stream:
- * unpack_row() goes on from there. Out of line, so that all its variables have registers. Return: how many. */
+/* Unpacks plain entries and returns, which most rows are, until another kind of row, or the end of a
+ * stream: unpack_row() goes on from there. Out of line, so that all variables have registers. Return: how
+ * many. */
 FG_NOINLINE static uint32_t unpack_plain_rows(struct fg_row_state *state, struct fronts *fronts,
                                               uint64_t **to, size_t most)
 {
