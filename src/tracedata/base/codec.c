@@ -122,8 +122,8 @@ struct zstd_setting {
     int parameter, value;
 };
 
-/* For rows. Shorter matches, which the level would take, save few bytes, or none, and cost a quarter of the time
- * of both sides. */
+/* For rows. Matches of 5 bytes, which the level would take, make files at most 5 in 100 smaller, or larger,
+ * and both sides slower. */
 static const struct zstd_setting zstd_quick[] = {
     {ZSTD_COMPRESSION_LEVEL, ZSTD_LEVEL}, {ZSTD_MIN_MATCH, 6}, {0, 0}};
 
