@@ -122,7 +122,10 @@ struct zstd_setting {
     int parameter, value;
 };
 
-static const struct zstd_setting zstd_quick[] = {{ZSTD_COMPRESSION_LEVEL, ZSTD_LEVEL}, {0, 0}};
+/* For rows. Matches of 5 bytes, which the level would take, make files at most 5 in 100 smaller, or larger,
+ * and both sides slower. */
+static const struct zstd_setting zstd_quick[] = {
+    {ZSTD_COMPRESSION_LEVEL, ZSTD_LEVEL}, {ZSTD_MIN_MATCH, 6}, {0, 0}};
 
 /* For pages of events, where no level is as good: each event repeats all but a few bytes of one before it. A
  * match of fewer than 6 bytes takes more to say where it is than the bytes themselves, and one more search

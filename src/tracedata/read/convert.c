@@ -7,9 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+static inline uint32_t address_in(const uint32_t *addresses, size_t count, uint32_t func)
+{
+    return fg_likely(func < count) ? addresses[func] : FG_WIRE_FUNC_UNKNOWN;
+}
+
 static inline uint32_t func_address(const struct fg_convert *convert, uint32_t func)
 {
-    return fg_likely(func < convert->nr_addresses) ? convert->addresses[func] : FG_WIRE_FUNC_UNKNOWN;
+    return address_in(convert->addresses, convert->nr_addresses, func);
 }
 
 /* The time of an event on a clock that does not count nanoseconds. */
@@ -177,6 +182,11 @@ static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
     memcpy(entry->tail + sizeof(caller), payload.values, payload.values_bytes);
 }
 
+static inline uint16_t overrun_field(const struct fg_convert *convert)
+{
+    return (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX);
+}
+
 static inline void convert_exit(struct fg_convert *convert, struct fg_event *event,
                                 const struct fg_record *record, enum fg_wire_exit_kind kind)
 {
@@ -187,8 +197,7 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
         EVENT(convert, event, funcgraph_exit, record->time, tail_bytes(&payload),
               .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
               .calltime = fg_time_scale_ns(&convert->scale, calltime), .rettime = rettime,
-              .overrun = (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX),
-              .kind = (uint8_t)(kind | irq_flag(record)));
+              .overrun = overrun_field(convert), .kind = (uint8_t)(kind | irq_flag(record)));
 
     store_tail(convert, &exit->kind, exit->tail, &payload);
 }
@@ -371,6 +380,86 @@ int fg_convert_record(struct fg_convert *convert, const struct fg_record *record
         convert->lost += *record_payload(record, 1).fixed;
     }
     return 0;
+}
+
+static inline bool is_plain(uint32_t info)
+{
+    const uint32_t rest = FG_RECORD_HAS_START | FG_RECORD_HAS_VALUES | FG_RECORD_IRQ;
+
+    return (info & (15u | rest) & ~(uint32_t)FG_RECORD_RETURN) == FG_RECORD_ENTRY;
+}
+
+static inline uint32_t choose(uint32_t is_end, uint32_t exit, uint32_t entry)
+{
+    return entry + (exit - entry) * is_end;
+}
+
+/* What all events of one call of fg_convert_plain() have in common. */
+struct plain_run {
+    const struct fg_convert *convert;
+    const uint32_t *addresses;
+    size_t nr_addresses;
+    struct fg_time_scale scale;
+    uint64_t waits_end; /* of the latest wait */
+    int32_t tid;
+    uint16_t overrun;
+};
+
+/* Whether an entry or a return comes next cannot be foreseen, so both take the same way, without a branch: an
+ * entry is made as a return whose calltime is 0, of which it is the beginning. */
+static inline void convert_plain(const struct plain_run *run, const struct fg_record *record, uint32_t is_end,
+                                 struct fg_plain_event *event)
+{
+    struct fg_wire_funcgraph_exit *image = &event->image;
+    uint64_t begin = record[is_end].time; /* the payload of a return; of an entry its own time */
+
+    if (fg_unlikely(run->waits_end > begin))
+        begin = calltime_without_waits(run->convert, begin, record->time);
+    event->time_ns = fg_time_scale_ns(&run->scale, record->time);
+    event->size = choose(is_end, sizeof(*image), sizeof(struct fg_wire_funcgraph_entry));
+    image->common_type = (uint16_t)choose(is_end, FG_EVENT_funcgraph_exit, FG_EVENT_funcgraph_entry);
+    image->common_pid = run->tid;
+    image->func = address_in(run->addresses, run->nr_addresses, record->func);
+    image->depth = fg_record_depth(record->info);
+    image->calltime = fg_time_scale_ns(&run->scale, begin) & (0 - (uint64_t)is_end);
+    image->rettime = event->time_ns;
+    image->overrun = run->overrun;
+}
+
+/* Out of line, so that all that it needs has registers. */
+FG_NOINLINE size_t fg_convert_plain(const struct fg_convert *convert, const uint64_t **at,
+                                    const uint64_t *end, uint64_t last_time, struct fg_plain_event *made,
+                                    size_t most)
+{
+    const struct plain_run run = {
+        .convert = convert,
+        .addresses = convert->addresses,
+        .nr_addresses = convert->nr_addresses,
+        .scale = convert->scale,
+        .waits_end = convert->nr_waits ? convert->waits[convert->nr_waits - 1].end : 0,
+        .tid = convert->tid,
+        .overrun = overrun_field(convert),
+    };
+    const enum fg_clock_unit unit = convert->unit;
+    const uint64_t *next = *at;
+    size_t n;
+
+    for (n = 0; n < most && next < end; n++) {
+        const struct fg_record *record = (const struct fg_record *)next;
+        const uint32_t is_end = (record->info & FG_RECORD_RETURN) / FG_RECORD_RETURN; /* if it is plain */
+
+        if (fg_unlikely(!is_plain(record->info)))
+            break;
+        convert_plain(&run, record, is_end, &made[n]);
+        if (fg_unlikely(unit != FG_UNIT_NS))
+            made[n].time_ns = time_in_unit(convert, record->time, made[n].time_ns);
+        if (fg_unlikely(made[n].time_ns < last_time))
+            made[n].time_ns = last_time;
+        last_time = made[n].time_ns;
+        next += fg_record_words(record->info); /* damage can make it longer */
+    }
+    *at = next;
+    return n;
 }
 
 void fg_convert_free(struct fg_convert *convert)

@@ -43,6 +43,14 @@ struct fg_convert {
     _Alignas(8) uint8_t events[2][FG_CONVERT_EVENT_BYTES];
 };
 
+/* The event of a plain entry or return: one without start and values, and not for a signal. The memory is all
+ * zeros at first: fields that are 0 in each of these events are not written. */
+struct fg_plain_event {
+    uint64_t time_ns;
+    uint32_t size;
+    struct fg_wire_funcgraph_exit image; /* an entry is the beginning of it */
+};
+
 /* Begins a task and forgets the one before; the memory for waits is reused. */
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);
 
@@ -50,6 +58,17 @@ void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);
  * second call after this one. Return: 1; 0: the record is a count of lost ones, which convert->lost has now;
  * or -ENOMEM. */
 int fg_convert_record(struct fg_convert *convert, const struct fg_record *record, struct fg_event *event);
+
+/**
+ * fg_convert_plain() - Make the events of plain entries and returns, which most records are.
+ * @at: the first of sound records; set to the one that comes next: that one is not plain, or *at is @end
+ * @last_time: no time of an event is less
+ * @made: room for @most events
+ *
+ * Return: how many were made.
+ */
+size_t fg_convert_plain(const struct fg_convert *convert, const uint64_t **at, const uint64_t *end,
+                        uint64_t last_time, struct fg_plain_event *made, size_t most);
 
 void fg_convert_free(struct fg_convert *convert);
 

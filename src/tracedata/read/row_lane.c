@@ -74,28 +74,71 @@ static int begin_piece(struct fg_row_lane *lane)
     return 0;
 }
 
-int fg_row_lane_next(struct fg_row_lane *lane, struct fg_event *event)
+/* Makes the events of the next records: of a batch of plain ones, or of one other. Return: 1: @event is that
+ * of the other; 0: there is none of another; or -ENOMEM. */
+static int make_events(struct fg_row_lane *lane, struct fg_event *event)
+{
+    struct fg_plain_event *made = lane->made[lane->batch ^ 1];
+    size_t n =
+        fg_convert_plain(&lane->convert, &lane->at, lane->end, lane->last_time, made, FG_ROW_LANE_BATCH);
+    const struct fg_record *record = (const struct fg_record *)lane->at;
+    int result;
+
+    if (n) {
+        lane->batch ^= 1;
+        lane->next_made = made;
+        lane->end_made = made + n;
+        lane->last_time = made[n - 1].time_ns;
+        return 0;
+    }
+    lane->at += fg_record_words(record->info);
+    result = fg_convert_record(&lane->convert, record, event);
+    if (result <= 0)
+        return result;
+    if (event->time_ns < lane->last_time)
+        event->time_ns = lane->last_time;
+    lane->last_time = event->time_ns;
+    return 1;
+}
+
+static inline void take_made(struct fg_row_lane *lane, struct fg_event *event)
+{
+    const struct fg_plain_event *made = lane->next_made++;
+
+    event->time_ns = made->time_ns;
+    event->lost = 0;
+    event->data = (const uint8_t *)&made->image;
+    event->size = made->size;
+    event->type = made->image.common_type;
+    event->tid = made->image.common_pid;
+}
+
+/* All events that were made are taken. */
+FG_NOINLINE static int make_next(struct fg_row_lane *lane, struct fg_event *event)
 {
     int made = 0;
 
-    while (made == 0) {
-        if (fg_likely(lane->at < lane->end)) {
-            const struct fg_record *record = (const struct fg_record *)lane->at;
-
-            lane->at += fg_record_words(record->info);
-            made = fg_convert_record(&lane->convert, record, event);
-        } else if (lane->piece < lane->end_piece) {
+    while (made == 0 && lane->next_made == lane->end_made) {
+        if (lane->at < lane->end)
+            made = make_events(lane, event);
+        else if (lane->piece < lane->end_piece)
             made = begin_piece(lane);
-        } else if (!begin_task(lane)) {
+        else if (!begin_task(lane))
             return 0;
-        }
     }
     if (made < 0)
         return made;
-    if (fg_unlikely(event->time_ns < lane->last_time))
-        event->time_ns = lane->last_time;
-    lane->last_time = event->time_ns;
+    if (made == 0)
+        take_made(lane, event);
     event->lost = lane->convert.lost;
     lane->convert.lost = 0;
+    return 1;
+}
+
+int fg_row_lane_next(struct fg_row_lane *lane, struct fg_event *event)
+{
+    if (fg_unlikely(lane->next_made == lane->end_made))
+        return make_next(lane, event);
+    take_made(lane, event);
     return 1;
 }

@@ -6,6 +6,9 @@
 #include "tracedata/read/convert.h"
 #include "tracedata/read/recorded.h"
 
+/* So many events of plain records are made at once. */
+#define FG_ROW_LANE_BATCH 32u
+
 struct fg_row_lane {
     struct fg_row_pass *pass;
     size_t task, end_task; /* in lanes.tasks: the one after the current one; of the next lane */
@@ -14,6 +17,10 @@ struct fg_row_lane {
     uint64_t *records; /* of the current piece; memory that it exchanges with pass->chunks */
     size_t records_bytes;
     const uint64_t *at, *end;
+    /* There are two batches, so that an event stays as it is while the next one is made. */
+    const struct fg_plain_event *next_made, *end_made;
+    unsigned batch;
+    struct fg_plain_event made[2][FG_ROW_LANE_BATCH];
     uint64_t last_time; /* times never run backwards in a lane */
     struct fg_convert convert;
 };

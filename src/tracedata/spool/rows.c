@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_VARINT 10u /* bytes of a u64 */
+#define PLAIN_WORDS 3u /* of a return without a value; an entry has fewer */
 
 /* The most that one row takes of a stream; it may be of a record of 16 bytes. */
 static const uint8_t most_bytes[FG_ROWS_STREAMS] = {
@@ -223,34 +224,36 @@ struct fronts {
     const uint8_t *at[FG_ROWS_STREAMS], *end[FG_ROWS_STREAMS];
 };
 
-FG_NOINLINE static const uint8_t *get_long_varint(const uint8_t *at, uint64_t *value)
+/* A number, and what is after it. It is returned in registers, unlike what a pointer is passed to. */
+struct varint {
+    uint64_t value;
+    const uint8_t *after;
+};
+
+FG_NOINLINE static struct varint get_long_varint(const uint8_t *at)
 {
     uint64_t result = *at & 0x7f;
 
     for (unsigned shift = 7; *at++ & 0x80 && shift < 7 * MAX_VARINT; shift += 7)
         result |= (uint64_t)(*at & 0x7f) << shift;
-    *value = result;
-    return at;
+    return (struct varint){result, at};
 }
 
-static inline const uint8_t *get_varint(const uint8_t *at, uint64_t *value)
+static inline struct varint get_varint(const uint8_t *at)
 {
-    *value = *at;
     if (fg_likely(*at < 0x80))
-        return at + 1;
-    if (fg_likely(at[1] < 0x80)) {
-        *value = (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
-        return at + 2;
-    }
-    return get_long_varint(at, value);
+        return (struct varint){*at, at + 1};
+    if (fg_likely(at[1] < 0x80))
+        return (struct varint){(at[0] & 0x7fu) | (uint64_t)at[1] << 7, at + 2};
+    return get_long_varint(at);
 }
 
 static inline uint64_t get(struct fronts *fronts, enum fg_rows_stream stream)
 {
-    uint64_t value;
+    struct varint varint = get_varint(fronts->at[stream]);
 
-    fronts->at[stream] = get_varint(fronts->at[stream], &value);
-    return value;
+    fronts->at[stream] = varint.after;
+    return varint.value;
 }
 
 static inline bool is_within(const struct fronts *fronts)
@@ -334,34 +337,49 @@ static inline size_t unpack_row(struct fg_row_state *state, struct fronts *front
     return nr_words;
 }
 
-/* Unpacks plain entries and returns, which most rows are, until another kind of row or the end of a stream
- * is near. unpack_row() goes on from there. */
-static inline uint64_t *unpack_plain_rows(struct fg_row_state *state, struct fronts *fronts, uint64_t *at,
-                                          const uint64_t *end, uint32_t nr_rows, uint32_t *row)
+/* The fewest of: rows that are left, codes that are left, and records for which there is room. */
+static inline size_t most_plain_rows(const struct fronts *fronts, size_t nr_rows, size_t words)
 {
-    const uint8_t *codes = fronts->at[FG_ROWS_CODES], *functions = fronts->at[FG_ROWS_FUNCTIONS];
-    const uint8_t *times = fronts->at[FG_ROWS_TIMES];
-    uint64_t time = state->time, value;
-    uint32_t depth = state->open_calls, i = *row;
+    const size_t codes = (size_t)(fronts->end[FG_ROWS_CODES] - fronts->at[FG_ROWS_CODES]);
+    const size_t most = codes < nr_rows ? codes : nr_rows;
 
-    while (i < nr_rows && end - at >= 3 && codes < fronts->end[FG_ROWS_CODES] &&
-           fronts->end[FG_ROWS_TIMES] - times >= (ptrdiff_t)MAX_VARINT) {
+    return words / PLAIN_WORDS < most ? words / PLAIN_WORDS : most;
+}
+
+/* Unpacks plain entries and returns, which most rows are, until another kind of row, or the end of a
+ * stream: unpack_row() goes on from there. Out of line, so that all variables have registers. Return: how
+ * many. */
+FG_NOINLINE static uint32_t unpack_plain_rows(struct fg_row_state *state, struct fronts *fronts,
+                                              uint64_t **to, size_t most)
+{
+    const uint8_t *code = fronts->at[FG_ROWS_CODES], *const last_code = code + most;
+    const uint8_t *function = fronts->at[FG_ROWS_FUNCTIONS], *times = fronts->at[FG_ROWS_TIMES];
+    const uint8_t *const functions_end = fronts->end[FG_ROWS_FUNCTIONS];
+    const uint8_t *const times_end = fronts->end[FG_ROWS_TIMES];
+    uint64_t time = state->time, *at = *to;
+    struct varint passed, func;
+    uint32_t depth = state->open_calls; /* its upper bits have no place in a record */
+
+    for (; code < last_code && times < times_end; code++) {
         struct fg_record *record = (struct fg_record *)at;
 
-        if (*codes == FG_RECORD_ENTRY &&
-            fronts->end[FG_ROWS_FUNCTIONS] - functions >= (ptrdiff_t)MAX_VARINT) {
-            times = get_varint(times, &value);
-            time += value;
-            functions = get_varint(functions, &value);
-            *record = (struct fg_record){time, (uint32_t)value, FG_RECORD_INFO(FG_RECORD_ENTRY, 2, depth)};
-            state->slots[depth % FG_ROWS_SLOTS].func = (uint32_t)value;
+        if (*code == FG_RECORD_ENTRY && function < functions_end) {
+            passed = get_varint(times);
+            times = passed.after;
+            time += passed.value;
+            func = get_varint(function);
+            function = func.after;
+            *record =
+                (struct fg_record){time, (uint32_t)func.value, FG_RECORD_INFO(FG_RECORD_ENTRY, 2, depth)};
+            state->slots[depth % FG_ROWS_SLOTS].func = (uint32_t)func.value;
             state->slots[depth % FG_ROWS_SLOTS].time = time;
-            depth = (depth + 1) & DEPTH_MASK;
+            depth++;
             at += 2;
-        } else if (*codes == FG_RECORD_RETURN) {
-            times = get_varint(times, &value);
-            time += value;
-            depth = (depth - 1) & DEPTH_MASK;
+        } else if (*code == FG_RECORD_RETURN) {
+            passed = get_varint(times);
+            times = passed.after;
+            time += passed.value;
+            depth--;
             *record = (struct fg_record){time, state->slots[depth % FG_ROWS_SLOTS].func,
                                          FG_RECORD_INFO(FG_RECORD_RETURN, 3, depth)};
             at[2] = state->slots[depth % FG_ROWS_SLOTS].time;
@@ -369,16 +387,15 @@ static inline uint64_t *unpack_plain_rows(struct fg_row_state *state, struct fro
         } else {
             break;
         }
-        codes++;
-        i++;
     }
-    fronts->at[FG_ROWS_CODES] = codes;
-    fronts->at[FG_ROWS_FUNCTIONS] = functions;
+    most = (size_t)(code - fronts->at[FG_ROWS_CODES]);
+    fronts->at[FG_ROWS_CODES] = code;
+    fronts->at[FG_ROWS_FUNCTIONS] = function;
     fronts->at[FG_ROWS_TIMES] = times;
     state->time = time;
-    state->open_calls = depth;
-    *row = i;
-    return at;
+    state->open_calls = depth & DEPTH_MASK;
+    *to = at;
+    return (uint32_t)most;
 }
 
 /* False: the streams do not fit into the rows. */
@@ -418,7 +435,8 @@ int fg_rows_unpack(struct fg_row_state *state, const uint8_t *rows, size_t bytes
         uint64_t *to;
         size_t words;
 
-        at = unpack_plain_rows(state, &fronts, at, end, header.nr_rows, &i);
+        i += unpack_plain_rows(state, &fronts, &at,
+                               most_plain_rows(&fronts, header.nr_rows - i, (size_t)(end - at)));
         if (i == header.nr_rows)
             break;
         has_room = end - at >= (ptrdiff_t)FG_RECORD_MAX_WORDS;
