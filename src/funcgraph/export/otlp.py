@@ -45,7 +45,7 @@ def _write(source: Source, kind: type[Form[T]], out: BinaryIO) -> None:
         for thread, rows in spans.by_process(batch, slices):
             for first in range(0, len(rows), _SPANS_IN_A_MESSAGE):
                 part = rows.part(slice(first, first + _SPANS_IN_A_MESSAGE))
-                out.write(form.message(thread, form.spans(part)))
+                out.writelines(form.message(thread, form.spans(part)))
 
 
 class _Spans(Generic[T]):

@@ -116,8 +116,8 @@ class Form(ABC, Generic[T]):
         """Return further attributes, and what follows them: events and the status."""
 
     @abstractmethod
-    def message(self, thread: int, spans: T) -> bytes:
-        """Return spans below what describes the process of a thread."""
+    def message(self, thread: int, spans: T) -> tuple[bytes, bytes, bytes]:
+        """Return spans below what describes the process of a thread, in pieces: the second is the spans."""
 
     @abstractmethod
     def _common_of(self, function: int, thread: int, what: int) -> T:
@@ -213,12 +213,13 @@ class JsonForm(Form[str]):
     def rare(self, call: Ended, marks: Sequence[Mark]) -> tuple[str, str]:
         return "".join(self._attributes_of(call)), self._rest(call, marks)
 
-    def message(self, thread: int, spans: str) -> bytes:
+    def message(self, thread: int, spans: str) -> tuple[bytes, bytes, bytes]:
         resource = self._pairs(self._resource(thread))[1:]
-        return (
+        head = (
             f'{{"resourceSpans":[{{"resource":{{"attributes":[{resource}]}},'
-            f'"scopeSpans":[{{"scope":{{"name":"{_SCOPE}"}},"spans":[{spans}]}}]}}]}}\n'
-        ).encode()
+            f'"scopeSpans":[{{"scope":{{"name":"{_SCOPE}"}},"spans":['
+        )
+        return head.encode(), spans.encode(), b"]}]}]}\n"
 
     def _name(self, name: str) -> str:
         return f'"name":{json_text(name)},"kind":{_INTERNAL}'
@@ -310,9 +311,12 @@ class ProtobufForm(Form[bytes]):
     def _common_of(self, function: int, thread: int, what: int) -> bytes:
         return b"".join(self._parts_of(function, thread, what))
 
-    def message(self, thread: int, spans: bytes) -> bytes:
+    def message(self, thread: int, spans: bytes) -> tuple[bytes, bytes, bytes]:
         resource = pb.message(1, _attributes(1, self._resource(thread)))
-        return pb.message(1, resource, pb.message(2, pb.message(1, pb.string(1, _SCOPE)), spans))
+        scope = pb.message(1, pb.string(1, _SCOPE))
+        scope_spans = pb.head_of_message(2, len(scope) + len(spans)) + scope
+        size = len(resource) + len(scope_spans) + len(spans)
+        return pb.head_of_message(1, size) + resource + scope_spans, spans, b""
 
     def _name(self, name: str) -> bytes:
         return pb.string(5, name) + pb.uint(6, _INTERNAL)
