@@ -15,7 +15,7 @@ from struct import pack
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from funcgraph.export import protobuf as pb
-from funcgraph.export.call_rows import Made, arguments_at, formatted
+from funcgraph.export.call_rows import Made, arguments_at
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark
 from funcgraph.export.slices import CLOSE, RAISE, RETURN, WHATS, Threads
@@ -191,20 +191,21 @@ class JsonForm(Form[str]):
     """JSON: ids in base 16, numbers of 64 bits as texts."""
 
     nothing = "", ""
-    #: Each span has a comma before it.
-    _SPAN = (
-        ',{{"traceId":"{key}%s","spanId":"%s","parentSpanId":"%s","startTimeUnixNano":"%d",'
-        '"endTimeUnixNano":"%d",%s{{"key":"funcgraph.self_ns","value":{{"intValue":"%d"}}}}%s]%s}}'
-    )
-
     def spans(self, rows: Rows[str]) -> str:
-        above = _hex(rows.above, "")
-        columns = (
-            _hex(rows.root), _hex(rows.id), above, rows.begin_ns, rows.end_ns, rows.common, rows.self_ns,
-            rows.attributes, rows.rest,
+        # Most of a span is text that is copied: one join of all pieces is quicker than any formatting.
+        pieces: tuple[Iterable[str], ...] = (
+            repeat(f',{{"traceId":"{self._trace_key.hex()}'), _hex(rows.root),
+            repeat('","spanId":"'), _hex(rows.id),
+            repeat('","parentSpanId":"'), _hex(rows.above, ""),
+            repeat('","startTimeUnixNano":"'), map(str, rows.begin_ns),
+            repeat('","endTimeUnixNano":"'), map(str, rows.end_ns),
+            repeat('",'), rows.common,
+            repeat('{"key":"funcgraph.self_ns","value":{"intValue":"'), map(str, rows.self_ns),
+            repeat('"}}'), rows.attributes,
+            repeat("]"), rows.rest,
+            repeat("}"),
         )  # fmt: skip
-        template = self._SPAN.format(key=self._trace_key.hex())
-        return formatted(template, len(rows), zip(*columns, strict=True))[1:]
+        return "".join(chain.from_iterable(zip(*pieces, strict=False)))[1:]
 
     def _common_of(self, function: int, thread: int, what: int) -> str:
         name, *attributes = self._parts_of(function, thread, what)
