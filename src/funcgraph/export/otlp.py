@@ -68,7 +68,7 @@ class _Spans(Generic[T]):
         for place, number in enumerate(thread):
             places[pids[number]].append(place)
         for some in places.values():
-            yield thread[some[0]], Rows(*(_items(column, some) for column in rows))  # type: ignore[arg-type]
+            yield thread[some[0]], Rows(*(_items(column, some) for column in rows))
 
     def _rows(self, batch: Columns | None, slices: Slices) -> tuple[list[int], Rows[T]]:
         """Return the spans that end, and the thread of each."""

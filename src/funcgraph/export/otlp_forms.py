@@ -191,6 +191,7 @@ class JsonForm(Form[str]):
     """JSON: ids in base 16, numbers of 64 bits as texts."""
 
     nothing = "", ""
+
     def spans(self, rows: Rows[str]) -> str:
         # Most of a span is text that is copied: one join of all pieces is quicker than any formatting.
         pieces: tuple[Iterable[str], ...] = (

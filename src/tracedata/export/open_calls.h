@@ -18,12 +18,12 @@ struct fg_traced_call {
     uint32_t resumes;
     uint32_t enclosing; /* while it is open: what `innermost` of its thread was before */
     bool is_open, is_irq;
-    bool is_whole;         /* its beginning is known */
+    bool is_whole;            /* its beginning is known */
     uint64_t id, above, root; /* as in slices.h */
-    uint64_t call_ns;      /* when it first began */
-    uint64_t begin_ns;     /* this stretch */
-    uint64_t waited_ns;    /* the thread's wait_ns when this stretch began */
-    uint64_t suspended_ns; /* when it last was */
+    uint64_t call_ns;         /* when it first began */
+    uint64_t begin_ns;        /* this stretch */
+    uint64_t waited_ns;       /* the thread's wait_ns when this stretch began */
+    uint64_t suspended_ns;    /* when it last was */
     uint64_t callees_ns;
     uint64_t ran_ns, self_ns; /* sums of the stretches before */
     uint8_t *values;          /* its arguments; NULL: none */

@@ -317,8 +317,8 @@ static struct fg_traced_call unseen_call(struct run *run, struct fg_call_thread 
         call.is_whole = !is_close && call.call_ns == calltime_ns;
     }
     call.task = columns->task[i];
-    call.begin_ns =
-        run->slicer->options.has_times && calltime_ns < columns->time_ns[i] ? calltime_ns : columns->time_ns[i];
+    call.begin_ns = run->slicer->options.has_times && calltime_ns < columns->time_ns[i] ? calltime_ns
+                                                                                        : columns->time_ns[i];
     return call;
 }
 
