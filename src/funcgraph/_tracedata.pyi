@@ -380,9 +380,11 @@ class Slicer:
 
     Args:
         has_times: whether the trace's clock counts nanoseconds.
+        whats: the kinds of slices that are made: a bit, 1 << number in SLICE_WHATS, for each.
+        first_id: the number of the first call, 1 to 2**64 - 1.
     """
 
-    def __new__(cls, has_times: bool) -> Slicer: ...
+    def __new__(cls, has_times: bool, whats: int = 0xFFFFFFFF, first_id: int = 1) -> Slicer: ...
     def add(self, columns: ColumnTuple, threads: Buffer, pids: Buffer, /) -> SliceTuple:
         """Return the slices of a batch of events.
 

@@ -1,4 +1,4 @@
-"""Names that are similar to an unknown one, for error messages."""
+"""Names in messages: those similar to an unknown one, and without what could harm a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 
-__all__ = ["did_you_mean", "nearest_names"]
+__all__ = ["did_you_mean", "nearest_names", "printable"]
 
 _LEAST = 0.6  # the lowest ratio of similarity
 
@@ -22,6 +22,13 @@ def did_you_mean(word: object, names: Iterable[str]) -> str:
     """
     near = nearest_names(word, list(names), 1) if isinstance(word, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def printable(name: str) -> str:
+    """Return a name in which characters that could harm a terminal, or end a line, are escaped."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)
 
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:

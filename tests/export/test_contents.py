@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from exported import (
     read_perfetto,
     speedscope_slices,
 )
-from tracefile import SUSPEND, Trace, values
+from tracefile import RESUME, SUSPEND, Trace, values
 
 pytestmark = pytest.mark.one_python
 
@@ -215,6 +216,65 @@ def test_spans_form_trees_and_have_errors(recorded: Path, export: Callable[..., 
         # The last event is at the time at which the file was last written.
         last = max(span.end_time_unix_nano for span in spans.values())
         assert abs(recorded.stat().st_mtime_ns - last) < 1000
+
+
+def test_the_spans_of_each_process_are_below_it_and_in_short_messages(
+    tmp_path: Path, export: Callable[..., Path]
+) -> None:
+    trace = Trace(["m.f"])
+    tasks = {pid: trace.task(pid, f"<{pid}>", pid=pid) for pid in (41, 42)}
+    for n in range(2600):
+        tasks[41 + n % 2].enter(1000 + 10 * n, 0, 0)
+        tasks[41 + n % 2].leave(1005 + 10 * n, 0, 0, calltime=1000 + 10 * n)
+    ids = set()
+    found: Counter[int] = Counter()
+    for line in export(trace.save(tmp_path / "t.dat"), "otlp", ".otlp.jsonl").read_text().splitlines():
+        (message,) = json.loads(line)["resourceSpans"]
+        resource = {one["key"]: one["value"] for one in message["resource"]["attributes"]}
+        spans = message["scopeSpans"][0]["spans"]
+        pid = resource["process.pid"]["intValue"]
+        assert 1 <= len(spans) <= 1000
+        for span in spans:
+            of = {one["key"]: one["value"] for one in span["attributes"]}
+            assert (of["thread.id"]["intValue"], of["thread.name"]["stringValue"]) == (pid, f"<{pid}>")
+        found[int(pid)] += len(spans)
+        ids |= {span["spanId"] for span in spans}
+    assert found == {41: 1300, 42: 1300}
+    assert len(ids) == 2600
+
+
+def test_a_mark_is_an_event_of_the_innermost_span_around_it(
+    tmp_path: Path, export: Callable[..., Path]
+) -> None:
+    trace = Trace(["m.outer", "m.inner", ("m", "gen", "/src/m.py", 3, 1, [])])
+    task = trace.task(41)
+    task.message(900, b"before")
+    task.enter(1000, 0, 0)
+    task.message(1050, b"outer")
+    task.enter(1100, 1, 1)
+    task.message(1150, b"inner")
+    task.leave(1200, 1, 1, calltime=1100)
+    task.enter(1210, 2, 1)
+    task.message(1250, b"gen")
+    task.leave(1300, 2, 1, calltime=1210, kind=SUSPEND, start=1210)
+    task.message(1350, b"again")
+    task.enter(1400, 2, 1, kind=RESUME, start=1210)
+    task.message(1450, b"resumed")
+    task.leave(1480, 2, 1, calltime=1400, start=1210)
+    task.leave(1500, 0, 0, calltime=1000)
+    task.message(1600, b"after")
+    other = trace.task(42, "other", pid=41)
+    other.enter(1000, 1, 0)
+    other.leave(1550, 1, 0, calltime=1000)
+    path = trace.save(tmp_path / "t.dat")
+    for form in ("otlp", "otlp-proto"):
+        spans = otlp_spans(export(path, form, READERS[form][0]))
+        assert sorted((span.name, [event.name for event in span.events]) for span in spans) == [
+            ("m.gen", ["gen", "resumed"]),
+            ("m.inner", []),
+            ("m.inner", ["inner"]),
+            ("m.outer", ["outer", "again"]),
+        ]
 
 
 def test_duckdb_reads_parquet(

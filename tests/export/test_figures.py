@@ -80,6 +80,31 @@ def lossy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("form", READERS)
+def test_a_call_that_began_before_the_selection_is_whole_or_said_to_be_too_short(
+    form: str, command: Callable[..., Any], tmp_path: Path, summary: Callable[..., dict[str, Any]]
+) -> None:
+    for name in find_format(form).modules:
+        pytest.importorskip(name)
+    trace = Trace(["m.main", "m.f"])
+    task = trace.task(41)
+    task.enter(1_000_000, 0, 0)
+    for time in (2_000_000, 5_000_000):
+        task.enter(time, 1, 1)
+        task.leave(time + 1000, 1, 1, calltime=time)
+    task.leave(9_000_000, 0, 0, calltime=1_000_000)
+    path = trace.save(tmp_path / "t.dat")
+    suffix, read = READERS[form]
+    output = tmp_path / f"out{suffix}"
+    ran = command("export", form, path, "-o", output, "--from", "+0.003")
+    expected, found = figures_of_summary(summary(path, "--from", "+0.003")), read(output)
+    assert found.stretches == expected.stretches
+    assert (found.self_ns == expected.self_ns) != (
+        "1 calls whose begin is not there are too short" in ran.err
+    )
+    assert (found.self_ns == expected.self_ns) == (form not in ("speedscope", "firefox"))
+
+
+@pytest.mark.parametrize("form", READERS)
 def test_what_is_open_is_ended_and_losses_are_told(
     form: str,
     lossy: Path,

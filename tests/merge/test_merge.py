@@ -298,6 +298,7 @@ def test_damage_is_told_and_the_rest_is_there(copies: tuple[Path, Path], tmp_pat
         (["one.fg", "--host", "x"], "--host x: must be NAME=TRACE.fg, with one of the traces"),
         (["one.fg", "--stamps", "program.py"], "program.py: "),
         (["one.fg", "-o", "x.dat"], "x.dat: a merged trace is a .fg"),
+        (["one.fg", "two.fg", "./one.fg"], "./one.fg: is given twice"),
     ],
 )
 def test_bad_input_gets_one_line_and_nothing_is_written(
@@ -317,6 +318,19 @@ def test_bad_input_gets_one_line_and_nothing_is_written(
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "all.fg").exists()
     assert not (tmp_path / "x.dat").exists()
+
+
+def test_a_trace_that_is_merged_is_not_written_over(copies: tuple[Path, Path]) -> None:
+    one, two = copies
+    before = one.read_bytes()
+    link = one.with_name("link.fg")
+    link.symlink_to(one)
+    for output in (one, link):
+        words = [*FUNCGRAPH, "merge", "-o", str(output), str(two), str(one)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"funcgraph: {one}: is the output too\n"
+        assert one.read_bytes() == before
 
 
 def test_stamps_in_a_file_are_read(tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ def test_several_runs_tell_differences_from_noise(
     [
         ("calls > 1", True), ("calls > 1.25", False), ("time>=1.4", True), ("time < 1", False),
         ("new == 1", True), ("gone > 1", False), ("m.fast: time != 1", False), ("m.*: total > 1.49", True),
-        ("m.slow: calls == 1.5", True), ("m.x*: time > 0", False), ("m.[n]*: new > 0", True),
+        ("m.slow: calls == 1.5", True), ("m.x*: new > 0", False), ("m.old: time > 0", False),
+        ("m.[n]*: new > 0", True),
     ],
 )  # fmt: skip
 def test_a_condition_decides_the_exit_status(
@@ -181,6 +182,12 @@ def test_wrong_arguments_are_one_error(two: tuple[Path, Path], capsys: pytest.Ca
         ([a, b, "-l", "nobody"], "-l 'nobody': no function of the trace matches"),
         ([a, a.parent / "c.dat"], "c.dat: No such file or directory"),
         ([a, a, "--with", b, "--first-difference"], "--first-difference compares two traces"),
+        ([a, b, "--top", 2, "--first-difference"], "--first-difference compares two traces"),
+        (
+            [a, b, "--fail-if", "m.fats: calls > 1"],
+            "no function of the traces matches; similar names: m.fast",
+        ),
+        ([a, b, "-l", "no\x1b[2J"], "-l 'no\\x1b[2J': "),
     ):
         status, out, err = run(capsys, *words)
         assert (status, out) == (2, "")

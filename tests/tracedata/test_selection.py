@@ -349,6 +349,26 @@ def test_an_impossible_selection_is_refused(nested: Path, selection: dict[str, A
     assert message in str(info.value)
 
 
+def test_a_hostile_name_in_a_message_stays_in_its_line(tmp_path: Path) -> None:
+    trace = Trace(["m.f\x1b[2J"])
+    task = trace.task(69, "a\nb\x1b[2J")
+    task.enter(S, 0, 0)
+    task.leave(S + 1, 0, 0, calltime=S)
+    for selection, message in (
+        (Selection(tasks=("x\n",)), r"no task 'x\n'; it has: a\nb\x1b[2J (69)"),
+        (
+            Selection(functions=("m.f2j",)),
+            r"-l 'm.f2j': no function of the trace matches; similar names: m.f\x1b[2J",
+        ),
+    ):
+        with (
+            pytest.raises(SelectionError) as info,
+            funcgraph.open(trace.save(tmp_path / "trace.dat")) as opened,
+        ):
+            opened.columns(select=selection)
+        assert str(info.value) == message
+
+
 PAID = ["shop", "paid", 8, "s32 amount 0 8;string who 0 12"]
 SENT = ["shop", "sent", 16, "u64 size 0 16"]
 

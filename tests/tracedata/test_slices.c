@@ -1,6 +1,7 @@
 /* Promises: whatever the events of a trace are, each begin of a slice has its end, slices of a thread nest
- * and are in order of time, each call has one last row, and packets of them are sound Protocol Buffers
- * whose slices nest on each track. Nothing is read or written beyond what the columns have. */
+ * and are in order of time, each call has one last row, calls are numbered and know what is above them, and
+ * packets of them are sound Protocol Buffers whose slices nest on each track. Rows that are left out change
+ * no others. Nothing is read or written beyond what the columns have. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -72,12 +73,43 @@ static void add_nonsense(struct fg_columns *columns, uint64_t *time_ns, size_t n
 
 /* ---- what slices promise */
 
+#define FIRST_ID 1000u
+#define ALL UINT32_MAX
+#define LAST_ROWS                                                                                            \
+    (1u << FG_SLICE_return | 1u << FG_SLICE_raise | 1u << FG_SLICE_close | 1u << FG_SLICE_lost |             \
+     1u << FG_SLICE_open | 1u << FG_SLICE_suspended)
+
+static struct fg_slicer *new_slicer(bool has_times, uint32_t whats)
+{
+    struct fg_slicer *slicer = fg_slicer_new(
+        (struct fg_slicer_options){.has_times = has_times, .whats = whats, .first_id = FIRST_ID});
+
+    assert(slicer);
+    return slicer;
+}
+
 struct checked {
     uint64_t last_ns[NR_THREADS];
     uint32_t functions[NR_THREADS][MAX_OPEN], depths[NR_THREADS][MAX_OPEN];
+    uint64_t ids[NR_THREADS][MAX_OPEN], roots[NR_THREADS][MAX_OPEN];
     uint32_t nr_open[NR_THREADS];
+    uint64_t last_id;
     size_t nr_calls, nr_last_rows;
 };
+
+/* A call that is met for the first time has the next number, and is below what is open in its thread. */
+static void check_ids(struct checked *checked, const struct fg_slices *slices, size_t i)
+{
+    uint32_t thread = slices->thread[i], n = checked->nr_open[thread];
+    uint64_t above = n ? checked->ids[thread][n - 1] : 0;
+
+    if (slices->id[i] <= checked->last_id)
+        return;
+    assert(slices->id[i] == checked->last_id + 1);
+    checked->last_id++;
+    assert(slices->above[i] == above);
+    assert(slices->root[i] == (above ? checked->roots[thread][n - 1] : slices->id[i]));
+}
 
 static void check_end(struct checked *checked, const struct fg_slices *slices, size_t i)
 {
@@ -85,11 +117,14 @@ static void check_end(struct checked *checked, const struct fg_slices *slices, s
 
     assert(slices->begin_ns[i] <= slices->time_ns[i]);
     assert(slices->self_ns[i] <= slices->ran_ns[i]);
-    if (slices->flags[i] & FG_SLICE_ONLY_END)
+    if (slices->flags[i] & FG_SLICE_ONLY_END) {
+        check_ids(checked, slices, i);
         return;
+    }
     at = --checked->nr_open[thread];
     assert(checked->functions[thread][at] == slices->function[i]);
     assert(checked->depths[thread][at] == slices->depth[i]);
+    assert(checked->ids[thread][at] == slices->id[i] && checked->roots[thread][at] == slices->root[i]);
 }
 
 static void check_slice(struct checked *checked, const struct fg_slices *slices, size_t i)
@@ -108,10 +143,13 @@ static void check_slice(struct checked *checked, const struct fg_slices *slices,
         check_end(checked, slices, i);
         return;
     }
+    check_ids(checked, slices, i);
     checked->nr_calls += slices->what[i] == FG_SLICE_begin;
     at = checked->nr_open[thread]++;
     assert(at < MAX_OPEN);
     assert(at == 0 || checked->depths[thread][at - 1] < slices->depth[i]);
+    checked->ids[thread][at] = slices->id[i];
+    checked->roots[thread][at] = slices->root[i];
     checked->functions[thread][at] = slices->function[i];
     checked->depths[thread][at] = slices->depth[i];
 }
@@ -225,11 +263,11 @@ static void test_slices_of_any_events(void)
     static struct checked checked;
     static struct counted counted;
     struct fg_perfetto perfetto = {.names = names, .clock = 3};
-    struct fg_slicer *slicer = fg_slicer_new(below(2));
+    struct fg_slicer *slicer = new_slicer(below(2), ALL);
     uint64_t time_ns = 1000;
     size_t nr_only_ends = 0, nr_resumes = 0;
 
-    checked = (struct checked){0};
+    checked = (struct checked){.last_id = FIRST_ID - 1};
     counted = (struct counted){0};
     for (int batch = 0; batch < 4; batch++) {
         struct fg_columns columns;
@@ -260,11 +298,63 @@ static void test_slices_of_any_events(void)
     fg_slicer_free(slicer);
 }
 
+static bool have_same_values(const struct fg_slices *a, size_t i, const struct fg_slices *b, size_t j)
+{
+    size_t bytes = (size_t)(a->data_offsets[i + 1] - a->data_offsets[i]);
+
+    return (size_t)(b->data_offsets[j + 1] - b->data_offsets[j]) == bytes &&
+           (bytes == 0 || memcmp(a->data + a->data_offsets[i], b->data + b->data_offsets[j], bytes) == 0);
+}
+
+/* @some has the rows of @all that are wanted, and no others. */
+static void check_some(const struct fg_slices *all, const struct fg_slices *some, uint32_t whats)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n; i++) {
+        if (!(whats >> all->what[i] & 1))
+            continue;
+        assert(n < some->n);
+#define X(name, type, format, text) assert(some->name[n] == all->name[i]);
+        FG_SLICES(X)
+#undef X
+        assert(have_same_values(all, i, some, n));
+        n++;
+    }
+    assert(n == some->n);
+}
+
+static void test_rows_that_are_not_wanted_change_no_others(void)
+{
+    bool has_times = below(2);
+    struct fg_slicer *whole = new_slicer(has_times, ALL), *part = new_slicer(has_times, LAST_ROWS);
+    uint64_t time_ns = 1000;
+
+    for (int batch = 0; batch < 3; batch++) {
+        struct fg_slices all = {0}, some = {0};
+        struct fg_columns columns;
+
+        assert(fg_columns_init(&columns, 300) == 0);
+        if (batch < 2)
+            add_nonsense(&columns, &time_ns, 300);
+        assert(fg_slicer_add(whole, &columns, tasks, &all) == 0);
+        assert(fg_slicer_add(part, &columns, tasks, &some) == 0);
+        if (batch == 2)
+            assert(fg_slicer_finish(whole, &all) == 0 && fg_slicer_finish(part, &some) == 0);
+        check_some(&all, &some, LAST_ROWS);
+        fg_slices_free(&all);
+        fg_slices_free(&some);
+        fg_columns_free(&columns);
+    }
+    fg_slicer_free(whole);
+    fg_slicer_free(part);
+}
+
 /* handler awaits fetch, both wait, both go on, fetch ends, handler ends. */
 static void test_a_chain_of_awaits_is_a_track(void)
 {
     struct fg_perfetto perfetto = {.names = names, .clock = 3};
-    struct fg_slicer *slicer = fg_slicer_new(true);
+    struct fg_slicer *slicer = new_slicer(true, ALL);
     struct fg_slices slices = {0};
     struct fg_columns columns;
     struct fg_await_chains *chains = &perfetto.chains;
@@ -298,7 +388,7 @@ static void test_a_chain_of_awaits_is_a_track(void)
 
 static void test_impossible_events_are_refused(void)
 {
-    struct fg_slicer *slicer = fg_slicer_new(true);
+    struct fg_slicer *slicer = new_slicer(true, ALL);
     struct fg_slices slices = {0};
     struct fg_columns columns;
 
@@ -314,8 +404,10 @@ static void test_impossible_events_are_refused(void)
 
 int main(void)
 {
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 200; i++) {
         test_slices_of_any_events();
+        test_rows_that_are_not_wanted_change_no_others();
+    }
     test_a_chain_of_awaits_is_a_track();
     test_impossible_events_are_refused();
     return 0;

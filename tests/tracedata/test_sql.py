@@ -270,6 +270,14 @@ def test_a_wrong_query_is_one_error(shop: Path, capsys: pytest.CaptureFixture[st
     assert '"function"' in err
     assert "^" in err
     assert run(capsys, shop, "SELECT 1", "-l", "nobody")[0] == 2
+    for words, message in (
+        ([shop], f"{shop}: is a file: a query must follow"),
+        ([shop, " "], "the query is empty"),
+        ([shop, "SELECT \udcff"], r"the query is not UTF-8: 'SELECT \udcff'"),
+    ):
+        status, out, err = run(capsys, *words)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert message in err
     status, _, err = run(capsys, shop.parent / "missing.fg", "SELECT 1")
     assert (status, err) == (2, f"funcgraph: {shop.parent / 'missing.fg'}: No such file or directory\n")
 

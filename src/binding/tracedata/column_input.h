@@ -10,7 +10,15 @@
 #include "tracedata/export/slices.h"
 #include "tracedata/view/columns.h"
 
-#define FG_MAX_INPUT_COLUMNS 20
+/* The larger of the two batches with its two arrays of data, and two arrays more. */
+enum {
+#define X(name, type, format, text) +1
+    FG_NR_COLUMN_ARRAYS = 4 FG_COLUMNS(X),
+    FG_NR_SLICE_ARRAYS = 4 FG_SLICES(X),
+#undef X
+    FG_MAX_INPUT_COLUMNS =
+        FG_NR_COLUMN_ARRAYS > FG_NR_SLICE_ARRAYS ? FG_NR_COLUMN_ARRAYS : FG_NR_SLICE_ARRAYS,
+};
 
 /* Buffers that are held while the columns are read. A zeroed one holds none. */
 struct fg_column_input {

@@ -2,6 +2,7 @@
 #include "binding/tracedata/slicer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 
 #include "binding/base/critical_section.h"
@@ -19,16 +20,19 @@ struct slicer {
 
 static PyObject *slicer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"has_times", NULL};
+    static char *keywords[] = {"has_times", "whats", "first_id", NULL};
+    unsigned long long first_id = 1;
+    unsigned int whats = UINT_MAX;
     struct slicer *slicer;
     int has_times;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p:Slicer", keywords, &has_times))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p|IK:Slicer", keywords, &has_times, &whats, &first_id))
         return NULL;
     slicer = (struct slicer *)type->tp_alloc(type, 0);
     if (slicer == NULL)
         return NULL;
-    slicer->slicer = fg_slicer_new(has_times);
+    slicer->slicer = fg_slicer_new(
+        (struct fg_slicer_options){.has_times = has_times, .whats = whats, .first_id = first_id});
     if (slicer->slicer)
         return (PyObject *)slicer;
     Py_DECREF(slicer);
@@ -124,7 +128,7 @@ static PyMethodDef slicer_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-PyDoc_STRVAR(slicer_doc, "Slicer(has_times)\n--\n\n"
+PyDoc_STRVAR(slicer_doc, "Slicer(has_times, whats=0xffffffff, first_id=1)\n--\n\n"
                          "Makes slices of batches of events. See the type stub.");
 
 static PyType_Slot slicer_slots[] = {

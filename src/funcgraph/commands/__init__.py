@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from funcgraph.names import printable
+
 __all__ = ["CommandError", "os_error_text", "say"]
 
 
@@ -32,12 +34,17 @@ def os_error_text(error: OSError) -> str:
     return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
 
 
+def _harmless(text: str) -> str:
+    """Return a text without control characters, which a file name or a pattern may have."""
+    return "".join(c if c in "\n\t" else printable(c) for c in text)
+
+
 def say(text: str) -> None:
     """Print one line on standard error, and ignore that it is closed."""
     if sys.stderr is None:  # the parent process closed it
         return
     try:
-        print(f"funcgraph: {text}", file=sys.stderr, flush=True)
+        print(f"funcgraph: {_harmless(text)}", file=sys.stderr, flush=True)
     except OSError:
         # From 3.14 on CPython keeps the text, tries to write it again at the end, and exits with 120.
         sys.stderr = None

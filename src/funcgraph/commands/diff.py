@@ -10,6 +10,7 @@ from typing import Any
 
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._trace import add_selection_arguments, selection_of, trace_errors
+from funcgraph.names import printable
 from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
 from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.tracedata.pager import write_text
@@ -67,11 +68,14 @@ def run(args: argparse.Namespace) -> int:
     if args.first_difference:
         return _first_difference(args, a, b)
     comparison = compare([_summary(path, args) for path in a], [_summary(path, args) for path in b])
-    failures = [line for condition in conditions for line in condition.failures(comparison)]
+    try:
+        failures = [line for condition in conditions for line in condition.failures(comparison)]
+    except ConditionError as error:
+        raise CommandError(f"--fail-if: {error}") from None
     text = _json(comparison, a, b, args.top, failures) if args.json else "".join(_lines(comparison, args.top))
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     for line in failures:
-        say(line)
+        say(printable(line))
     return 1 if failures else 0
 
 
@@ -142,7 +146,7 @@ def _cells(row: Compared) -> list[str]:
         f"{calls.mean_a:,.0f}", f"{calls.mean_b:,.0f}", _mark(calls),
         duration_text(own.mean_a), duration_text(own.mean_b), _ratio(own),
         duration_text(total.mean_a), duration_text(total.mean_b), _ratio(total),
-        _MARKS[own.verdict if calls.verdict not in ("new", "gone") else calls.verdict], _printable(row.name),
+        _MARKS[own.verdict if calls.verdict not in ("new", "gone") else calls.verdict], printable(row.name),
     ]  # fmt: skip
 
 
@@ -163,10 +167,6 @@ def _ratio(figure: Measure) -> str:
 
 def _bound(value: float) -> str:
     return f"{value:.2f}" if value < 1000 else "..."
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)
 
 
 # ---- JSON
@@ -203,8 +203,8 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
     from funcgraph.tracedata.first_difference import first_difference
     from funcgraph.tracedata.opened import open_trace
 
-    if len(a) != 1 or len(b) != 1 or args.conditions:
-        raise CommandError("--first-difference compares two traces, without --fail-if")
+    if len(a) != 1 or len(b) != 1 or args.conditions or args.top is not None:
+        raise CommandError("--first-difference compares two traces, without --fail-if and --top")
     with ExitStack() as stack:
         traces = []
         for path in (*a, *b):
@@ -232,11 +232,11 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
 def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[str]:
     yield f"the first {found.calls:,} calls are the same\n"
     for depth, name in enumerate(found.path):
-        yield f"  {'  ' * depth}{_printable(name)}() {{\n"
+        yield f"  {'  ' * depth}{printable(name)}() {{\n"
     for mark, path, end, begin in (("-", a, found.a, beginnings[0]), ("+", b, found.b, beginnings[1])):
         if end is None:
-            yield f"{mark} {'  ' * len(found.path)}no further call ({_printable(path)})\n"
+            yield f"{mark} {'  ' * len(found.path)}no further call ({printable(path)})\n"
         else:
             depth, name, time = end
             after = duration_text(max(time - begin, 0))
-            yield f"{mark} {'  ' * depth}{_printable(name)}() ({_printable(path)}, after {after})\n"
+            yield f"{mark} {'  ' * depth}{printable(name)}() ({printable(path)}, after {after})\n"

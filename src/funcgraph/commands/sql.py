@@ -6,10 +6,12 @@ import argparse
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Sequence
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._trace import add_selection_arguments, open_events, selection_of, trace_errors
+from funcgraph.names import printable
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.sql import MISSING, SqlError, SqlRows
 
@@ -48,6 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer; return the exit status."""
+    if args.input is None and args.file is None and os.path.isfile(args.query):
+        raise CommandError(f"{args.query}: is a file: a query must follow, as 'SELECT count(*) FROM calls'")
+    if not args.query.strip():
+        raise CommandError("the query is empty: must be as 'SELECT count(*) FROM calls'")
     show = _csv if args.csv else _json if args.json else _table
     with open_events(args) as trace, trace_errors(trace.path):
         try:
@@ -107,8 +113,7 @@ def _table(rows: SqlRows) -> Iterator[str]:
 
 def _cell(value: object) -> str:
     """Return a value without characters that could harm a terminal."""
-    text = "" if value is None else _decimal(value) if isinstance(value, float) else str(value)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+    return printable("" if value is None else _decimal(value) if isinstance(value, float) else str(value))
 
 
 def _decimal(value: float) -> str:

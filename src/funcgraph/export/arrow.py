@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from funcgraph.export.call_rows import CALLS, Names, arguments_at, instance_of, payloads_of
+from funcgraph.export.call_rows import (
+    Names,
+    arguments_at,
+    arguments_in,
+    have_values,
+    instance_of,
+    outcomes_in,
+)
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
-from funcgraph.export.slices import IRQ, RAISE, RETURN, WHATS, WHOLE, Slices, Threads, slices_of
+from funcgraph.export.slices import CALLS, IRQ, RAISE, RETURN, WHATS, WHOLE, Slices, Threads, slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.description import UNNAMED
@@ -73,7 +80,7 @@ class _Table:
         return pa.schema(list(fields.items()), {"funcgraph.clock": self._source.trace.clock})
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        for events, slices in slices_of(self._source, self._threads, size=_BATCH_SIZE):
+        for events, slices in slices_of(self._source, self._threads, CALLS, size=_BATCH_SIZE):
             batch = self._batch(events, slices)
             if batch.num_rows:
                 yield batch
@@ -82,19 +89,16 @@ class _Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted = slices.what.tobytes().translate(CALLS)
-        mask = pa.Array.from_buffers(pa.uint8(), len(wanted), [None, pa.py_buffer(wanted)]).cast(pa.bool_())
-
         def column(name: str, kind: Any) -> pa.Array:
             items = getattr(slices, name)
-            return pa.Array.from_buffers(kind, len(items), [None, pa.py_buffer(items)]).filter(mask)
+            return pa.Array.from_buffers(kind, len(items), [None, pa.py_buffer(items)])
 
         flags = column("flags", pa.uint8())
         what = column("what", pa.uint8()).cast(pa.int32())
         thread = column("thread", pa.int32())
         caller = column("caller", pa.uint32())
         whole = pc.equal(pc.bit_wise_and(flags, WHOLE), WHOLE)
-        values = self._values(events, slices, wanted)
+        values = self._values(events, slices)
         columns = [
             self._functions(column("function", pa.uint32()), unknown=True),
             *self._thread_columns(thread),
@@ -150,15 +154,21 @@ class _Table:
         ]
 
     def _values(
-        self, events: Columns | None, slices: Slices, wanted: bytes
+        self, events: Columns | None, slices: Slices
     ) -> tuple[list[str | None], list[str | None], list[str | None]]:
         """Return arguments, results and exceptions; empty lists if there are none at all."""
-        if not len(slices.data) and (events is None or not len(events.data)):
+        if not have_values(events, slices):
             return [], [], []
         arguments: list[str | None] = []
         results: list[str | None] = []
         exceptions: list[str | None] = []
-        for function, what, entry, outcome in payloads_of(events, slices, wanted):
+        columns = (
+            slices.function.tolist(),
+            slices.what.tolist(),
+            arguments_in(slices),
+            outcomes_in(events, slices),
+        )
+        for function, what, entry, outcome in zip(*columns, strict=False):
             arguments.append(json_text(arguments_at(self._source, function, entry)) if entry else None)
             results.append(json_text(result_of(outcome)) if outcome and what == RETURN else None)
             exceptions.append(escaped(exception_of(outcome) or "") if outcome and what == RAISE else None)

@@ -2,85 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import compress, pairwise, repeat
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, pairwise, repeat
+from typing import TypeVar
 
-from funcgraph.export.slices import CLOSE, LOST, NO_EVENT, OPEN, RAISE, RETURN, SUSPEND, SUSPENDED, Slices
+from funcgraph.export.slices import IRQ, NO_EVENT, WHOLE, Slices
 from funcgraph.export.source import Source
 from funcgraph.export.values import Plain, arguments_of, escaped
 from funcgraph.tracedata.description import Task
 from funcgraph.tracedata.events import Columns
 
+K = TypeVar("K", bound=tuple[object, ...])
+V = TypeVar("V")
 
-class Row(NamedTuple):
-    """The end of a call, or of a stretch of one. `slices.h` explains the numbers.
 
-    Attributes:
-        arguments: the values that were recorded at its entry, not decoded.
-        outcome: its result or exception, not decoded.
+def formatted(template: str, n: int, rows: Iterable[tuple[object, ...]]) -> str:
+    """Return the texts of n rows, one after the other.
+
+    One `%` for all of them writes numbers into the result itself: an f-string for each row takes twice as
+    long, as it makes a text of each number first.
+    """
+    return template * n % tuple(chain.from_iterable(rows))
+
+
+class Made(dict[K, V]):
+    """Values that are made of their keys when they are first asked for.
+
+    Args:
+        make: gets the parts of a key, and returns its value.
     """
 
-    time_ns: int
-    begin_ns: int
-    call_ns: int
-    ran_ns: int
-    self_ns: int
-    function: int
-    parent: int
-    caller: int
-    caller_line: int
-    thread: int
-    depth: int
-    resumes: int
-    what: int
-    flags: int
-    arguments: bytes
-    outcome: bytes
+    def __init__(self, make: Callable[..., V]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self._make(*key)
+        return value
 
 
-#: A `Row` without names.
-PlainRow: TypeAlias = tuple[
-    int, int, int, int, int, int, int, int, int, int, int, int, int, int, bytes, bytes
-]  # fmt: skip
+_NOT_IRQ = bytes(flags for flags in range(256) if not flags & IRQ)
 
 
-def _selector(*whats: int) -> bytes:
-    return bytes(what in whats for what in range(256))
+def have_values(batch: Columns | None, slices: Slices) -> bool:
+    """Return whether any of a batch may have arguments, a result or an exception."""
+    return bool(len(slices.data) or (batch is not None and len(batch.data)))
 
 
-#: Each call once, at its end.
-CALLS = _selector(RETURN, RAISE, CLOSE, LOST, OPEN, SUSPENDED)
-#: Each stretch of each call.
-STRETCHES = _selector(RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN)
+def are_resumed(slices: Slices) -> bool:
+    """Return whether any of the calls was resumed."""
+    return slices.resumes.tobytes().count(b"\0") < slices.resumes.nbytes
 
 
-def rows_of(batch: Columns | None, slices: Slices, which: bytes) -> Iterator[PlainRow]:
-    """Return an iterator over the ends of a batch: CALLS or STRETCHES.
-
-    `Row._make` makes a Row of each; where millions are written, that takes too long.
-    """
-    columns = (
-        slices.time_ns, slices.begin_ns, slices.call_ns, slices.ran_ns, slices.self_ns, slices.function,
-        slices.parent, slices.caller, slices.caller_line, slices.thread, slices.depth, slices.resumes,
-        slices.what, slices.flags,
-    )  # fmt: skip
-    wanted = slices.what.tobytes().translate(which)
-    rows = zip(
-        *(column.tolist() for column in columns),
-        arguments_in(slices),
-        outcomes_in(batch, slices),
-        strict=False,
+def are_plain(batch: Columns | None, slices: Slices) -> bool:
+    """Return whether all ends of a batch lack what most lack: values, resumes, callers, signals."""
+    return not (
+        have_values(batch, slices)
+        or are_resumed(slices)
+        or slices.caller.tobytes().count(b"\xff") < slices.caller.nbytes
+        or slices.flags.tobytes().translate(None, _NOT_IRQ)
     )
-    return compress(rows, wanted)
 
 
-def payloads_of(
-    batch: Columns | None, slices: Slices, wanted: bytes
-) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """Yield function, what, arguments and outcome of the ends that are wanted: a byte for each slice."""
-    columns = slices.function.tolist(), slices.what.tolist(), arguments_in(slices), outcomes_in(batch, slices)
-    return compress(zip(*columns, strict=False), wanted)
+def are_whole(slices: Slices) -> bool:
+    """Return whether it is known of all calls how long they ran."""
+    return slices.flags.tobytes().count(WHOLE) == len(slices)
 
 
 def arguments_in(slices: Slices) -> Iterable[bytes]:

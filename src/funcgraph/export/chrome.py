@@ -7,19 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from funcgraph.export.call_rows import STRETCHES, Names, PlainRow, Row, arguments_at, instance_of, rows_of
+from funcgraph.export.call_rows import Names, arguments_at, arguments_in, instance_of, outcomes_in
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark, marks_of
-from funcgraph.export.slices import IRQ, RAISE, RETURN, SUSPEND, WHATS, Threads, slices_of
+from funcgraph.export.slices import (
+    IRQ,
+    NO_FUNCTION,
+    RAISE,
+    RETURN,
+    STRETCHES,
+    SUSPEND,
+    WHATS,
+    Slices,
+    Threads,
+    slices_of,
+)
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.events import Columns
 
-_NO_FUNCTION = 2**32 - 1
 _FUNCTION = Columns.KINDS.index("function")
+
+
+class _Row(NamedTuple):
+    """A stretch of a call: what `Slices` has of it, and its values, not decoded."""
+
+    time_ns: int
+    begin_ns: int
+    call_ns: int
+    function: int
+    thread: int
+    caller: int
+    caller_line: int
+    resumes: int
+    what: int
+    flags: int
+    arguments: bytes
+    outcome: bytes
 
 
 def write(source: Source, out: BinaryIO) -> None:
@@ -39,8 +66,8 @@ class _Writer:
     def write(self, out: BinaryIO) -> None:
         out.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
         separator = b""
-        for batch, slices in slices_of(self._source, self._threads):
-            lines = [*self._name_threads(), *self._slices(rows_of(batch, slices, STRETCHES))]
+        for batch, slices in slices_of(self._source, self._threads, STRETCHES):
+            lines = [*self._name_threads(), *self._slices(batch, slices)]
             if batch is not None:
                 threads, _ = self._threads.of(batch.tasks)
                 lines += [self._mark(mark, threads[mark.task]) for mark in marks_of(self._source, batch)]
@@ -68,24 +95,23 @@ class _Writer:
     def _meta(self, kind: str, thread: int, name: str) -> str:
         return f'{{"ph":"M","name":"{kind}",{self._tasks[thread]},"args":{{"name":{json_text(name)}}}}}'
 
-    def _slices(self, rows: Iterator[PlainRow]) -> Iterator[str]:
+    def _slices(self, batch: Columns | None, slices: Slices) -> Iterator[str]:
         names, tasks = self._names, self._tasks
+        columns = (getattr(slices, name).tolist() for name in _Row._fields[:-2])
+        rows = zip(*columns, arguments_in(slices), outcomes_in(batch, slices), strict=False)
         for row in rows:
-            (
-                time, begin, _, _, _, function, _, caller, _, thread, _, resumes, what, flags, arguments,
-                outcome,
-            ) = row  # fmt: skip
+            time, begin, _, function, thread, caller, _, resumes, what, flags, arguments, outcome = row
             took = time - begin
-            is_plain = what == RETURN and not (arguments or outcome or flags & IRQ) and caller == _NO_FUNCTION
-            args = "" if is_plain else self._args(row)
+            is_plain = what == RETURN and not (arguments or outcome or flags & IRQ) and caller == NO_FUNCTION
+            args = "" if is_plain else self._args(_Row._make(row))
             yield (
                 f'{{"ph":"X","name":{names[function]},"ts":{begin // 1000}.{begin % 1000:03},'
                 f'"dur":{took // 1000}.{took % 1000:03},{tasks[thread]}{args}}}'
             )
             if resumes or what == SUSPEND:
-                yield self._flow(Row._make(row))
+                yield self._flow(_Row._make(row))
 
-    def _flow(self, row: Row) -> str:
+    def _flow(self, row: _Row) -> str:
         """Return the place of a stretch among those of its call."""
         phase = ('"t"' if row.resumes else '"s"') if row.what == SUSPEND else '"f","bp":"e"'
         return (
@@ -93,8 +119,7 @@ class _Writer:
             f'"ts":{row.begin_ns // 1000}.{row.begin_ns % 1000:03},{self._tasks[row.thread]}}}'
         )
 
-    def _args(self, plain: PlainRow) -> str:
-        row = Row._make(plain)
+    def _args(self, row: _Row) -> str:
         members = []
         if row.arguments:
             members.append(self._arguments(row.function, row.arguments))
@@ -102,7 +127,7 @@ class _Writer:
             members.append(f'"(ended)":"{WHATS[row.what]}"')
         if row.outcome:
             members.append(_outcome(row.what, row.outcome))
-        if row.caller != _NO_FUNCTION:
+        if row.caller != NO_FUNCTION:
             members.append(f'"(caller)":{self._names[row.caller]},"(caller line)":{row.caller_line}')
         if row.flags & IRQ:
             members.append('"(signal handler)":true')

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import BinaryIO
+from itertools import repeat
+from typing import BinaryIO, ClassVar
 
-from funcgraph.export.call_rows import CALLS, Names, PlainRow, Row, arguments_at, instance_of, rows_of
+from funcgraph.export.call_rows import (
+    Made,
+    Names,
+    are_plain,
+    are_whole,
+    arguments_at,
+    arguments_in,
+    formatted,
+    instance_of,
+    outcomes_in,
+)
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
-from funcgraph.export.slices import IRQ, RAISE, WHATS, WHOLE, Threads, slices_of
+from funcgraph.export.slices import CALLS, IRQ, NO_FUNCTION, RAISE, WHATS, WHOLE, Slices, Threads, slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
+from funcgraph.tracedata.events import Columns
 
 #: The columns of CSV, and the members of an object of JSON lines, which leave out those without a value.
 COLUMNS = (
     "function", "pid", "tid", "thread", "instance", "begin_ns", "end_ns", "duration_ns", "self_ns", "depth",
     "ended", "parent", "resumes", "caller", "caller_line", "signal", "arguments", "result", "exception",
 )  # fmt: skip
-_NO_FUNCTION = 2**32 - 1
 
 
 def write_csv(source: Source, out: BinaryIO) -> None:
@@ -32,44 +44,128 @@ def write_json_lines(source: Source, out: BinaryIO) -> None:
     _write(_JsonLines(source), out)
 
 
-def _write(form: _Csv | _JsonLines, out: BinaryIO) -> None:
-    for batch, slices in slices_of(form.source, form.threads):
-        form.name_threads()
-        text = "".join(form.lines(rows_of(batch, slices, CALLS)))
-        out.write(text.encode("utf-8", "backslashreplace"))
+def _write(form: _Table, out: BinaryIO) -> None:
+    batches = slices_of(form.source, form.threads, CALLS)
+    out.writelines(form.text(*batch).encode("utf-8", "backslashreplace") for batch in batches)
 
 
-class _Csv:
-    """RFC 4180: a field with a comma, a quote or a line break is in quotes."""
+class _Table(ABC):
+    """How rows are written: a text that the function and the thread decide, numbers, another such text, and
+    what few calls have."""
+
+    #: The text of a row, and of one whose duration is the text that `_duration` returned.
+    TEMPLATE: ClassVar[str]
+    TEMPLATE_IF_UNKNOWN: ClassVar[str]
+    #: What `_rare` returns of a call that has nothing rare.
+    NOTHING: ClassVar[str]
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.threads = Threads(source)
-        self._names = Names(source, csv_field)
-        self._tasks: list[str] = []
+        self._heads: Made[tuple[int, int], str] = Made(self._head)
+        self._tails: Made[tuple[int, int], str] = Made(self._tail)
+        self._arguments: Callable[[int, bytes], str] = lru_cache(4096)(self._encode_arguments)
 
-    def name_threads(self) -> None:
-        for task in self.threads.tasks[len(self._tasks) :]:
-            texts = (str(task.pid), str(task.tid), task.name, instance_of(self.source, task))
-            self._tasks.append(",".join(map(csv_field, texts)))
+    def text(self, batch: Columns | None, slices: Slices) -> str:
+        """Return the rows of a batch."""
+        template, durations = self._durations(slices)
+        rows = zip(
+            map(self._heads.__getitem__, zip(slices.function.tolist(), slices.thread.tolist(), strict=True)),
+            slices.call_ns.tolist(),
+            slices.time_ns.tolist(),
+            durations,
+            slices.self_ns.tolist(),
+            slices.depth.tolist(),
+            map(self._tails.__getitem__, zip(slices.what.tolist(), slices.parent.tolist(), strict=True)),
+            repeat(self.NOTHING) if are_plain(batch, slices) else self._rares(batch, slices),
+            strict=False,
+        )
+        return formatted(template, len(slices), rows)
 
-    def lines(self, rows: Iterator[PlainRow]) -> Iterator[str]:
-        names, tasks = self._names, self._tasks
-        for row in rows:
-            (
-                time, _, begin, ran, own, function, parent, caller, line, thread, depth, resumes, what, flags,
-                arguments, outcome,
-            ) = row  # fmt: skip
-            duration = ran if flags & WHOLE else ""
-            above = names[parent] if parent != _NO_FUNCTION else ""
-            made_by = names[caller] if caller != _NO_FUNCTION else ""
-            signal = "true" if flags & IRQ else ""
-            entry = csv_field(json_text(arguments_at(self.source, function, arguments))) if arguments else ""
-            end = _csv_outcome(what, outcome) if outcome else ","
-            yield (
-                f"{names[function]},{tasks[thread]},{begin},{time},{duration},{own},{depth},{WHATS[what]},"
-                f"{above},{resumes},{made_by},{line or ''},{signal},{entry},{end}\r\n"
+    def _durations(self, slices: Slices) -> tuple[str, Iterable[int | str]]:
+        durations = slices.ran_ns.tolist()
+        if are_whole(slices):
+            return self.TEMPLATE, durations
+        rows = zip(durations, slices.flags.tolist(), strict=True)
+        return self.TEMPLATE_IF_UNKNOWN, [self._duration(ran) if flags & WHOLE else "" for ran, flags in rows]
+
+    def _rares(self, batch: Columns | None, slices: Slices) -> Iterator[str]:
+        columns = (
+            slices.function, slices.what, slices.resumes, slices.caller, slices.caller_line, slices.flags,
+        )  # fmt: skip
+        rows = zip(
+            *(c.tolist() for c in columns), arguments_in(slices), outcomes_in(batch, slices), strict=False
+        )
+        for function, what, resumes, caller, line, flags, arguments, outcome in rows:
+            yield self._rare(
+                resumes,
+                (caller, line) if caller != NO_FUNCTION else None,
+                bool(flags & IRQ),
+                self._arguments(function, arguments) if arguments else "",
+                self._outcome(what, outcome) if outcome else "",
             )
+
+    def _encode_arguments(self, function: int, payload: bytes) -> str:
+        return json_text(arguments_at(self.source, function, payload))
+
+    @abstractmethod
+    def _head(self, function: int, thread: int) -> str: ...
+
+    @abstractmethod
+    def _tail(self, what: int, parent: int) -> str: ...
+
+    @abstractmethod
+    def _duration(self, ran_ns: int) -> str: ...
+
+    @abstractmethod
+    def _outcome(self, what: int, payload: bytes) -> str: ...
+
+    @abstractmethod
+    def _rare(
+        self, resumes: int, caller: tuple[int, int] | None, is_signal: bool, arguments: str, outcome: str
+    ) -> str:
+        """Return what few calls have.
+
+        Args:
+            resumes: how often it was resumed.
+            caller: the function that made the call, and the line in it.
+            is_signal: it handled a signal.
+            arguments: as JSON; "": none.
+            outcome: what `_outcome` returned; "": none.
+        """
+
+
+class _Csv(_Table):
+    """RFC 4180: a field with a comma, a quote or a line break is in quotes."""
+
+    TEMPLATE = "%s%d,%d,%d,%d,%d,%s%s\r\n"
+    TEMPLATE_IF_UNKNOWN = "%s%d,%d,%s,%d,%d,%s%s\r\n"
+    NOTHING = "0,,,,,,"
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._names = Names(source, csv_field)
+
+    def _head(self, function: int, thread: int) -> str:
+        task = self.threads.tasks[thread]
+        texts = (str(task.pid), str(task.tid), task.name, instance_of(self.source, task))
+        return f"{self._names[function]},{','.join(map(csv_field, texts))},"
+
+    def _tail(self, what: int, parent: int) -> str:
+        return f"{WHATS[what]},{self._names[parent] if parent != NO_FUNCTION else ''},"
+
+    def _duration(self, ran_ns: int) -> str:
+        return str(ran_ns)
+
+    def _outcome(self, what: int, payload: bytes) -> str:
+        return _csv_outcome(what, payload)
+
+    def _rare(
+        self, resumes: int, caller: tuple[int, int] | None, is_signal: bool, arguments: str, outcome: str
+    ) -> str:
+        made_by = f"{self._names[caller[0]]},{caller[1] or ''}" if caller else ","
+        entry = csv_field(arguments) if arguments else ""
+        return f"{resumes},{made_by},{'true' if is_signal else ''},{entry},{outcome or ','}"
 
 
 def csv_field(text: str) -> str:
@@ -87,47 +183,45 @@ def _csv_outcome(what: int, payload: bytes) -> str:
     return csv_field(json_text(result_of(payload))) + ","
 
 
-class _JsonLines:
+class _JsonLines(_Table):
     """An object in each line, without members that have no value."""
 
+    TEMPLATE = '%s%d,"end_ns":%d,"duration_ns":%d,"self_ns":%d,"depth":%d%s%s}\n'
+    TEMPLATE_IF_UNKNOWN = '%s%d,"end_ns":%d%s,"self_ns":%d,"depth":%d%s%s}\n'
+    NOTHING = ""
+
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self.threads = Threads(source)
+        super().__init__(source)
         self._names = Names(source, json_text)
-        self._tasks: list[str] = []
 
-    def name_threads(self) -> None:
-        for task in self.threads.tasks[len(self._tasks) :]:
-            instance = instance_of(self.source, task)
-            text = f'"pid":{task.pid},"tid":{task.tid},"thread":{json_text(task.name)}'
-            self._tasks.append(text + (f',"instance":{json_text(instance)}' if instance else ""))
+    def _head(self, function: int, thread: int) -> str:
+        task = self.threads.tasks[thread]
+        instance = instance_of(self.source, task)
+        text = f'{{"function":{self._names[function]},"pid":{task.pid},"tid":{task.tid}'
+        text += f',"thread":{json_text(task.name)}' + (
+            f',"instance":{json_text(instance)}' if instance else ""
+        )
+        return text + ',"begin_ns":'
 
-    def lines(self, rows: Iterator[PlainRow]) -> Iterator[str]:
-        names, tasks = self._names, self._tasks
-        for row in rows:
-            (
-                time, _, begin, ran, own, function, parent, caller, _, thread, depth, resumes, what, flags,
-                arguments, outcome,
-            ) = row  # fmt: skip
-            duration = f',"duration_ns":{ran}' if flags & WHOLE else ""
-            above = f',"parent":{names[parent]}' if parent != _NO_FUNCTION else ""
-            rare = self._rare(Row._make(row)) if resumes or flags & IRQ or caller != _NO_FUNCTION else ""
-            if arguments:
-                rare += f',"arguments":{json_text(arguments_at(self.source, function, arguments))}'
-            if outcome:
-                rare += _json_outcome(what, outcome)
-            yield (
-                f'{{"function":{names[function]},{tasks[thread]},"begin_ns":{begin},'
-                f'"end_ns":{time}{duration},"self_ns":{own},"depth":{depth},'
-                f'"ended":"{WHATS[what]}"{above}{rare}}}\n'
-            )
+    def _tail(self, what: int, parent: int) -> str:
+        above = f',"parent":{self._names[parent]}' if parent != NO_FUNCTION else ""
+        return f',"ended":"{WHATS[what]}"{above}'
 
-    def _rare(self, row: Row) -> str:
-        text = f',"resumes":{row.resumes}' if row.resumes else ""
-        if row.caller != _NO_FUNCTION:
-            text += f',"caller":{self._names[row.caller]}'
-            text += f',"caller_line":{row.caller_line}' if row.caller_line else ""
-        return text + (',"signal":true' if row.flags & IRQ else "")
+    def _duration(self, ran_ns: int) -> str:
+        return f',"duration_ns":{ran_ns}'
+
+    def _outcome(self, what: int, payload: bytes) -> str:
+        return _json_outcome(what, payload)
+
+    def _rare(
+        self, resumes: int, caller: tuple[int, int] | None, is_signal: bool, arguments: str, outcome: str
+    ) -> str:
+        text = f',"resumes":{resumes}' if resumes else ""
+        if caller:
+            function, line = caller
+            text += f',"caller":{self._names[function]}' + (f',"caller_line":{line}' if line else "")
+        signal = ',"signal":true' if is_signal else ""
+        return text + signal + (f',"arguments":{arguments}' if arguments else "") + outcome
 
 
 @lru_cache(4096)

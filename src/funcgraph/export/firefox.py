@@ -104,6 +104,7 @@ class _Writer:
                 for mark in marks_of(self._source, batch):
                     self._add_marker(threads[mark.task], mark)
         self._add_steps(nesting.finish())
+        self._source.remarks += nesting.remarks()
         self._write_profile(out)
 
     def _thread(self, number: int) -> _Thread:

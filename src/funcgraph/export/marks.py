@@ -39,7 +39,7 @@ class Mark(NamedTuple):
 def marks_of(source: Source, batch: Columns) -> Iterator[Mark]:
     """Yield the events of a batch that are no calls, and where records were lost, in order of time."""
     rows = [found.start() for found in _OTHERS.finditer(bytes(batch.kind))]
-    if not rows and not any(batch.lost.tobytes()):
+    if not rows and batch.lost.tobytes().count(b"\0") == batch.lost.nbytes:
         return
     lost = {row: number for row, number in enumerate(batch.lost.tolist()) if number}
     for row in sorted({*rows, *lost}):

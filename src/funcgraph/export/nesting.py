@@ -32,10 +32,12 @@ class _Thread:
     def __init__(self) -> None:
         self.depth = 0  # begins without an end so far
         self.last_ns = 0
+        self.nr_cut = 0  # begins that came too late for their time
         self.held: list[_Held] = []
         self.steps: list[Step] = []
 
     def add(self, time_ns: int, is_begin: bool, function: int) -> None:
+        self.nr_cut += is_begin and time_ns < self.last_ns
         self.last_ns = max(time_ns, self.last_ns)
         self.depth += 1 if is_begin else -1
         self.steps.append((self.last_ns, is_begin, function))
@@ -99,6 +101,11 @@ class Nesting:
         for thread in self._threads.values():
             thread.release()
         yield from self._made()
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what there is to say at the end."""
+        if cut := sum(thread.nr_cut for thread in self._threads.values()):
+            yield f"{cut:,} calls whose begin is not there are too short: they begin after what they called"
 
     def _made(self) -> Iterator[tuple[int, list[Step]]]:
         for number, thread in self._threads.items():

@@ -6,152 +6,115 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import BinaryIO, Generic, TypeAlias
+from itertools import compress
+from operator import itemgetter
+from typing import BinaryIO, Generic
 
-from funcgraph.export.call_rows import arguments_in, outcomes_in
+from funcgraph.export.call_rows import are_resumed, arguments_in, have_values, outcomes_in
 from funcgraph.export.format import Format
-from funcgraph.export.marks import Mark, marks_of
-from funcgraph.export.otlp_forms import Ended, Form, JsonForm, ProtobufForm, T
-from funcgraph.export.slices import ONLY_END, RAISE, RESUME, SUSPEND, SUSPENDED, Slices, Threads, slices_of
+from funcgraph.export.otlp_forms import Ended, Form, JsonForm, ProtobufForm, Rows, T
+from funcgraph.export.slices import CALLS, RAISE, SUSPEND, Slices, Threads, slices_of
 from funcgraph.export.source import Source
+from funcgraph.export.span_marks import SpanMarks
 from funcgraph.tracedata.events import Columns
 
 _SPANS_IN_A_MESSAGE = 1000
-_MOST_ID, _MOST_TRACE_ID = 2**64 - 1, 2**128 - 1
 
 
 def write_json(source: Source, out: BinaryIO) -> None:
     """Write JSON lines, as the protocol's file exporter does: an object of TracesData in each."""
-    threads = Threads(source)
-    _write(source, threads, JsonForm(source, threads, _time_of_day(source)), out)
+    _write(source, JsonForm, out)
 
 
 def write_protobuf(source: Source, out: BinaryIO) -> None:
     """Write a message TracesData. Any number of its repeated fields is such a message, too."""
-    threads = Threads(source)
-    _write(source, threads, ProtobufForm(source, threads, _time_of_day(source)), out)
+    _write(source, ProtobufForm, out)
 
 
-def _write(source: Source, threads: Threads, form: Form[T], out: BinaryIO) -> None:
+def _write(source: Source, kind: type[Form[T]], out: BinaryIO) -> None:
     """Write the spans of each process, some at a time, below what describes the process."""
+    threads, offset_ns = Threads(source), _time_of_day(source)
+    key = blake2b(f"{source.trace.path!r} {offset_ns}".encode(), digest_size=16).digest()
+    form = kind(source, threads, offset_ns, key[:8])
+    first_id = (
+        int.from_bytes(key[8:], "little") >> 1 | 1
+    )  # counts on without coming to 0: no span has that id
     spans = _Spans(source, threads, form)
-    waiting: defaultdict[int, list[T]] = defaultdict(list)
-    for thread, span in spans:
-        process = waiting[threads.tasks[thread].pid]
-        process.append(span)
-        if len(process) >= _SPANS_IN_A_MESSAGE:
-            out.write(form.message(thread, process))
-            process.clear()
-    for thread, task in enumerate(threads.tasks):
-        if rest := waiting.pop(task.pid, None):
-            out.write(form.message(thread, rest))
-
-
-#: The ids of a trace, of a span in it, and of the span above it, as the form writes them.
-_Ids: TypeAlias = tuple[T, T, T]
+    for batch, slices in slices_of(source, threads, CALLS | 1 << SUSPEND, first_id=first_id):
+        form.name_threads()
+        for thread, rows in spans.by_process(batch, slices):
+            for first in range(0, len(rows), _SPANS_IN_A_MESSAGE):
+                part = rows.part(slice(first, first + _SPANS_IN_A_MESSAGE))
+                out.writelines(form.message(thread, form.spans(part)))
 
 
 class _Spans(Generic[T]):
-    """The spans of a source, in the order of their ends, with their threads."""
+    """The spans of a source, in the order of their ends."""
 
     def __init__(self, source: Source, threads: Threads, form: Form[T]) -> None:
-        self._source, self._threads = source, threads
+        self._threads = threads
         self._form: Form[T] = form
-        self._stacks: defaultdict[int, list[_Ids[T]]] = defaultdict(list)
-        self._parked: dict[tuple[int, int, int], _Ids[T]] = {}
-        self._events: dict[T, list[Mark]] = {}  # of spans in progress, by id
-        seed = blake2b(f"{source.trace.path!r} {form.offset_ns}".encode(), digest_size=16).digest()
-        self._trace_id = int.from_bytes(seed, "little") | 1
-        self._span_id = self._trace_id & _MOST_ID
+        self._marks = SpanMarks(source, threads)
 
-    def __iter__(self) -> Iterator[tuple[int, T]]:
-        for batch, slices in slices_of(self._source, self._threads):
-            self._form.name_threads()
-            yield from self._of_batch(batch, slices)
+    def by_process(self, batch: Columns | None, slices: Slices) -> Iterator[tuple[int, Rows[T]]]:
+        """Yield the spans of a batch, those of each process with one of its threads."""
+        thread, rows = self._rows(batch, slices)
+        pids = [task.pid for task in self._threads.tasks]
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        if len({pids[number] for number in set(thread)}) < 2:
+            if thread:
+                yield thread[0], rows
+            return
+        for place, number in enumerate(thread):
+            places[pids[number]].append(place)
+        for some in places.values():
+            yield thread[some[0]], Rows(*(_items(column, some) for column in rows))
 
-    def _of_batch(self, batch: Columns | None, slices: Slices) -> Iterator[tuple[int, T]]:
-        marks = _Marks(self._source, self._threads, batch)
-        columns = (
-            slices.time_ns, slices.call_ns, slices.self_ns, slices.function, slices.thread, slices.what,
-            slices.flags, slices.resumes,
-        )  # fmt: skip
-        rows = zip(
-            *(column.tolist() for column in columns),
-            arguments_in(slices),
-            outcomes_in(batch, slices),
-            strict=False,
+    def _rows(self, batch: Columns | None, slices: Slices) -> tuple[list[int], Rows[T]]:
+        """Return the spans that end, and the thread of each."""
+        self._marks.add(batch, slices)
+        thread, what, offset = slices.thread.tolist(), slices.what.tolist(), self._form.offset_ns
+        keys = zip(slices.function.tolist(), thread, what, strict=True)
+        attributes, rest = self._rares(batch, slices)
+        rows = Rows(
+            slices.id.tolist(),
+            slices.above.tolist(),
+            slices.root.tolist(),
+            [time + offset for time in slices.call_ns.tolist()],
+            [time + offset for time in slices.time_ns.tolist()],
+            slices.self_ns.tolist(),
+            list(map(self._form.common.__getitem__, keys)),
+            attributes,
+            rest,
         )
-        stacks, form, parked = self._stacks, self._form, self._parked
-        for time, begin, own, function, thread, what, flags, resumes, arguments, outcome in rows:
-            while marks.time_ns < time:
-                self._add_mark(*marks.take())
-            stack = stacks[thread]
-            if what < RESUME:
-                stack.append(self._new(stack))
-                continue
-            if what == RESUME:
-                stack.append(self._parked_or_new(begin, function, thread, stack))
-                continue
-            if what == SUSPENDED or flags & ONLY_END:
-                span = self._parked_or_new(begin, function, thread, stack)
-            else:
-                span = stack.pop()
-            if what == SUSPEND:
-                parked[self._key(begin, function, thread)] = span
-                continue
-            rare = form.nothing
-            if self._events or resumes or arguments or outcome or what == RAISE:
+        if SUSPEND not in what:
+            return thread, rows
+        ended = [number != SUSPEND for number in what]
+        kept = (list(compress(column, ended)) for column in rows)
+        return list(compress(thread, ended)), Rows(*kept)  # type: ignore[arg-type]
+
+    def _rares(self, batch: Columns | None, slices: Slices) -> tuple[list[T], list[T]]:
+        """Return what few spans have: further attributes, and events and the status."""
+        form, marks = self._form, self._marks.of_spans
+        whats = slices.what.tobytes()
+        attributes, rest = ([nothing] * len(slices) for nothing in form.nothing)
+        if not (marks or have_values(batch, slices) or are_resumed(slices) or RAISE in whats):
+            return attributes, rest
+        columns = slices.time_ns, slices.function, slices.what, slices.resumes, slices.id
+        rows = zip(
+            *(c.tolist() for c in columns), arguments_in(slices), outcomes_in(batch, slices), strict=False
+        )
+        for place, (time, function, what, resumes, number, arguments, outcome) in enumerate(rows):
+            if (number in marks or resumes or arguments or outcome or what == RAISE) and what != SUSPEND:
                 call = Ended(time, function, what, resumes, arguments, outcome)
-                rare = form.rare(call, self._events.pop(span[1], ()))
-            yield thread, form.span(span, begin, time, own, form.common[function, thread, what], rare)
-        while marks.time_ns < _Marks.NONE:
-            self._add_mark(*marks.take())
-
-    def _parked_or_new(self, begin: int, function: int, thread: int, stack: list[_Ids[T]]) -> _Ids[T]:
-        return self._parked.pop(self._key(begin, function, thread), None) or self._new(stack)
-
-    def _key(self, begin: int, function: int, thread: int) -> tuple[int, int, int]:
-        return begin, function, self._threads.tasks[thread].pid
-
-    def _new(self, stack: list[_Ids[T]]) -> _Ids[T]:
-        """Return a span below the one that is in progress; without one it begins a trace."""
-        form = self._form
-        number = self._span_id = self._span_id + 2 & _MOST_ID  # odd: an id of zeros is none
-        if stack:
-            trace, above, _ = stack[-1]
-            return trace, form.span_id(number), above
-        self._trace_id = self._trace_id + 2 & _MOST_TRACE_ID
-        return form.trace_id(self._trace_id), form.span_id(number), form.no_id
-
-    def _add_mark(self, thread: int, mark: Mark) -> None:
-        if stack := self._stacks[thread]:
-            self._events.setdefault(stack[-1][1], []).append(mark)
+                attributes[place], rest[place] = form.rare(call, marks.pop(number, ()))
+        return attributes, rest
 
 
-class _Marks:
-    """The marks of a batch, one after the other.
-
-    Attributes:
-        time_ns: of the next one; NONE: there is none.
-    """
-
-    NONE = 2**64
-
-    def __init__(self, source: Source, threads: Threads, batch: Columns | None) -> None:
-        self._marks = iter(()) if batch is None else marks_of(source, batch)
-        self._numbers = threads.of(batch.tasks)[0] if batch is not None else ()
-        self._go_on()
-
-    def take(self) -> tuple[int, Mark]:
-        """Return the next one and its thread."""
-        mark = self._mark
-        assert mark is not None
-        self._go_on()
-        return self._numbers[mark.task], mark
-
-    def _go_on(self) -> None:
-        self._mark = next(self._marks, None)
-        self.time_ns = self._mark.time_ns if self._mark else self.NONE
+def _items(column: list[T], places: list[int]) -> list[T]:
+    """Return the items at some places, at least one."""
+    found = itemgetter(*places)(column)
+    return list(found) if len(places) > 1 else [found]
 
 
 def _time_of_day(source: Source) -> int:

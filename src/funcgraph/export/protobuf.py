@@ -38,7 +38,12 @@ def double(field: int, value: float) -> bytes:
 def message(field: int, *parts: bytes) -> bytes:
     """Return a field with a message of these parts, or with bytes."""
     content = b"".join(parts)
-    return varint(field << 3 | _BYTES) + varint(len(content)) + content
+    return head_of_message(field, len(content)) + content
+
+
+def head_of_message(field: int, size: int) -> bytes:
+    """Return what stands before the content of a field with a message, or with bytes."""
+    return varint(field << 3 | _BYTES) + varint(size)
 
 
 def string(field: int, text: str) -> bytes:

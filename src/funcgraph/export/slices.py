@@ -15,6 +15,19 @@ from funcgraph.tracedata.events import Columns
 WHATS = _tracedata.SLICE_WHATS
 ONLY_END, WHOLE, IRQ = _tracedata.SLICE_ONLY_END, _tracedata.SLICE_WHOLE, _tracedata.SLICE_IRQ
 NO_EVENT = 2**32 - 1
+NO_FUNCTION = 2**32 - 1
+
+
+def _bits(*whats: int) -> int:
+    return sum(1 << what for what in whats)
+
+
+#: All kinds of slices.
+ALL = _bits(*range(len(WHATS)))
+#: Each call once, at its end.
+CALLS = _bits(RETURN, RAISE, CLOSE, LOST, OPEN, SUSPENDED)
+#: Each stretch of each call.
+STRETCHES = _bits(RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN)
 
 
 class Slices:
@@ -29,6 +42,9 @@ class Slices:
     call_ns: memoryview[int]
     ran_ns: memoryview[int]
     self_ns: memoryview[int]
+    id: memoryview[int]
+    above: memoryview[int]
+    root: memoryview[int]
     event: memoryview[int]
     function: memoryview[int]
     parent: memoryview[int]
@@ -93,7 +109,7 @@ class Threads:
 
 
 def slices_of(
-    source: Source, threads: Threads, *, tasks: Sequence[Task] | None = None, size: int = 65536
+    source: Source, threads: Threads, whats: int = ALL, *, first_id: int = 1, size: int = 65536
 ) -> Iterator[tuple[Columns | None, Slices]]:
     """Return an iterator over batches of events with their slices.
 
@@ -103,11 +119,12 @@ def slices_of(
     Args:
         source: what is read.
         threads: gets the threads.
-        tasks: of the source's tasks, those that are read; None: all.
+        whats: which kinds of slices: ALL, CALLS, STRETCHES. Those two lack no end.
+        first_id: the number of the first call.
         size: events in a batch.
     """
-    slicer = _tracedata.Slicer(source.trace.clock not in COUNTING_CLOCKS)
-    for batch in source.columns(size=size, tasks=tasks):
+    slicer = _tracedata.Slicer(source.trace.clock not in COUNTING_CLOCKS, whats, first_id)
+    for batch in source.columns(size=size):
         slices = Slices(slicer.add(arrays_of(batch), *threads.of(batch.tasks)))
         source.lost_ends += bytes(slices.what).count(LOST)
         yield batch, slices

@@ -40,6 +40,7 @@ class _Writer:
         for _, slices in slices_of(self._source, self._threads):
             self._add(nesting.steps(slices))
         self._add(nesting.finish())
+        self._source.remarks += nesting.remarks()
         out.write(b'{"$schema":"%b","exporter":"funcgraph",' % _SCHEMA.encode())
         out.write(b'"name":%b,' % json_text(str(self._source.trace.path)).encode())
         frames = [*map(_frame, self._source.functions), '{"name":"<unknown>"}']

@@ -147,8 +147,8 @@ def merge(
         What was written.
 
     Raises:
-        MergeError: a trace does not say where it was recorded, or was merged already; names are not unique;
-            stamps are of no host.
+        MergeError: a trace does not say where it was recorded, was merged already, is given twice, or is the
+            output too; names are not unique; stamps are of no host.
         TraceError: a file is no trace.
         OSError: a file cannot be read or written.
 
@@ -157,6 +157,7 @@ def merge(
         214000
     """
     target = check_output(output)
+    _check_paths([os.fspath(path) for path in traces], target)
     with ExitStack() as stack:
         parts = [_open(stack, os.fspath(path), names or {}) for path in traces]
         if not parts:
@@ -164,6 +165,16 @@ def merge(
         machines = _machines(parts)
         _find_lines(_here() if here else machines[0], machines, stamps or {}, matches)
         return _write(machines, target)
+
+
+def _check_paths(paths: Sequence[str], target: str) -> None:
+    """Refuse to read a trace twice, or to write over one that is read."""
+    places = [os.path.realpath(path) for path in paths]
+    for number, (path, place) in enumerate(zip(paths, places, strict=True)):
+        if place in places[:number]:
+            raise MergeError(f"{path}: is given twice")
+        if os.path.exists(target) and os.path.exists(place) and os.path.samefile(place, target):
+            raise MergeError(f"{path}: is the output too")
 
 
 def _open(stack: ExitStack, path: str, names: Mapping[str, str]) -> _Part:

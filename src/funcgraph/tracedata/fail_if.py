@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from funcgraph.names import did_you_mean
+from funcgraph.names import did_you_mean, nearest_names, printable
 from funcgraph.tracedata.comparison import Compared, Comparison, Measure
 
 #: figure -> what it is.
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
 
 class ConditionError(ValueError):
-    """A text is no condition. The message has a caret below the wrong character."""
+    """A text is no condition: the message has a caret below the wrong character. Or it is of no function."""
 
 
 class Condition(NamedTuple):
@@ -57,6 +57,9 @@ class Condition(NamedTuple):
         """Yield a line for each function, or for the whole, of which it is true.
 
         With several runs, a ratio counts only if the difference is more than noise.
+
+        Raises:
+            ConditionError: no function matches the pattern of a ratio: it would never be true.
         """
         if self.figure in ("new", "gone"):
             count = sum(f.is_new if self.figure == "new" else f.is_gone for f in self._functions(comparison))
@@ -64,6 +67,8 @@ class Condition(NamedTuple):
                 yield f"{self.text}: {count} functions are {self.figure}"
             return
         rows = [comparison.whole] if self.pattern is None else self._functions(comparison)
+        if not rows:
+            raise self._of_no_function(comparison)
         for row in rows:
             figure = self._measure(row)
             ratio = figure.ratio
@@ -74,6 +79,11 @@ class Condition(NamedTuple):
 
     def _functions(self, comparison: Comparison) -> list[Compared]:
         return [f for f in comparison.functions if self.pattern is None or fnmatchcase(f.name, self.pattern)]
+
+    def _of_no_function(self, comparison: Comparison) -> ConditionError:
+        near = nearest_names(self.pattern or "", [f.name for f in comparison.functions])
+        hint = f"; similar names: {', '.join(map(printable, near))}" if near else ""
+        return ConditionError(f"'{printable(self.text)}': no function of the traces matches{hint}")
 
     def _measure(self, row: Compared) -> Measure:
         return {"time": row.self_ns, "total": row.total_ns, "calls": row.calls}[self.figure]

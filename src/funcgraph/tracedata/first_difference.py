@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import compress, islice
 from typing import TYPE_CHECKING
 
+from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.events import Columns
 
@@ -121,7 +122,9 @@ class _Calls:
         self._at = 0
         tasks = set(compress(batch.task.tolist(), entries)) | ({self._task} - {-1})
         if len(tasks) > 1:
-            shown = ", ".join(f"{batch.tasks[task].name} ({batch.tasks[task].tid})" for task in sorted(tasks))
+            shown = ", ".join(
+                f"{printable(batch.tasks[task].name)} ({batch.tasks[task].tid})" for task in sorted(tasks)
+            )
             raise SelectionError(
                 f"{self._path} has calls of several threads: {shown}; choose one with --task"
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _tracedata
-from funcgraph.names import did_you_mean, nearest_names
+from funcgraph.names import did_you_mean, nearest_names, printable
 from funcgraph.tracedata.description import (
     FLAT_TRACERS,
     NATIVE,
@@ -112,11 +112,11 @@ def find_tasks(trace: Named, wanted: Iterable[str]) -> list[Task] | None:
     found = [tasks_named(trace.tasks, word) for word in words]
     for word, tasks in zip(words, found, strict=True):
         if not tasks:
-            names = [f"{task.name} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
+            names = [f"{printable(task.name)} ({task.tid})" for task in trace.tasks[:_TASKS_LISTED]]
             more = len(trace.tasks) - len(names)
             listing = ", ".join(names) + (f" and {more} more" if more else "")
             hint = did_you_mean(word, [task.name for task in trace.tasks])
-            raise SelectionError(f"no task '{word}'; it has: {listing or 'none'}{hint}")
+            raise SelectionError(f"no task '{printable(word)}'; it has: {listing or 'none'}{hint}")
     return list(dict.fromkeys(task for tasks in found for task in tasks)) if words else None
 
 
@@ -182,11 +182,11 @@ def _mark(trace: Named, patterns: Iterable[str], mark: int) -> bytes:
         try:
             matches = _tracedata.match_functions(_encodable(pattern), names)
         except ValueError as error:
-            raise SelectionError(f"{flag} '{pattern}': {error}") from None
+            raise SelectionError(f"{flag} '{printable(pattern)}': {error}") from None
         if not any(matches):
             near = nearest_names(pattern, [name for name, _ in names])
-            hint = f"; similar names: {', '.join(near)}" if near else ""
-            raise SelectionError(f"{flag} '{pattern}': no function of the trace matches{hint}")
+            hint = f"; similar names: {', '.join(map(printable, near))}" if near else ""
+            raise SelectionError(f"{flag} '{printable(pattern)}': no function of the trace matches{hint}")
         marks = bytearray(old | mark * new for old, new in zip(marks, matches, strict=True))
     return bytes(marks)
 

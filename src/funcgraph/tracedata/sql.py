@@ -107,6 +107,10 @@ def run(
         if error.name and error.name.partition(".")[0] not in ("duckdb", "pyarrow"):
             raise
         raise ImportError(MISSING, name=error.name) from None
+    try:
+        query.encode()
+    except UnicodeEncodeError:
+        raise SqlError(f"the query is not UTF-8: {query!a}") from None
     if select is not None:
         work_out(trace, select)  # a scan could not tell of a wrong one
     tables = Tables(trace, select)

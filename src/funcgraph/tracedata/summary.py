@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from funcgraph.names import printable
 from funcgraph.tracedata.description import EventType, Function, Task
 
 
@@ -212,8 +213,3 @@ def summary_json(
         "lost": lost,
         "overrun": overrun,
     }
-
-
-def printable(name: str) -> str:
-    """Return a name in which characters that could harm a terminal are escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)

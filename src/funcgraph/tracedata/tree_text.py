@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from funcgraph.names import printable
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
-from funcgraph.tracedata.summary import duration_text, printable
+from funcgraph.tracedata.summary import duration_text
 
 #: Deeper than this, lines begin with their depth as a number: guides would fill the terminal.
 _GUIDED = 32

@@ -16,12 +16,14 @@ struct fg_traced_call {
     uint32_t task;
     uint32_t thread, depth; /* where it was suspended */
     uint32_t resumes;
+    uint32_t enclosing; /* while it is open: what `innermost` of its thread was before */
     bool is_open, is_irq;
-    bool is_whole;         /* its beginning is known */
-    uint64_t call_ns;      /* when it first began */
-    uint64_t begin_ns;     /* this stretch */
-    uint64_t waited_ns;    /* the thread's wait_ns when this stretch began */
-    uint64_t suspended_ns; /* when it last was */
+    bool is_whole;            /* its beginning is known */
+    uint64_t id, above, root; /* as in slices.h */
+    uint64_t call_ns;         /* when it first began */
+    uint64_t begin_ns;        /* this stretch */
+    uint64_t waited_ns;       /* the thread's wait_ns when this stretch began */
+    uint64_t suspended_ns;    /* when it last was */
     uint64_t callees_ns;
     uint64_t ran_ns, self_ns; /* sums of the stretches before */
     uint8_t *values;          /* its arguments; NULL: none */
@@ -32,6 +34,7 @@ struct fg_call_thread {
     struct fg_traced_call *calls; /* by depth; those at `depth` and deeper are blank but for callees_ns */
     size_t capacity;
     uint32_t depth;
+    uint32_t innermost; /* depth of the innermost open call, plus 1; 0: none is open */
     uint64_t last_ns, wait_ns;
 };
 

@@ -14,7 +14,8 @@
 
 struct fg_slicer {
     struct fg_open_calls open;
-    bool has_times;
+    struct fg_slicer_options options;
+    uint64_t next_id;
 };
 
 /* One batch on its way from events to slices. */
@@ -25,12 +26,14 @@ struct run {
     struct fg_slices *slices;
 };
 
-struct fg_slicer *fg_slicer_new(bool has_times)
+struct fg_slicer *fg_slicer_new(struct fg_slicer_options options)
 {
     struct fg_slicer *slicer = calloc(1, sizeof(*slicer));
 
-    if (slicer)
-        slicer->has_times = has_times;
+    if (slicer) {
+        slicer->options = options;
+        slicer->next_id = options.first_id;
+    }
     return slicer;
 }
 
@@ -88,6 +91,9 @@ static inline int64_t put(struct fg_slices *slices, const struct fg_traced_call 
         return -ENOMEM;
     slices->call_ns[i] = call->call_ns;
     slices->begin_ns[i] = call->begin_ns;
+    slices->id[i] = call->id;
+    slices->above[i] = call->above;
+    slices->root[i] = call->root;
     slices->function[i] = call->func;
     slices->parent[i] = call->parent;
     slices->caller[i] = call->caller;
@@ -102,11 +108,20 @@ static inline int64_t put(struct fg_slices *slices, const struct fg_traced_call 
     return (int64_t)i;
 }
 
-static int put_begin(struct fg_slices *slices, const struct fg_traced_call *call, uint32_t thread,
-                     uint32_t depth, uint32_t event, enum fg_slice_what what)
+static inline bool is_wanted(const struct run *run, enum fg_slice_what what)
 {
-    int64_t i = put(slices, call, thread, depth);
+    return run->slicer->options.whats >> what & 1;
+}
 
+static int put_begin(struct run *run, const struct fg_traced_call *call, uint32_t thread, uint32_t depth,
+                     uint32_t event, enum fg_slice_what what)
+{
+    struct fg_slices *slices = run->slices;
+    int64_t i;
+
+    if (!is_wanted(run, what))
+        return 0;
+    i = put(slices, call, thread, depth);
     if (i < 0)
         return (int)i;
     slices->time_ns[i] = call->begin_ns;
@@ -136,11 +151,15 @@ static int put_values(struct fg_slices *slices, const struct fg_traced_call *cal
 }
 
 /* Adds the end of a stretch of the call, whose sums are those after it. */
-static int put_end(struct fg_slices *slices, const struct fg_traced_call *call, uint32_t thread,
-                   uint32_t depth, struct stretch_end end)
+static int put_end(struct run *run, const struct fg_traced_call *call, uint32_t thread, uint32_t depth,
+                   struct stretch_end end)
 {
-    int64_t i = put(slices, call, thread, depth);
+    struct fg_slices *slices = run->slices;
+    int64_t i;
 
+    if (!is_wanted(run, end.what))
+        return 0;
+    i = put(slices, call, thread, depth);
     if (i < 0)
         return (int)i;
     slices->time_ns[i] = end.time_ns;
@@ -179,13 +198,14 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
              * lost counts no time at all, as in summaries. */
             if (what == FG_SLICE_open)
                 add_stretch(thread, call, at,
-                            run->slicer->has_times
+                            run->slicer->options.has_times
                                 ? minus(end_ns - call->begin_ns, thread->wait_ns - call->waited_ns)
                                 : 0,
                             call->callees_ns);
             error =
-                put_end(run->slices, call, number, at,
+                put_end(run, call, number, at,
                         (struct stretch_end){.time_ns = end_ns, .event = FG_SLICE_NO_EVENT, .what = what});
+            thread->innermost = call->enclosing;
         }
         fg_traced_call_clear(call);
         call->callees_ns = 0;
@@ -231,6 +251,16 @@ static uint32_t parent_at(const struct fg_call_thread *thread, uint32_t depth)
     return is_known ? thread->calls[depth - 1].func : FG_FUNC_UNKNOWN;
 }
 
+/* Numbers a call that is met for the first time; it is below what is in progress in its thread. */
+static void number_call(struct run *run, const struct fg_call_thread *thread, struct fg_traced_call *call)
+{
+    const struct fg_traced_call *above = thread->innermost ? &thread->calls[thread->innermost - 1] : NULL;
+
+    call->id = run->slicer->next_id++;
+    call->above = above ? above->id : 0;
+    call->root = above ? above->root : call->id;
+}
+
 static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
 {
     const struct fg_columns *columns = run->columns;
@@ -243,6 +273,7 @@ static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t 
         return error;
     if (!is_resume) {
         call.parent = parent_at(thread, depth);
+        number_call(run, thread, &call);
         error = keep_values(columns, i, &call);
     } else if (fg_open_calls_take(&run->slicer->open, columns->start_ns[i], call.func, run->tasks.pids[task],
                                   &call)) {
@@ -251,19 +282,20 @@ static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t 
     } else { /* its beginning is not in the trace */
         call.call_ns = columns->start_ns[i];
         call.parent = parent_at(thread, depth);
+        number_call(run, thread, &call);
         call.is_whole = false;
     }
     call.is_open = true;
+    call.enclosing = thread->innermost;
     call.resumes += is_resume;
     call.callees_ns = 0;
     call.waited_ns = thread->wait_ns;
     thread->calls[depth].callees_ns = 0;
     thread->calls[depth] = call;
-    thread->depth = depth + 1;
+    thread->depth = thread->innermost = depth + 1;
     if (error)
         return error;
-    return put_begin(run->slices, &call, number, depth, (uint32_t)i,
-                     is_resume ? FG_SLICE_resume : FG_SLICE_begin);
+    return put_begin(run, &call, number, depth, (uint32_t)i, is_resume ? FG_SLICE_resume : FG_SLICE_begin);
 }
 
 /* A stretch whose begin is not in the trace: takes the call from the suspended ones, or makes it of its
@@ -280,12 +312,13 @@ static struct fg_traced_call unseen_call(struct run *run, struct fg_call_thread 
         call.resumes += !is_close; /* one that is suspended may be closed without a resume */
     } else {
         call.parent = parent_at(thread, columns->depth[i]);
+        number_call(run, thread, &call);
         call.call_ns = start_ns ? start_ns : calltime_ns;
         call.is_whole = !is_close && call.call_ns == calltime_ns;
     }
     call.task = columns->task[i];
-    call.begin_ns =
-        run->slicer->has_times && calltime_ns < columns->time_ns[i] ? calltime_ns : columns->time_ns[i];
+    call.begin_ns = run->slicer->options.has_times && calltime_ns < columns->time_ns[i] ? calltime_ns
+                                                                                        : columns->time_ns[i];
     return call;
 }
 
@@ -303,6 +336,7 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
     callees_ns = open->callees_ns;
     if (thread->depth == depth + 1 && open->is_open && open->func == columns->function[i]) {
         call = *open;
+        thread->innermost = call.enclosing;
         *open = (struct fg_traced_call){0};
     } else {
         /* A call in progress at this depth is another one, whose exit was lost. */
@@ -322,7 +356,7 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
         call.call_ns = columns->start_ns[i];
     if (call.is_whole)
         end.flags |= FG_SLICE_WHOLE;
-    error = put_end(run->slices, &call, number, depth, end);
+    error = put_end(run, &call, number, depth, end);
     if (error == 0 && end.what == FG_SLICE_suspend && columns->start_ns[i]) {
         call.thread = number;
         call.depth = depth;
@@ -379,7 +413,7 @@ int fg_slicer_finish(struct fg_slicer *slicer, struct fg_slices *slices)
     for (size_t i = 0; i < slicer->open.parked.nr_calls && error == 0; i++) {
         const struct fg_traced_call *call = slicer->open.parked.calls[i].more;
 
-        error = put_end(slices, call, call->thread, call->depth,
+        error = put_end(&run, call, call->thread, call->depth,
                         (struct stretch_end){.time_ns = call->suspended_ns,
                                              .event = FG_SLICE_NO_EVENT,
                                              .what = FG_SLICE_suspended});

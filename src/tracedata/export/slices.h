@@ -14,7 +14,8 @@
  * the trace (--thresh, losses). Times never go back within a thread; those of ends in progress at the
  * trace's end come last of all.
  *
- * Each call has one last row: an end that is no suspend, or `suspended`. */
+ * Each call has one last row: an end that is no suspend, or `suspended`. A slicer may leave out rows of any
+ * kind; the others are the same. */
 #ifndef FG_SLICES_H
 #define FG_SLICES_H
 
@@ -31,6 +32,9 @@
     X(ran_ns, uint64_t, "Q",                                                                                 \
       "of an end: how long the call has run so far, without suspends and waits for the recorder")            \
     X(self_ns, uint64_t, "Q", "of an end: how much of that without traced callees")                          \
+    X(id, uint64_t, "Q", "the call's number, in the order in which calls are met")                           \
+    X(above, uint64_t, "Q", "the number of the call in progress in the thread when it began; 0: none")       \
+    X(root, uint64_t, "Q", "the number of the outermost call above it, which may be itself")                 \
     X(event, uint32_t, "I", "place of the event in its batch; FG_SLICE_NO_EVENT: none")                      \
     X(function, uint32_t, "I", "its index, or FG_FUNC_UNKNOWN")                                              \
     X(parent, uint32_t, "I", "function of the traced call around it, or FG_FUNC_UNKNOWN")                    \
@@ -87,8 +91,19 @@ struct fg_slice_tasks {
     size_t n;
 };
 
-/* @has_times: the trace's clock counts nanoseconds. Return: NULL: memory is short. */
-struct fg_slicer *fg_slicer_new(bool has_times);
+/* What a slicer makes.
+ *
+ * @has_times: the trace's clock counts nanoseconds.
+ * @whats: a bit, 1 << enum fg_slice_what, for each kind of row that is wanted.
+ * @first_id: the number of the first call. */
+struct fg_slicer_options {
+    bool has_times;
+    uint32_t whats;
+    uint64_t first_id;
+};
+
+/* Return: NULL: memory is short. */
+struct fg_slicer *fg_slicer_new(struct fg_slicer_options options);
 void fg_slicer_free(struct fg_slicer *slicer);
 
 /* Adds the slices of the events in @columns. Return: 0; -ENOMEM; -EINVAL: a task or depth is impossible. */
