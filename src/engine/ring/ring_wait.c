@@ -40,9 +40,10 @@ void fg_ring_wake(struct fg_ring *ring)
 
 /* ---- the room of cursors */
 
-static bool is_armed(const uint8_t *end, const struct fg_subbuf *subbuf)
+/* @within: any address of the sub-buffer */
+static bool is_armed(const uint8_t *end, const void *within)
 {
-    return end && (uintptr_t)end < (uintptr_t)subbuf;
+    return (uintptr_t)end < (uintptr_t)within;
 }
 
 bool fg_ring_disarm(struct fg_ring *ring, struct fg_ring_cursor *cursor, size_t bytes)
@@ -50,7 +51,7 @@ bool fg_ring_disarm(struct fg_ring *ring, struct fg_ring_cursor *cursor, size_t 
     uint8_t *armed = atomic_load_explicit(&cursor->end, memory_order_relaxed);
     uintptr_t end = (uintptr_t)armed << 1;
 
-    if (!is_armed(armed, cursor->subbuf))
+    if (!armed || !is_armed(armed, cursor->pos)) /* the position is the task's own */
         return false;
     /* It fails if another writer takes the sub-buffer away, which then waits until this task is quiet. */
     if (!atomic_compare_exchange_strong(&cursor->end, &armed, (uint8_t *)end))

@@ -10,7 +10,7 @@ from funcgraph.events.registry import FILES
 from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.instance.boot import TOP
 from funcgraph.instance.instance import Instance, instances
-from funcgraph.tracefs.interface import Entry, OpenFile, Tree
+from funcgraph.tracefs.interface import Entry, OpenFile, Tree, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,9 @@ class _DefiningFile:
     @property
     def ready(self) -> bool:
         return self._file.ready
+
+    def wait(self) -> Wait | None:
+        return self._file.wait()
 
     def read(self, offset: int, size: int) -> bytes:
         return self._file.read(offset, size)
