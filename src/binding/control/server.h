@@ -32,7 +32,7 @@ typedef size_t fg_server_ask(void *context, uint32_t client, const uint8_t *mess
 struct fg_server {
     struct fg_place place;
     fg_server_ask *ask;
-    fg_wait_ask *news;               /* NULL: there always is some */
+    fg_wait_ask *news;              /* NULL: there always is some */
     void (*release)(void *context); /* called when the server is freed, by any thread; NULL: nothing */
     void *context;
     struct fg_own_fd epoll, wakes, wake; /* wake: the writing end of the pipe that wakes the thread */

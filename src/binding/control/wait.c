@@ -45,7 +45,8 @@ bool fg_wait_look(struct fg_client *client, fg_wait_ask *ask, uint64_t now_ms)
 
 size_t fg_wait_end(struct fg_client *client, uint64_t now_ms, uint8_t **answer)
 {
-    static const char yes[] = "\x0f\0\0\0\x0b\0\0\0{\"ok\":true}", no[] = "\x10\0\0\0\x0c\0\0\0{\"ok\":false}";
+    static const char yes[] = "\x0f\0\0\0\x0b\0\0\0{\"ok\":true}",
+                      no[] = "\x10\0\0\0\x0c\0\0\0{\"ok\":false}";
     bool has_news = client->wait.has_news;
     size_t bytes = (has_news ? sizeof(yes) : sizeof(no)) - 1;
 

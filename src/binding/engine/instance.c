@@ -20,7 +20,7 @@
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
 #include "engine/ring/ring_swap.h"
-#include "engine/ring/ring_wait.h"
+#include "engine/ring/ring_wake.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
@@ -303,8 +303,9 @@ static int set_max_latency_us(PyObject *self, PyObject *value, void *Py_UNUSED(c
 }
 
 static const struct attribute of_tracer = {tracer_name}, of_buffer = {buffer_kb}, of_on = {tracing_on},
-                              of_unread = {has_unread}, of_wakes = {wakes}, of_settings = {fg_instance_py_settings},
-                              of_latency = {max_latency_us}, of_snapshot = {has_snapshot};
+                              of_unread = {has_unread}, of_wakes = {wakes},
+                              of_settings = {fg_instance_py_settings}, of_latency = {max_latency_us},
+                              of_snapshot = {has_snapshot};
 
 static PyGetSetDef attributes[] = {
     {"tracer", get_attribute, NULL, "Name of its tracer.", (void *)&of_tracer},

@@ -11,7 +11,7 @@
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
-#include "engine/ring/ring_wait.h"
+#include "engine/ring/ring_wake.h"
 
 static void clock_renew(struct fg_ring_header *header)
 {

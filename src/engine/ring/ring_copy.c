@@ -16,7 +16,7 @@
 #include "engine/ring/record.h"
 #include "engine/ring/ring_clear.h"
 #include "engine/ring/ring_swap.h"
-#include "engine/ring/ring_wait.h"
+#include "engine/ring/ring_wake.h"
 
 struct place {
     uint64_t seq;

@@ -16,7 +16,7 @@ _state = {"is_borrowed": False}
 def detach() -> None:
     """Take back all that was made through the control socket, and stop to serve it.
 
-    What the program itself has registered, recorded or made stays. Readers of pipes find their connection ended.
+    What the program itself has registered, recorded or made stays. The connections of readers end.
     """
     _state["is_borrowed"] = False
     for directory in list(asked):

@@ -1,7 +1,7 @@
-"""Waiting for the records of another process: by a connection of its own, which takes no interpreter lock there.
+"""Waiting for the records of another process: at a connection of its own, without the interpreter lock there.
 
-The process's native thread keeps the request, and answers once there is news or some time is over. It needs no
-"hello", holds no file, and ends with the connection.
+The process's native thread keeps the request, and answers once there is news or some time is over. It needs
+no "hello", holds no file, and ends with the connection.
 """
 
 from __future__ import annotations

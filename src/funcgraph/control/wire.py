@@ -9,7 +9,7 @@ its header, likewise, the header, which is JSON, and the body: bytes that are re
 
 The client asks, the server answers, in turn. The first request is "hello", with the client's version.
 
-One kind of message is none of these: a wait for records, which the native thread answers itself, without Python.
+One kind of message is none of these: a wait for records, which the native thread answers without Python.
 """
 
 from __future__ import annotations

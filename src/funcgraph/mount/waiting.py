@@ -19,7 +19,9 @@ from funcgraph.tracefs.interface import OpenFile
 __all__ = ["Polls", "read_when_ready"]
 
 _LOOK_S = 0.02  # between two looks whether to wait on
-_PAUSE_S = 0.01  # after a read of nothing from a file that was ready: of a lane, while other lanes have records
+_PAUSE_S = (
+    0.01  # after a read of nothing from a file that was ready: of a lane, while other lanes have records
+)
 
 
 def _wait(file: OpenFile, stopped: Callable[[], bool]) -> bool:
