@@ -419,6 +419,23 @@ class Instance:
         """Whether a consuming copy would find records."""
 
     @property
+    def wakes(self) -> int:
+        """How often it has woken its readers, modulo 2**32: what wait() is told."""
+
+    def wait(self, wakes: int, timeout_s: float, /) -> bool:
+        """Wait, without the interpreter lock, until `wakes` is another number or there are records.
+
+        Readers are woken by the first record while one waits, by a consuming copy, by a pause, by close().
+
+        Args:
+            wakes: as it was before the caller last looked for records.
+            timeout_s: for how many seconds at most.
+
+        Returns:
+            Whether the caller should look again; False: the time is over, or a signal was handled.
+        """
+
+    @property
     def has_snapshot(self) -> bool:
         """Whether it has memory for snapshots."""
 

@@ -33,6 +33,15 @@ static size_t echo(void *context, uint32_t client, const uint8_t *message, size_
     return FG_FRAME_HEAD + bytes;
 }
 
+static atomic_uint news_count, news_asked;
+
+/* An instance 1 has news when the count is no longer what the client saw; one that is unknown has some. */
+static enum fg_news news(int handle, uint32_t seen)
+{
+    atomic_fetch_add(&news_asked, 1);
+    return handle != 1 || atomic_load(&news_count) != seen ? FG_NEWS : FG_NO_NEWS;
+}
+
 static void release(void *context)
 {
     CHECK(context == (void *)&asked);
@@ -46,6 +55,7 @@ static struct fg_server *open_server(const char *base)
     char why[512];
 
     server->ask = echo;
+    server->news = news;
     server->release = release;
     server->context = &asked;
     CHECK_EQ(fg_place_open(&server->place, folders, why, sizeof(why)), 0);
@@ -171,6 +181,83 @@ static void test_who_leaves_it_need_not_wait(struct fg_server *server)
         usleep(100);
 }
 
+/* ---- clients that wait for records */
+
+static void begin_wait(int fd, uint8_t handle, uint8_t seen)
+{
+    const uint8_t frame[] = {16, 0, 0, 0, 0, 0, 0, 0, 'W', 'A', 'I', 'T', handle, 0, 0, 0, seen, 0, 0, 0};
+
+    CHECK(put(fd, frame, sizeof(frame)));
+}
+
+static bool end_wait(int fd)
+{
+    char text[64] = "";
+    uint8_t head[FG_FRAME_HEAD];
+
+    CHECK(get(fd, head, sizeof(head)));
+    CHECK(get(fd, text, head[0]));
+    CHECK_EQ(text[0], head[0] - 4);
+    CHECK(strcmp(text + 4, "{\"ok\":true}") == 0 || strcmp(text + 4, "{\"ok\":false}") == 0);
+    return strcmp(text + 4, "{\"ok\":true}") == 0;
+}
+
+static void *tell(void *arg)
+{
+    usleep(1000);
+    atomic_fetch_add(&news_count, 1);
+    fg_server_wake(arg);
+    return NULL;
+}
+
+static void test_waiting_clients_are_told_of_news(struct fg_server *server)
+{
+    int fds[CLIENTS], unknown = connect_to(server);
+    unsigned before = atomic_load(&asked);
+    pthread_t teller;
+
+    begin_wait(unknown, 2, 0);
+    CHECK(end_wait(unknown));
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = connect_to(server);
+    for (uint8_t round = 0; round < 20; round++) {
+        for (int i = 0; i < CLIENTS; i++)
+            begin_wait(fds[i], 1, round);
+        CHECK_EQ(pthread_create(&teller, NULL, tell, server), 0);
+        for (int i = 0; i < CLIENTS; i++)
+            CHECK(end_wait(fds[i]));
+        pthread_join(teller, NULL);
+    }
+    begin_wait(unknown, 1, 20);
+    CHECK(!end_wait(unknown)); /* nothing came, for a while */
+    CHECK_EQ(atomic_load(&asked), before);
+    CHECK(ask(fds[0], 1, 1, 5)); /* the connection is one like others */
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    close(unknown);
+}
+
+/* The first wait is that of a client that dies. The second one goes on over a halt, in which the news came. */
+static void test_waits_end_with_their_clients_and_outlive_a_halt(struct fg_server *server)
+{
+    int dying = connect_to(server), waiting = connect_to(server);
+    unsigned before;
+
+    atomic_store(&news_count, 0);
+    begin_wait(dying, 1, 0);
+    close(dying);
+    before = atomic_load(&news_asked);
+    begin_wait(waiting, 1, 0);
+    while (atomic_load(&news_asked) == before)
+        usleep(100);
+    fg_server_halt(server);
+    CHECK(fg_server_join(server, 10000));
+    atomic_store(&news_count, 1);
+    CHECK_EQ(fg_server_run(server), 0);
+    CHECK(end_wait(waiting));
+    close(waiting);
+}
+
 int main(void)
 {
     char base[] = "/tmp/fg-control-XXXXXX";
@@ -180,6 +267,8 @@ int main(void)
     server = open_server(base);
     test_clients_at_once_are_answered_and_forgotten(server);
     test_connections_outlive_a_halt(server);
+    test_waiting_clients_are_told_of_news(server);
+    test_waits_end_with_their_clients_and_outlive_a_halt(server);
     test_who_leaves_it_need_not_wait(server);
     CHECK_EQ(rmdir(base), 0);
     return 0;

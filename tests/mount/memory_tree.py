@@ -126,6 +126,9 @@ class MemoryFile:
     def ready(self) -> bool:
         return self._name != "trace_pipe" or bool(self._instance.pipe)
 
+    def wait(self) -> MemoryWait | None:
+        return None if self.ready else MemoryWait(self)
+
     def read(self, offset: int, size: int) -> bytes:
         with self._tree.lock:
             if not self._reading:
@@ -184,3 +187,21 @@ class MemoryFile:
             self._instance.open -= 1
             if self._name == "trace_pipe":
                 self._instance.piping = False
+
+
+class MemoryWait:
+    """A reader that waits for the pipe of the tree."""
+
+    place = (0, 0)
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+
+    def over(self, timeout_s: float) -> bool:
+        end = time.monotonic() + timeout_s
+        while not self._file.ready and time.monotonic() < end:
+            time.sleep(0.001)
+        return self._file.ready
+
+    def close(self) -> None:
+        pass

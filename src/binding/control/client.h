@@ -14,6 +14,14 @@
 #define FG_FRAME_HEAD 4u
 #define FG_FRAME_MAX ((1u << 20) + (1u << 16)) /* control/wire.py has it too */
 
+/* wait.h */
+struct fg_wait {
+    bool is_on, has_news;
+    int handle;
+    uint32_t seen;
+    uint64_t end_ms;
+};
+
 struct fg_client {
     struct fg_own_fd own;
     uint32_t number;   /* never given twice in a process; 0: the place in the table is free */
@@ -26,6 +34,7 @@ struct fg_client {
     size_t room;
     uint8_t *answer; /* a frame; NULL: none is on its way */
     size_t answer_bytes, sent;
+    struct fg_wait wait;
 };
 
 enum fg_client_state {

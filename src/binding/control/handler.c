@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "binding/control/client.h"
+#include "binding/control/engine_waits.h"
 
 #define ENGINE "funcgraph._engine"
 
@@ -38,10 +39,22 @@ static PyObject *attribute_of(PyObject *apart, const char *module_name, const ch
     return attribute;
 }
 
+/* Return: the engine's function that hides what it calls, or NULL with an exception. */
+static PyObject *take_engine(const struct fg_handler *handler)
+{
+    PyObject *engine = import_quietly(NULL, ENGINE);
+    PyObject *apart = engine ? PyObject_GetAttrString(engine, "apart") : NULL;
+
+    if (apart)
+        fg_engine_waits_take(engine, handler->woken);
+    Py_XDECREF(engine);
+    return apart;
+}
+
 /* Return: the answer, or NULL with an exception. */
 static PyObject *call(const struct fg_handler *handler, uint32_t client, const uint8_t *message, size_t bytes)
 {
-    PyObject *apart = attribute_of(NULL, ENGINE, "apart");
+    PyObject *apart = take_engine(handler);
     PyObject *function = apart ? attribute_of(apart, handler->module, handler->function) : NULL;
     PyObject *number = PyLong_FromUnsignedLong(client);
     PyObject *request =

@@ -9,6 +9,7 @@
 /* A function that is imported at the first request. */
 struct fg_handler {
     const char *module, *function;
+    void (*woken)(void); /* what the engine calls to wake readers, from then on */
 };
 
 /* A fg_server_ask. @context: begins with a struct fg_handler */

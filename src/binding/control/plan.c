@@ -31,7 +31,7 @@ static int take_handler(struct fg_plan *plan, const char *text)
         return -1;
     }
     *colon = 0;
-    plan->handler = (struct fg_handler){plan->handler_text, colon + 1};
+    plan->handler = (struct fg_handler){plan->handler_text, colon + 1, NULL};
     return 0;
 }
 

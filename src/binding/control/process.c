@@ -7,9 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "binding/control/engine_waits.h"
 
 #define PATIENCE_MS 1000 /* for a request that runs when the thread is to end */
 
@@ -18,6 +21,7 @@
 static struct {
     _Atomic(struct fg_server *) server; /* NULL: there is none, or somebody has taken it */
     _Atomic(struct fg_server *) paused; /* by a fork */
+    _Atomic uint32_t wakers; /* threads in fg_process_wake(): the server stays until they have left */
     pthread_once_t once;
 } process = {.once = PTHREAD_ONCE_INIT};
 
@@ -34,6 +38,24 @@ static bool put(struct fg_server *server)
     return atomic_compare_exchange_strong(&process.server, &none, server);
 }
 
+void fg_process_wake(void)
+{
+    const struct fg_server *server;
+
+    atomic_fetch_add(&process.wakers, 1);
+    server = atomic_load(&process.server);
+    if (server)
+        fg_server_wake(server);
+    atomic_fetch_sub(&process.wakers, 1);
+}
+
+/* After take(). */
+static void let_wakers_leave(void)
+{
+    while (atomic_load(&process.wakers))
+        sched_yield();
+}
+
 /* ---- starting and stopping */
 
 /* Return: a server that runs, with @plan; NULL with an error and perhaps its reason. */
@@ -46,7 +68,9 @@ static struct fg_server *make(struct fg_plan *plan, bool sweeps, int *error, cha
     if (!server)
         return NULL;
     server->ask = fg_handler_ask;
+    server->news = fg_engine_waits_ask;
     server->context = plan; /* the handler is its first member */
+    plan->handler.woken = fg_process_wake;
     server->epoll = server->wakes = server->wake = FG_OWN_FD_NONE;
     *error = fg_place_open(&server->place, (const char *const *)plan->folders, why, FG_PROCESS_WHY_BYTES);
     if (*error == 0 && sweeps)
@@ -78,6 +102,7 @@ static bool end_thread(struct fg_server *server)
 
 static void stop(struct fg_server *server)
 {
+    let_wakers_leave();
     fg_place_remove(&server->place);
     (void)end_thread(server);
     fg_server_leave(server);
@@ -88,6 +113,7 @@ static void forget_in_child(void)
 {
     struct fg_server *server = atomic_load(&process.server), *paused = atomic_load(&process.paused);
 
+    atomic_store(&process.wakers, 0); /* threads that the child does not have */
     if (server)
         fg_server_forget(server);
     if (paused)

@@ -23,6 +23,10 @@ int fg_process_start(struct fg_plan *plan, char why[FG_PROCESS_WHY_BYTES]);
 /* Return: false: there is none. Context: an attached thread, also that of the server. */
 bool fg_process_stop(void);
 
+/* Has the server look for records that clients wait for, if there is one. Context: any thread, also one that
+ * is not attached; a handler of a signal. */
+void fg_process_wake(void);
+
 /* The place of the server; NULL: there is none. */
 const struct fg_place *fg_process_place(void);
 

@@ -19,6 +19,7 @@
 #define STACK_BYTES (8u << 20)
 #define EVENTS 16
 #define DEAF_MS 100 /* until it looks whether a descriptor is free again */
+#define SOON_MS 5   /* until it asks again for news of a record that is perhaps being written */
 
 /* What an event is about: a client's number, or one of these. */
 #define ABOUT_LISTEN 0u
@@ -48,6 +49,7 @@ static void drop(struct fg_server *server, struct fg_client *client)
     bool has_asked = client->has_asked;
     uint8_t *answer = NULL;
 
+    server->nr_waits -= client->wait.is_on;
     fg_client_drop(client);
     if (has_asked && server->ask(server->context, number, NULL, 0, &answer))
         free(answer);
@@ -125,11 +127,24 @@ static void accept_one(struct fg_server *server)
 
 /* ---- requests */
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static enum fg_client_state answer(struct fg_server *server, struct fg_client *client)
 {
     uint8_t *frame = NULL;
     size_t bytes;
 
+    if (fg_wait_begin(client, now_ms())) {
+        server->nr_waits++;
+        server->has_news = true; /* perhaps it came before */
+        return FG_CLIENT_WAITS;
+    }
     client->has_asked = true;
     bytes = server->ask(server->context, client->number, client->message, client->size, &frame);
     if (!bytes)
@@ -138,21 +153,65 @@ static enum fg_client_state answer(struct fg_server *server, struct fg_client *c
     return fg_client_send(client);
 }
 
-static void serve_client(struct fg_server *server, struct fg_client *client)
+/* Watches for what the client is to do next, or drops it. */
+static void go_on_with(struct fg_server *server, struct fg_client *client, bool was_sending,
+                       enum fg_client_state state)
 {
-    bool was_sending = client->answer != NULL;
-    enum fg_client_state state;
-
-    client->activity = ++server->events;
-    state = was_sending ? fg_client_send(client) : fg_client_receive(client);
-    if (!was_sending && state == FG_CLIENT_READY)
-        state = answer(server, client);
     if (state != FG_CLIENT_GONE && was_sending != (client->answer != NULL) &&
         watch(server, EPOLL_CTL_MOD, client->own.fd, client->number, client->answer ? EPOLLOUT : EPOLLIN) !=
             0)
         state = FG_CLIENT_GONE;
     if (state == FG_CLIENT_GONE)
         drop(server, client);
+}
+
+static void serve_client(struct fg_server *server, struct fg_client *client)
+{
+    bool was_sending = client->answer != NULL;
+    enum fg_client_state state;
+
+    client->activity = ++server->events;
+    if (client->wait.is_on) {
+        drop(server, client); /* it has closed the connection, or says something out of turn */
+        return;
+    }
+    state = was_sending ? fg_client_send(client) : fg_client_receive(client);
+    if (!was_sending && state == FG_CLIENT_READY)
+        state = answer(server, client);
+    go_on_with(server, client, was_sending, state);
+}
+
+/* ---- clients that wait for records */
+
+/* Return: when the next one is to be looked at, in ms from now; -1: none is. */
+static int serve_waits(struct fg_server *server)
+{
+    uint64_t now = server->nr_waits ? now_ms() : 0, next = UINT64_MAX;
+    bool looks = server->has_news, asks_soon = false;
+
+    server->has_news = false;
+    for (uint32_t i = 0; server->nr_waits && i < FG_SERVER_CLIENTS; i++) {
+        struct fg_client *client = &server->clients[i];
+        uint8_t *frame;
+        size_t bytes;
+
+        if (!client->wait.is_on)
+            continue;
+        if (looks)
+            asks_soon |= fg_wait_look(client, server->news, now);
+        bytes = fg_wait_end(client, now, &frame);
+        if (bytes) {
+            server->nr_waits--;
+            fg_client_answer(client, frame, bytes);
+            go_on_with(server, client, false, fg_client_send(client));
+        } else if (client->wait.end_ms < next) {
+            next = client->wait.end_ms;
+        }
+    }
+    server->has_news = asks_soon;
+    if (asks_soon && next > now + SOON_MS)
+        next = now + SOON_MS;
+    return next == UINT64_MAX ? -1 : next > now ? (int)(next - now) : 1;
 }
 
 static void deal_with(struct fg_server *server, const struct epoll_event *event)
@@ -162,6 +221,7 @@ static void deal_with(struct fg_server *server, const struct epoll_event *event)
 
     if (event->data.u32 == ABOUT_WAKE) {
         (void)!read(server->wakes.fd, &byte, 1);
+        server->has_news = true;
     } else if (event->data.u32 == ABOUT_LISTEN) {
         accept_one(server);
     } else {
@@ -185,12 +245,17 @@ static void *run(void *arg)
 {
     struct fg_server *server = arg;
     struct epoll_event events[EVENTS];
+    int wait_ms;
 
     (void)pthread_setname_np(pthread_self(), THREAD_NAME);
     atomic_store(&server->tid, (int)syscall(SYS_gettid));
     while (!is_halted(server)) {
-        int n = epoll_wait(server->epoll.fd, events, EVENTS, server->is_deaf ? DEAF_MS : -1);
+        int n;
 
+        wait_ms = serve_waits(server);
+        if (server->is_deaf && (wait_ms < 0 || wait_ms > DEAF_MS))
+            wait_ms = DEAF_MS;
+        n = epoll_wait(server->epoll.fd, events, EVENTS, wait_ms);
         if (n < 0 && errno != EINTR)
             break; /* the program has closed our descriptors */
         if (server->is_deaf)
@@ -231,6 +296,7 @@ int fg_server_run(struct fg_server *server)
     atomic_store(&server->is_halted, false);
     atomic_store(&server->tid, 0);
     atomic_store(&server->fate, FATE_OPEN);
+    server->has_news = true; /* nobody was told of news while there was no thread */
     error = pthread_attr_init(&attributes);
     if (error)
         return -error;
@@ -248,6 +314,11 @@ void fg_server_halt(struct fg_server *server)
 {
     /* release: pairs with is_halted() */
     atomic_store_explicit(&server->is_halted, true, memory_order_release);
+    fg_server_wake(server);
+}
+
+void fg_server_wake(const struct fg_server *server)
+{
     if (fg_own_fd_is_open(&server->wake))
         (void)!write(server->wake.fd, "", 1);
 }

@@ -1,5 +1,5 @@
-/* The native thread that answers at a control socket: it waits in epoll_wait(2), without a timer, and knows
- * nothing of Python. */
+/* The native thread that answers at a control socket: it waits in epoll_wait(2), without a timer unless a
+ * client waits for records, and knows nothing of Python. */
 #ifndef FG_CONTROL_SERVER_H
 #define FG_CONTROL_SERVER_H
 
@@ -11,6 +11,7 @@
 
 #include "binding/control/client.h"
 #include "binding/control/place.h"
+#include "binding/control/wait.h"
 
 #define FG_SERVER_CLIENTS 64u
 
@@ -31,11 +32,13 @@ typedef size_t fg_server_ask(void *context, uint32_t client, const uint8_t *mess
 struct fg_server {
     struct fg_place place;
     fg_server_ask *ask;
+    fg_wait_ask *news;              /* NULL: there always is some */
     void (*release)(void *context); /* called when the server is freed, by any thread; NULL: nothing */
     void *context;
     struct fg_own_fd epoll, wakes, wake; /* wake: the writing end of the pipe that wakes the thread */
     bool is_deaf;                        /* no descriptor is left for the next client */
-    uint32_t next_number;
+    bool has_news;                       /* perhaps: the clients that wait are to be looked at */
+    uint32_t next_number, nr_waits;
     uint64_t events;
     struct fg_client clients[FG_SERVER_CLIENTS];
     pthread_t thread;
@@ -56,6 +59,9 @@ int fg_server_run(struct fg_server *server);
 
 /* Asks the thread to end after the request that it deals with, if any. */
 void fg_server_halt(struct fg_server *server);
+
+/* Has the thread look for news of those that wait. Safe in a handler of a signal. */
+void fg_server_wake(const struct fg_server *server);
 
 /* Takes fg_server_halt() back, if the thread is still in the middle of a request. */
 void fg_server_go_on(struct fg_server *server);

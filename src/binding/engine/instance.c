@@ -16,9 +16,11 @@
 #include "binding/engine/instance_object.h"
 #include "binding/engine/instance_settings.h"
 #include "binding/engine/marker.h"
+#include "binding/engine/waits.h"
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
 #include "engine/ring/ring_swap.h"
+#include "engine/ring/ring_wake.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
@@ -253,6 +255,11 @@ static PyObject *has_unread(struct fg_instance *instance)
     return PyBool_FromLong(fg_ring_has_unread(&instance->ring));
 }
 
+static PyObject *wakes(struct fg_instance *instance)
+{
+    return PyLong_FromUnsignedLong(fg_ring_wakes(&instance->ring));
+}
+
 static PyObject *has_snapshot(struct fg_instance *instance)
 {
     return PyBool_FromLong(fg_ring_has_spare(&instance->ring));
@@ -296,14 +303,16 @@ static int set_max_latency_us(PyObject *self, PyObject *value, void *Py_UNUSED(c
 }
 
 static const struct attribute of_tracer = {tracer_name}, of_buffer = {buffer_kb}, of_on = {tracing_on},
-                              of_unread = {has_unread}, of_settings = {fg_instance_py_settings},
-                              of_latency = {max_latency_us}, of_snapshot = {has_snapshot};
+                              of_unread = {has_unread}, of_wakes = {wakes},
+                              of_settings = {fg_instance_py_settings}, of_latency = {max_latency_us},
+                              of_snapshot = {has_snapshot};
 
 static PyGetSetDef attributes[] = {
     {"tracer", get_attribute, NULL, "Name of its tracer.", (void *)&of_tracer},
     {"buffer_kb", get_attribute, NULL, "Size of its buffer, in KiB.", (void *)&of_buffer},
     {"tracing_on", get_attribute, NULL, "Whether it records.", (void *)&of_on},
     {"has_unread", get_attribute, NULL, "Whether copy(consume=True) would find records.", (void *)&of_unread},
+    {"wakes", get_attribute, NULL, "How often it has woken its readers.", (void *)&of_wakes},
     {"settings", get_attribute, NULL, "Dict of all settings; set_setting() changes them.",
      (void *)&of_settings},
     {"max_latency_us", get_attribute, set_max_latency_us, "Longest time so far, in us.", (void *)&of_latency},
@@ -329,6 +338,8 @@ static PyMethodDef methods[] = {
     {"clear", clear, METH_NOARGS, "clear(): discard all records."},
     {"copy", FG_KEYWORDS(copy),
      "copy(path, *, consume=False) -> int: write the records to a ring-buffer file."},
+    {"wait", fg_instance_py_wait, METH_VARARGS,
+     "wait(wakes, timeout_s) -> bool: wait until `wakes` is no longer the argument, or there are records."},
     {"copy_snapshot", copy_snapshot, METH_O, "copy_snapshot(path) -> int: as copy(), of its snapshot."},
     {"write_snapshot", write_snapshot, METH_O,
      "write_snapshot(number): 0 frees the snapshot, 1 takes one, any other empties it."},

@@ -19,6 +19,7 @@
 #include "binding/engine/recording.h"
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
+#include "binding/engine/waits.h"
 #include "binding/event/event.h"
 #include "binding/event/event_list.h"
 #include "binding/event/event_names.h"
@@ -232,7 +233,7 @@ static int exec_module(PyObject *module)
                    PyModule_AddFunctions(module, fg_event_functions) ||
                    PyModule_AddFunctions(module, fg_trigger_functions) || fg_exit_add(module) ||
                    fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
-                   fg_recording_add(module)
+                   fg_recording_add(module) || fg_waits_add(module)
                ? -1
                : 0;
 }

@@ -94,6 +94,8 @@ struct fg_ring {
     bool has_parted;                  /* no snapshot uses the spare any longer; under `lock` */
     _Atomic bool swap_is_due;         /* a snapshot is to be taken when nobody holds `copying` */
     pthread_mutex_t copying;          /* held for one copy at a time; taken before `lock` */
+    _Atomic uint32_t wakes;           /* ring_wake.h; a futex */
+    _Atomic bool awaited;             /* a reader waits: the next record wakes it */
     enum fg_ring_mode mode;
     bool times_work; /* as configured */
     size_t buffer_bytes;

@@ -11,6 +11,7 @@
 #include "engine/ring/ring_file.h"
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
+#include "engine/ring/ring_wake.h"
 
 static void clock_renew(struct fg_ring_header *header)
 {
@@ -178,6 +179,7 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
     else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused)) {
+        fg_ring_wake_awaited(ring);
         if (atomic_load(&ring->moves))
             lose_record(ring, cursor);
         else
@@ -189,7 +191,9 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
 
 bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, size_t bytes)
 {
-    (void)bytes; /* the largest record is much smaller than the smallest sub-buffer */
+    if (fg_ring_disarm(ring, cursor, bytes))
+        return true;
+    /* The next sub-buffer has room for any record. */
     if (fg_task_is_in_signal(task)) {
         fg_ring_lose_in_signal(ring, task, cursor);
         return false;
@@ -257,6 +261,7 @@ bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_r
 
 void fg_ring_share_end(struct fg_ring *ring)
 {
+    fg_ring_wake_awaited(ring);
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -308,7 +313,8 @@ void fg_ring_set_paused(struct fg_ring *ring, bool paused)
 {
     pthread_mutex_lock(&ring->lock);
     atomic_store(&ring->paused, paused);
-    fg_ring_set_room(ring, !paused);
+    fg_ring_set_room(ring, !paused && !atomic_load(&ring->awaited));
+    fg_ring_wake(ring);
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -335,6 +341,7 @@ void fg_ring_close(struct fg_ring *ring)
     ring->page = NULL;
     free(ring->directory);
     ring->directory = NULL;
+    fg_ring_wake(ring);
     pthread_mutex_unlock(&ring->lock);
     pthread_mutex_unlock(&ring->copying);
 }

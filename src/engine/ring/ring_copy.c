@@ -16,6 +16,7 @@
 #include "engine/ring/record.h"
 #include "engine/ring/ring_clear.h"
 #include "engine/ring/ring_swap.h"
+#include "engine/ring/ring_wake.h"
 
 struct place {
     uint64_t seq;
@@ -277,6 +278,7 @@ static int copy_ring(struct copy *copy)
     if (copy->options->consumes) {
         pthread_mutex_lock(&copy->main->lock);
         fg_ring_free_consumed(ring);
+        fg_ring_wake(ring); /* the other readers may have got something of what was taken */
         pthread_mutex_unlock(&copy->main->lock);
     }
     free(copy->places);
@@ -315,16 +317,23 @@ int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd)
     return error ? error : (int64_t)copy.bytes;
 }
 
-bool fg_ring_has_unread(struct fg_ring *ring)
+bool fg_ring_has_unread_locked(const struct fg_ring *ring)
 {
-    bool has_unread = false;
-
-    pthread_mutex_lock(&ring->lock);
-    for (uint32_t i = 0; i < ring->pool.nr_fresh && !has_unread; i++) {
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
-        has_unread = holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed;
+        if (holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed)
+            return true;
     }
+    return false;
+}
+
+bool fg_ring_has_unread(struct fg_ring *ring)
+{
+    bool has_unread;
+
+    pthread_mutex_lock(&ring->lock);
+    has_unread = fg_ring_has_unread_locked(ring);
     pthread_mutex_unlock(&ring->lock);
     return has_unread;
 }

@@ -311,6 +311,7 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
     fg_ring_forget(ring);
     fg_ring_forget_spare(ring);
     atomic_store(&ring->swap_is_due, false);
+    atomic_store(&ring->awaited, false);      /* nobody waits in the child */
     atomic_store(&ring->moves, false);        /* the thread that moved it is not in the child, */
     pthread_mutex_init(&ring->copying, NULL); /* nor is the one that held this lock, */
     atomic_store(&ring->has_ended, false);    /* nor perhaps the one that acts on the end */

@@ -14,7 +14,7 @@ from funcgraph.steering.pipe import TRACE_PIPE, Pipe
 
 __all__ = ["End", "follow", "run_command", "temporary"]
 
-POLL_S = 0.02  # between two looks for lines
+POLL_S = 0.02  # between two looks whether a process has told of lines
 
 
 class End:
@@ -99,7 +99,7 @@ def follow(
                 break
         if stop:
             processes.each(lambda process: folder_of(process).write("tracing_on", "0"))
-            while _print_lines(processes, pipes):
+            while _print_lines(processes, pipes, is_told=False):
                 pass
     finally:
         for process in processes.living:
@@ -107,12 +107,16 @@ def follow(
                 processes.attempt(process, lambda process: pipes[process].close())
 
 
-def _print_lines(processes: Processes, pipes: dict[Process, Pipe]) -> bool:
-    """Print what has come from each process; return whether anything has."""
+def _print_lines(processes: Processes, pipes: dict[Process, Pipe], is_told: bool = True) -> bool:
+    """Print what has come from each process; return whether anything has.
+
+    Args:
+        is_told: only of processes that have told so; False: all are asked.
+    """
     texts: dict[int, str] = {}
 
     def read(process: Process) -> None:
-        if not pipes[process].has_ended:
+        if not pipes[process].has_ended and (not is_told or pipes[process].has_news()):
             texts[process.pid] = pipes[process].lines()
 
     processes.each(read)

@@ -17,11 +17,11 @@ from typing import Any
 
 from funcgraph.control import wire
 from funcgraph.control.processes import Process, connect_to
-from funcgraph.tracefs.interface import Entry, OpenFile
+from funcgraph.control.waiting import RemoteWait, Waits, wait_until_ready
+from funcgraph.tracefs.interface import Entry
 
 __all__ = ["Connection", "NotServedError", "ProcessEndedError", "RemoteFile", "connect", "wait_until_ready"]
 
-_LONGEST_WAIT_S = 0.02
 #: A process that ends has closed its sockets this long, at most, before it counts as ended.
 _ENDING_S, _LOOK_S = 0.5, 0.002
 
@@ -100,6 +100,7 @@ class Connection:
         self._process = process
         self._stream: socket.socket | None = stream
         self._lock = threading.Lock()
+        self._waits = Waits(process)
         hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
         if hello["version"] != wire.VERSION:
             self.close()
@@ -114,6 +115,7 @@ class Connection:
 
     def close(self) -> None:
         """End the connection: the process closes the files that were opened through it."""
+        self._waits.close()
         with self._lock:
             self._drop()
 
@@ -188,16 +190,17 @@ class Connection:
             return header["ok"], answered
         raise OSError(header["errno"], header["error"])
 
+    def wait(self, place: tuple[int, int]) -> RemoteWait:
+        """Wait at a connection of its own for what a file waits for (Wait.place)."""
+        return RemoteWait(self._waits, place)
+
     def _exchange(self, message: bytes) -> tuple[dict[str, Any], bytes]:
         stream = self._stream
         if stream is None:
             raise self._ended()
         try:
             stream.sendall(message)
-            size = wire.LENGTH.unpack(_receive(stream, wire.LENGTH.size))[0]
-            if size > wire.MAX_FRAME:
-                raise wire.WireError(f"a frame of {size} bytes")
-            return wire.unpack(_receive(stream, size))
+            return wire.unpack(wire.receive(stream))
         except TimeoutError:
             timeout_s = stream.gettimeout()
             self._drop()  # the late answer would be taken for that to the next request
@@ -229,22 +232,6 @@ class Connection:
         return ProcessEndedError(errno.ECONNRESET, text)
 
 
-def _receive(stream: socket.socket, size: int) -> bytes:
-    """Return the next bytes.
-
-    Raises:
-        EOFError: there are no more.
-    """
-    data = bytearray(size)
-    rest = memoryview(data)
-    while rest:
-        received = stream.recv_into(rest)
-        if not received:
-            raise EOFError
-        rest = rest[received:]
-    return bytes(data)
-
-
 class RemoteFile:
     """A file of the other process's tree, open: an OpenFile. Made by Connection.open()."""
 
@@ -262,6 +249,11 @@ class RemoteFile:
     def ready(self) -> bool:
         """Whether read() has something, or an end, now: as OpenFile.ready."""
         return bool(self._connection.ask("ready", file=self._open())[0])
+
+    def wait(self) -> RemoteWait | None:
+        """Begin to wait until it is ready, as OpenFile.wait(). The process is asked once."""
+        place = self._connection.ask("wait", file=self._open())[0]
+        return None if place is None else self._connection.wait((place[0], place[1]))
 
     def read(self, offset: int, size: int) -> bytes:
         """Return bytes from an offset, as OpenFile.read(): at most 1 MiB."""
@@ -308,30 +300,3 @@ class RemoteFile:
         if self._number is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return self._number
-
-
-def wait_until_ready(file: OpenFile, timeout_s: float | None = None) -> bool:
-    """Wait until a file has something to read: a blocking read of a pipe is this, and then read().
-
-    The process is asked again and again, at first at once and then each 20 ms: it keeps no list of who waits,
-    and nothing of it runs while nobody waits.
-
-    Args:
-        file: an open file, of a Connection or of a tree of this process.
-        timeout_s: for how many seconds at most; None: for ever.
-
-    Returns:
-        Whether it is ready.
-
-    Raises:
-        OSError: the connection has ended.
-    """
-    end = None if timeout_s is None else time.monotonic() + timeout_s
-    pause_s = 0.0005
-    while not file.ready:
-        left_s = _LONGEST_WAIT_S if end is None else end - time.monotonic()
-        if left_s <= 0:
-            return False
-        time.sleep(min(pause_s, left_s))
-        pause_s = min(2 * pause_s, _LONGEST_WAIT_S)
-    return True

@@ -16,13 +16,14 @@ _state = {"is_borrowed": False}
 def detach() -> None:
     """Take back all that was made through the control socket, and stop to serve it.
 
-    What the program itself has registered, recorded or made stays.
+    What the program itself has registered, recorded or made stays. The connections of readers end.
     """
     _state["is_borrowed"] = False
     for directory in list(asked):
         tracing.leave(directory)
     asked.clear()
     tracing.leave_dead()
+    server.close_all()  # an instance with an open pipe is busy
     owned.take_back()
     stop_serving()
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from funcgraph.events.files import FILES
 from funcgraph.instance.instance import Instance, instances
 from funcgraph.settings.table import TOP
-from funcgraph.tracefs.interface import Entry, OpenFile, Tree
+from funcgraph.tracefs.interface import Entry, OpenFile, Tree, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ class _DefiningFile:
     @property
     def ready(self) -> bool:
         return self._file.ready
+
+    def wait(self) -> Wait | None:
+        return self._file.wait()
 
     def read(self, offset: int, size: int) -> bytes:
         return self._file.read(offset, size)

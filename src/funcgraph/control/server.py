@@ -221,6 +221,12 @@ def _ready(client: _Client, header: dict[str, Any], body: bytes) -> Any:
     return _file(client, header).ready
 
 
+def _wait(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+    """Say what to wait for, at a connection that the native thread serves itself (wire.wait_message)."""
+    wait = _file(client, header).wait()
+    return None if wait is None else list(wait.place)
+
+
 def _close(client: _Client, header: dict[str, Any], body: bytes) -> Any:
     file = _file(client, header)
     del client.files[header["file"]]
@@ -285,6 +291,7 @@ _OPERATIONS: Mapping[str, Callable[[_Client, dict[str, Any], bytes], Any]] = {
     "read": _read,
     "write": _write,
     "ready": _ready,
+    "wait": _wait,
     "close": _close,
     "get": _get,
     "put": _put,

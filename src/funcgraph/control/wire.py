@@ -8,15 +8,29 @@ its header, likewise, the header, which is JSON, and the body: bytes that are re
               {"errno": 2, "error": "No such file or directory"}
 
 The client asks, the server answers, in turn. The first request is "hello", with the client's version.
+
+One kind of message is none of these: a wait for records, which the native thread answers without Python.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import struct
 from typing import Any
 
-__all__ = ["LENGTH", "MAX_BODY", "MAX_FRAME", "VERSION", "WireError", "framed", "pack", "unpack"]
+__all__ = [
+    "LENGTH",
+    "MAX_BODY",
+    "MAX_FRAME",
+    "VERSION",
+    "WireError",
+    "framed",
+    "pack",
+    "receive",
+    "unpack",
+    "wait_message",
+]
 
 VERSION = 1
 #: The most that one request reads or writes.
@@ -24,6 +38,7 @@ MAX_BODY = 1 << 20
 #: The longest message. src/binding/control/client.h has it too.
 MAX_FRAME = MAX_BODY + (1 << 16)
 LENGTH = struct.Struct("<I")
+_WAIT = struct.Struct("<I4sII")  # src/binding/control/wait.h has it too
 
 
 class WireError(ValueError):
@@ -73,3 +88,40 @@ def unpack(message: bytes, most_brackets: int | None = None) -> tuple[dict[str, 
 def framed(message: bytes) -> bytes:
     """Return a message with its length before it, as it is sent."""
     return LENGTH.pack(len(message)) + message
+
+
+def wait_message(handle: int, wakes: int) -> bytes:
+    """Return the message that waits for news of an instance.
+
+    The answer is true if there is some, false if there was none for a second.
+
+    Args:
+        handle: of the instance.
+        wakes: what the operation "wait" said.
+    """
+    return _WAIT.pack(0, b"WAIT", handle, wakes)
+
+
+def receive(stream: socket.socket) -> bytes:
+    """Return the next message of a connection.
+
+    Raises:
+        EOFError: it has ended.
+        WireError: the frame is too long.
+        OSError: the connection is broken, or has a timeout, which has come.
+    """
+    size = LENGTH.unpack(_receive(stream, LENGTH.size))[0]
+    if size > MAX_FRAME:
+        raise WireError(f"a frame of {size} bytes")
+    return _receive(stream, size)
+
+
+def _receive(stream: socket.socket, size: int) -> bytes:
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        received = stream.recv_into(rest)
+        if not received:
+            raise EOFError
+        rest = rest[received:]
+    return bytes(data)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import sleep
 from types import TracebackType
 
 from funcgraph.instance.state import State
 
 __all__ = ["Pipe", "TracePipe"]
 
-POLL_S = 0.02  # between two looks for records
+_LOOK_S = 0.2  # between two looks whether another thread has closed the pipe
 
 
 class Pipe:
@@ -41,6 +40,34 @@ class Pipe:
     def ready(self) -> bool:
         """Whether read() would find records now."""
         return self.is_open and (self._state.engine.has_unread or bool(self._state.pieces))
+
+    @property
+    def handle(self) -> int:
+        """The engine's number for the instance; 0: it is closed."""
+        return self._state.engine.handle
+
+    @property
+    def wakes(self) -> int:
+        """How often the instance has woken its readers: to be taken before a look that wait() follows."""
+        try:
+            return self._state.engine.wakes
+        except ValueError:
+            return 0  # closed, which `is_open` says too
+
+    def wait(self, wakes: int, timeout_s: float) -> bool:
+        """Wait, without the interpreter lock, until a reader should look again.
+
+        Args:
+            wakes: as it was before the last look.
+            timeout_s: for how many seconds at most.
+
+        Returns:
+            False: there is nothing new.
+        """
+        try:
+            return self._state.engine.wait(wakes, timeout_s)
+        except ValueError:
+            return True  # closed
 
     def read(self) -> bytes:
         """Return all that there is now, which no later read has; b"": nothing.
@@ -83,13 +110,14 @@ class TracePipe(Pipe):
         while not self._lines:
             if not self.is_open:
                 raise StopIteration
+            wakes = self.wakes
             text = super().read().decode("utf-8", "replace")
             self._lines = [f"{line}\n" for line in reversed(text.split("\n")[:-1])]
             if not text:
                 if not self._blocking:
                     self.close()
                     raise StopIteration
-                sleep(POLL_S)
+                self.wait(wakes, _LOOK_S)
         return self._lines.pop()
 
     def read(self) -> bytes:

@@ -1,7 +1,7 @@
 """Waiting for records: read() that blocks until a pipe has some, and poll().
 
-A file of a tree never waits (interface.py). So a reader asks again, after pauses that grow while nothing
-comes.
+What waits is told of records (interface.py, Wait). In between it only looks whether it is still to wait,
+which asks the traced process nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from errno import EINTR
 from typing import Protocol
 
@@ -17,14 +18,23 @@ from funcgraph.tracefs.interface import OpenFile
 
 __all__ = ["Polls", "read_when_ready"]
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.02
+_LOOK_S = 0.02  # between two looks whether to wait on
+_PAUSE_S = (
+    0.01  # after a read of nothing from a file that was ready: of a lane, while other lanes have records
+)
 
 
-def _pauses() -> Iterator[float]:
-    pause = _FIRST_PAUSE_S
-    while True:
-        yield pause
-        pause = min(2 * pause, _LONGEST_PAUSE_S)
+def _wait(file: OpenFile, stopped: Callable[[], bool]) -> bool:
+    """Wait until a file may have something; return False if `stopped` said so first."""
+    wait = file.wait()
+    if wait is None:
+        time.sleep(_PAUSE_S)
+        return not stopped()
+    with closing(wait):
+        while not wait.over(_LOOK_S):
+            if stopped():
+                return False
+    return True
 
 
 def read_when_ready(file: OpenFile, offset: int, size: int, stopped: Callable[[], bool]) -> bytes:
@@ -37,14 +47,12 @@ def read_when_ready(file: OpenFile, offset: int, size: int, stopped: Callable[[]
         InterruptedError: `stopped` said so.
         OSError: the file's.
     """
-    for pause in _pauses():
+    while True:
         try:
             return file.read(offset, size)
         except BlockingIOError:
-            if stopped():
+            if stopped() or not _wait(file, stopped):
                 raise InterruptedError(EINTR, os.strerror(EINTR)) from None
-        time.sleep(pause)
-    raise AssertionError("the pauses do not end")
 
 
 class Notifier(Protocol):
@@ -55,8 +63,42 @@ class Notifier(Protocol):
     def forget(self, waiter: int) -> None: ...
 
 
+class _Poll:
+    """One poll() that waits, in a thread of its own.
+
+    Args:
+        file: for what.
+        waiter: libfuse's handle.
+        wake: called once the file is ready.
+    """
+
+    def __init__(self, file: OpenFile, waiter: int, wake: Callable[[_Poll], None]) -> None:
+        self.waiter = waiter
+        self._file, self._wake = file, wake
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="poll", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._file.ready:
+                if not _wait(self._file, self._is_over.is_set):
+                    return
+        except OSError:
+            pass  # read() tells it
+        self._wake(self)
+
+    def end(self) -> None:
+        """Have the thread end; it wakes nobody who asks whether to."""
+        self._is_over.set()
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
+
 class Polls:
-    """The poll() calls that wait for a file. A thread looks after them while there are any.
+    """The poll() calls that wait for a file.
 
     Args:
         notifier: wakes them.
@@ -64,66 +106,39 @@ class Polls:
 
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier
-        self._waiters: dict[int, tuple[OpenFile, int]] = {}  # handle -> its file, and libfuse's handle
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._polls: dict[int, _Poll] = {}  # by the file's handle
+        self._lock = threading.Lock()
 
     def add(self, handle: int, file: OpenFile, waiter: int) -> None:
         """Wake `waiter` once the file is ready. A newer one of the same handle takes its place."""
-        with self._changed:
-            old = self._waiters.pop(handle, None)
-            self._waiters[handle] = file, waiter
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="polls", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-        if old is not None:
-            self._notifier.forget(old[1])
+        with self._lock:
+            old = self._polls.pop(handle, None)
+            self._polls[handle] = _Poll(file, waiter, lambda poll: self._wake(handle, poll))
+        self._forget(old)
 
     def remove(self, handle: int) -> None:
         """Forget what waits for a handle: its file is being closed."""
-        with self._changed:
-            gone = self._waiters.pop(handle, None)
-        if gone is not None:
-            self._notifier.forget(gone[1])
+        with self._lock:
+            gone = self._polls.pop(handle, None)
+        self._forget(gone)
 
     def close(self) -> None:
-        """End the thread. libfuse's session may go after that."""
-        with self._changed:
-            self._closed = True
-            waiters, self._waiters = self._waiters, {}
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-        for _, waiter in waiters.values():
-            self._notifier.forget(waiter)
+        """End the threads. libfuse's session may go after that."""
+        with self._lock:
+            polls, self._polls = list(self._polls.values()), {}
+        for poll in polls:
+            self._forget(poll)
+        for poll in polls:
+            poll.join()
 
-    def _look(self) -> None:
-        pauses = _pauses()
-        while True:
-            with self._changed:
-                while not self._waiters and not self._closed:
-                    self._changed.wait()
-                    pauses = _pauses()
-                if self._closed:
-                    return
-                files = [(handle, file) for handle, (file, _) in self._waiters.items()]
-            for handle, file in files:
-                if _ready(file):
-                    self._wake(handle)
-            time.sleep(next(pauses))
+    def _forget(self, poll: _Poll | None) -> None:
+        if poll is not None:
+            poll.end()
+            self._notifier.forget(poll.waiter)
 
-    def _wake(self, handle: int) -> None:
-        with self._changed:
-            found = self._waiters.pop(handle, None)
-        if found is not None:
-            self._notifier.notify(found[1])
-
-
-def _ready(file: OpenFile) -> bool:
-    """Return whether read() would return at once: also with an error, which it then tells."""
-    try:
-        return file.ready
-    except OSError:
-        return True
+    def _wake(self, handle: int, poll: _Poll) -> None:
+        with self._lock:
+            if self._polls.get(handle) is not poll:
+                return
+            del self._polls[handle]
+            self._notifier.notify(poll.waiter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from funcgraph.steering.folder import InstanceFolder
+from funcgraph.tracefs.interface import Wait
 
 __all__ = ["TRACE_PIPE", "Pipe"]
 
@@ -28,7 +29,26 @@ class Pipe:
     def __init__(self, folder: InstanceFolder, file: str = TRACE_PIPE) -> None:
         self._file = folder.open(file, os.O_RDONLY | os.O_NONBLOCK)
         self._rest = b""  # the beginning of a line
+        self._wait: Wait | None = None
         self.has_ended = False
+
+    def has_news(self) -> bool:
+        """Return whether lines() may have something. The process is asked once, until there is news.
+
+        Raises:
+            OSError: the process cannot be asked.
+        """
+        if self._wait is None:
+            self._wait = self._file.wait()
+        if self._wait is not None and not self._wait.over(0):
+            return False
+        self._end_wait()
+        return True
+
+    def _end_wait(self) -> None:
+        wait, self._wait = self._wait, None
+        if wait is not None:
+            wait.close()
 
     def lines(self) -> str:
         """Return the whole lines that have come since the last call; "": none has, or none will.
@@ -49,4 +69,5 @@ class Pipe:
 
     def close(self) -> None:
         """Let go of the instance; lines that nobody has read stay in its buffer. May be called twice."""
+        self._end_wait()
         self._file.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-__all__ = ["Entry", "OpenFile", "Tree"]
+__all__ = ["Entry", "OpenFile", "Tree", "Wait"]
 
 
 class Entry(NamedTuple):
@@ -23,12 +23,33 @@ class Entry(NamedTuple):
     mode: int
 
 
+class Wait(Protocol):
+    """A reader that waits until a file may have something.
+
+    Attributes:
+        place: what it waits for, in the process of the tree: the handle of an instance, and what the instance
+            counted of its wakes when the file had nothing.
+    """
+
+    @property
+    def place(self) -> tuple[int, int]: ...
+
+    def over(self, timeout_s: float) -> bool:
+        """Wait at most so many seconds; return whether to look at the file again, which may have nothing."""
+
+    def close(self) -> None:
+        """Wait no longer. May be called twice."""
+
+
 class OpenFile(Protocol):
     """An open file. Any thread may use it; calls do not wait for records."""
 
     @property
     def ready(self) -> bool:
         """Whether read() has something, or an end, now: what poll() asks. Only of a pipe is it ever False."""
+
+    def wait(self) -> Wait | None:
+        """Begin to wait until the file is ready; None: it is."""
 
     def read(self, offset: int, size: int) -> bytes:
         """Return at most `size` bytes from `offset`; b"": the end.

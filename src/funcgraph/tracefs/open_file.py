@@ -11,7 +11,7 @@ from funcgraph.instance.pipe import Pipe
 from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.tracefs.writes import Write, write_of
 
-__all__ = ["PipeFile", "TextFile"]
+__all__ = ["PipeFile", "PipeWait", "TextFile"]
 
 
 class _OpenFile:
@@ -68,6 +68,9 @@ class TextFile(_OpenFile):
         """Whether there is something to read: always."""
         return True
 
+    def wait(self) -> None:
+        """Begin to wait: it is ready."""
+
     def read(self, offset: int, size: int) -> bytes:
         """Return at most `size` bytes from `offset`; b"": the end."""
         with self._lock:
@@ -97,6 +100,26 @@ class TextFile(_OpenFile):
                 super().close()
 
 
+class PipeWait:
+    """A reader of this process that waits for a pipe: a Wait.
+
+    Args:
+        pipe: the pipe.
+        wakes: its instance's count before the reader looked.
+    """
+
+    def __init__(self, pipe: Pipe, wakes: int) -> None:
+        self._pipe = pipe
+        self.place = (pipe.handle, wakes)
+
+    def over(self, timeout_s: float) -> bool:
+        """Wait at most so many seconds; return whether to look again."""
+        return self._pipe.wait(self.place[1], timeout_s)
+
+    def close(self) -> None:
+        """Wait no longer: nothing is held."""
+
+
 class PipeFile(_OpenFile):
     """A file whose readers take what they read: trace_pipe, trace_pipe_raw.
 
@@ -120,6 +143,11 @@ class PipeFile(_OpenFile):
     def ready(self) -> bool:
         """Whether read() has something now, or the end."""
         return self._at < len(self._taken) or self._pipe.ready or self._is_at_end
+
+    def wait(self) -> PipeWait | None:
+        """Begin to wait until there is something, or the end; None: there is."""
+        wakes = self._pipe.wakes  # before the look
+        return None if self.ready else PipeWait(self._pipe, wakes)
 
     def read(self, offset: int, size: int) -> bytes:
         """Return at most `size` bytes that come next; b"": the end."""

@@ -1,0 +1,24 @@
+/* What funcgraph._engine gives to funcgraph._control: waiting for records without the interpreter lock. */
+#ifndef FG_BINDING_WAITS_H
+#define FG_BINDING_WAITS_H
+
+#include <stdint.h>
+
+#define FG_WAITS_ATTRIBUTE "_waits"
+#define FG_WAITS_CAPSULE "funcgraph._engine." FG_WAITS_ATTRIBUTE
+
+enum fg_news {
+    FG_NEWS,      /* a reader should look again */
+    FG_NEWS_SOON, /* a record may be being written: ask again soon */
+    FG_NO_NEWS,   /* until a reader is woken */
+};
+
+struct fg_waits {
+    /* Asks whether an instance has news for a reader that saw its count @seen, and has the next news wake the
+     * readers. An instance that is gone has news. Any thread. */
+    enum fg_news (*ask)(int handle, uint32_t seen);
+    /* Sets what is called to wake the readers: in any thread, and in handlers of signals. */
+    void (*on_wake)(void (*woken)(void));
+};
+
+#endif

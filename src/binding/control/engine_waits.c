@@ -1,0 +1,30 @@
+/* See engine_waits.h. */
+#include "binding/control/engine_waits.h"
+
+#include <stdatomic.h>
+
+static _Atomic(const struct fg_waits *) engine_waits;
+
+void fg_engine_waits_take(PyObject *engine, void (*woken)(void))
+{
+    PyObject *capsule;
+    const struct fg_waits *waits;
+
+    if (atomic_load(&engine_waits))
+        return;
+    capsule = PyObject_GetAttrString(engine, FG_WAITS_ATTRIBUTE);
+    waits = capsule ? PyCapsule_GetPointer(capsule, FG_WAITS_CAPSULE) : NULL;
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    if (!waits)
+        return;
+    waits->on_wake(woken);
+    atomic_store(&engine_waits, waits);
+}
+
+enum fg_news fg_engine_waits_ask(int handle, uint32_t seen)
+{
+    const struct fg_waits *waits = atomic_load(&engine_waits);
+
+    return waits ? waits->ask(handle, seen) : FG_NEWS;
+}
