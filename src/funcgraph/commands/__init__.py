@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["CommandError", "os_error_text", "say"]
+__all__ = ["CommandError", "os_error_text", "process_error_text", "say"]
 
 
 class CommandError(Exception):
@@ -30,6 +30,17 @@ def os_error_text(error: OSError) -> str:
     """Return an error as "FILE: REASON", without its number."""
     reason = error.strerror or os.strerror(error.errno or 0)
     return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
+
+
+def process_error_text(pid: int, error: Exception) -> str:
+    """Return what a process could not do, as "process PID: REASON"."""
+    if isinstance(error, ProcessLookupError):
+        is_zombie = os.path.exists(f"/proc/{pid}")
+        return f"process {pid}: {'it has ended' if is_zombie else 'there is no such process'}"
+    text = os_error_text(error) if isinstance(error, OSError) else str(error)
+    for begin in (f"process {pid}: ", f"process {pid} "):
+        text = text.removeprefix(begin)
+    return f"process {pid}: {text}"
 
 
 def say(text: str) -> None:
