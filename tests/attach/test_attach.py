@@ -268,6 +268,15 @@ def test_remote_debugging_that_is_off_is_named() -> None:
         assert program.end() == (7, "", "")
 
 
+@pytest.mark.skipif(PEP_768, reason="from 3.14 on Python has the switch itself")
+def test_the_switch_of_later_versions_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHON_DISABLE_REMOTE_DEBUG", "1")
+    with Running(PROGRAMS["sleeping"]) as program:
+        with pytest.raises(AttachError, match=r"started with PYTHON_DISABLE_REMOTE_DEBUG$"):
+            run_in(program.pid, "")
+        assert program.end() == (7, "", "")
+
+
 @pytest.mark.one_python
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="no python3 of the distribution")
 def test_a_stripped_static_python_of_a_distribution() -> None:

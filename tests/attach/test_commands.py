@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,25 @@ def test_what_cannot_be_attached_to_is_said_and_the_others_are() -> None:
         assert errors.count("\n") == 1
         assert errors.startswith(f"funcgraph: process {sleep.pid}: ")
         assert program.end() == (7, "", "")
+
+
+@pytest.mark.one_python
+def test_a_process_that_is_not_there_is_told_once() -> None:
+    none = 2**22 + 1
+    for verb in ("attach", "detach"):
+        assert command(verb, none) == (2, "", f"funcgraph: process {none}: there is no such process\n")
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie
+        assert command("attach", child.pid) == (2, "", f"funcgraph: process {child.pid}: it has ended\n")
+
+
+@pytest.mark.one_python
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "x"])
+def test_a_time_that_is_none_is_refused(seconds: str) -> None:
+    """Broken by `nan`, which no time is later than: the command would try for ever."""
+    status, _, error = command("attach", "--timeout", seconds, 2**22 + 1)
+    assert (status, error.count("\n")) == (2, 1)
+    assert "--timeout" in error and seconds in error
 
 
 def test_detaching_from_a_program_that_is_not_attached_does_nothing() -> None:

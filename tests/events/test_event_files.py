@@ -368,8 +368,11 @@ def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance
 
 
 def test_the_headers_are_those_of_a_trace_dat(one: funcgraph.Instance) -> None:
-    assert one.files["events/header_page"].startswith(
-        "\tfield:u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    assert one.files["events/header_page"] == (
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+        "\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n"
+        "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
     )
     assert one.files["events/header_event"].startswith(
         "# compressed entry header\n\ttype_len    :    5 bits\n"

@@ -85,6 +85,17 @@ def test_a_number_is_a_process_id_and_comes_once() -> None:
     assert find(["4711", "12", "4711"], list) == [4711, 12]
 
 
+def test_a_list_of_numbers_is_that_of_its_processes() -> None:
+    assert find(["4711,12", "7"], list) == [4711, 12, 7]
+
+
+@pytest.mark.parametrize("word", ["", " "])
+def test_an_empty_word_does_not_mean_every_python(word: str) -> None:
+    """As of `-P "$PID"` without such a variable: each Python of the machine would be attached to."""
+    with pytest.raises(NoProcessError, match="empty"):
+        find([word], list)
+
+
 def test_a_word_is_an_expression_for_command_lines(sleeper: subprocess.Popen[bytes]) -> None:
     assert find([f"sleeper-{os.getpid()}$"], list) == [sleeper.pid]
     assert find([f"slee?per-{os.getpid()}", str(sleeper.pid)], list) == [sleeper.pid]
@@ -188,3 +199,10 @@ def test_a_table_is_sorted_by_its_key(key: str, order: str) -> None:
     assert "".join(line[-1] for line in table(found, key, pids=False)[1:]) == order
     assert len(table(found, key, pids=True, rows=2)) == 3
     assert table(found, key, pids=True)[1].split()[0] == "7"
+
+
+def test_of_a_name_that_is_too_long_the_end_is_shown() -> None:
+    rate = Rate(1, "package.module.Class.method", 1.0, 1.0, 1.0)
+    (_, line) = table([rate], "n", pids=False, width=55)
+    assert len(line) == 55 and line.endswith(" ..ule.Class.method")
+    assert table([rate], "n", pids=False, width=80)[1].endswith(" package.module.Class.method")

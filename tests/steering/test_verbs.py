@@ -9,7 +9,7 @@ from work import pay
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import _processes
+from funcgraph.commands import CommandError, _processes
 from funcgraph.steering.folder import Process
 from steering.conftest import Verb
 from steering.local import LocalRemote
@@ -118,6 +118,28 @@ def test_a_snapshot_is_taken_printed_emptied_and_freed(verb: Verb) -> None:
     assert "Snapshot is allocated" in verb("snapshot")
     verb("snapshot", "-f")
     assert "Snapshot is freed" in verb("snapshot")
+
+
+def test_a_lane_that_is_not_there_is_told(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("show", "snapshot"):
+        assert cli.run([word, "-c", "7"]) == 2
+        assert capsys.readouterr().err.endswith(": -c 7: no such lane: there is 0\n")
+
+
+@pytest.mark.parametrize("word", ["start", "set", "trace", "stream", "profile"])
+def test_a_command_that_is_not_there_leaves_all_as_it_was(verb: Verb, process: Process, word: str) -> None:
+    before = process.instance().read("set_ftrace_filter")
+    with pytest.raises(CommandError, match="command not found"):
+        verb(word, "-l", "work.*", "no-such-command")
+    assert process.instance().read("set_ftrace_filter") == before
+    assert process.instance().read("current_tracer") == "nop\n"
+    assert process.instances() == []
+
+
+@pytest.mark.parametrize("words", [("trace", "-p", "nonsense"), ("profile", "-l", "a["), ("top", "-l", "a[")])
+def test_a_refusal_leaves_no_instance(verb: Verb, process: Process, words: tuple[str, ...]) -> None:
+    verb(*words, status=2)
+    assert process.instances() == []
 
 
 # ---- processes that cannot

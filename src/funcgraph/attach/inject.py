@@ -16,6 +16,8 @@ from funcgraph.control import turns
 __all__ = ["run_in"]
 
 _PEP_768 = (3, 14)
+#: Python itself knows it from 3.14 on. Whoever set it wants nobody to attach, whatever the version.
+_SWITCH = "PYTHON_DISABLE_REMOTE_DEBUG"
 _SECCOMP_STRICT = 1
 _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
@@ -76,6 +78,8 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
 
 
 def _run(target: Target, source: str, deadline: float) -> str:
+    if target.version < _PEP_768 and _SWITCH in target.process.environment():
+        raise AttachError(target.pid, f"it was started with {_SWITCH}")
     with Exchange(target.process) as exchange:
         exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
         if target.version >= _PEP_768:

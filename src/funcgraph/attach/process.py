@@ -92,6 +92,8 @@ class Process:
         """Return why its memory cannot be opened."""
         if isinstance(error, FileNotFoundError):
             return "it has ended"
+        if self.status.get("Kthread") == "1":
+            return "no CPython is loaded in it (a kernel thread)"
         user = self.user[0]
         if user != os.geteuid():
             return f"it belongs to user {user}: attach as that user, or with CAP_SYS_PTRACE (as root)"
@@ -101,6 +103,14 @@ class Process:
                 ", or 'sysctl kernel.yama.ptrace_scope=0'" if scope < 3 else " and a reboot"
             )
         return "the kernel does not let this user trace it: needs CAP_SYS_PTRACE (as root)"
+
+    def environment(self) -> set[str]:
+        """Return the names of the variables that it began with and that are not empty."""
+        try:
+            words = os.fsdecode((self.folder / "environ").read_bytes()).split("\0")
+        except OSError:
+            return set()
+        return {name for name, _, value in (word.partition("=") for word in words) if value}
 
     def mappings(self) -> list[Mapping]:
         """Return its mappings, in the order of their addresses."""

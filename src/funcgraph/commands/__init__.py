@@ -12,7 +12,7 @@ import sys
 
 from funcgraph.names import printable
 
-__all__ = ["CommandError", "os_error_text", "say"]
+__all__ = ["CommandError", "os_error_text", "process_error_text", "say"]
 
 
 class CommandError(Exception):
@@ -37,6 +37,17 @@ def os_error_text(error: OSError) -> str:
 def _harmless(text: str) -> str:
     """Return a text without control characters, which a file name or a pattern may have."""
     return "".join(c if c in "\n\t" else printable(c) for c in text)
+
+
+def process_error_text(pid: int, error: Exception) -> str:
+    """Return what a process could not do, as "process PID: REASON"."""
+    if isinstance(error, ProcessLookupError):
+        is_zombie = os.path.exists(f"/proc/{pid}")
+        return f"process {pid}: {'it has ended' if is_zombie else 'there is no such process'}"
+    text = os_error_text(error) if isinstance(error, OSError) else str(error)
+    for begin in (f"process {pid}: ", f"process {pid} "):
+        text = text.removeprefix(begin)
+    return f"process {pid}: {text}"
 
 
 def say(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._processes import Processes
@@ -68,9 +68,14 @@ def temporary(processes: Processes, name: str) -> Iterator[dict[Process, Instanc
         processes.each(make)
         yield made
     finally:
+        refused = [process for process in processes.reachable if process not in processes.living]
         for process in processes.living:
             if process in made:
                 processes.attempt(process, lambda process: made[process].remove())
+        for process in refused:  # why has been said
+            if process in made:
+                with suppress(OSError):
+                    made[process].remove()
 
 
 def follow(

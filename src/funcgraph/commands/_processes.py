@@ -9,7 +9,7 @@ from types import TracebackType
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands import CommandError, process_error_text, say
 from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -23,6 +23,7 @@ __all__ = [
     "add_processes",
     "chosen",
     "folders",
+    "lane_file",
     "named_folders",
 ]
 
@@ -37,8 +38,8 @@ def add_processes(
         metavar="PID",
         action="append",
         default=[],
-        help="the process: its id, or an expression that its command line matches (as pgrep -f); may be "
-        f"repeated (default: {without})",
+        help="the process: its id, ids with commas, or an expression that its command line matches (as pgrep "
+        f"-f); may be repeated (default: {without})",
     )
     parser.add_argument(
         "--children", action="store_true", help="also the Python processes that descend from these now"
@@ -113,6 +114,20 @@ def named_folders(process: Process, names: Sequence[str]) -> list[InstanceFolder
     return [process.instance(name) for name in dict.fromkeys(names)]
 
 
+def lane_file(folder: InstanceFolder, file: str, lane: int | None) -> str:
+    """Return the path in an instance of a file, or of the file of one lane.
+
+    Raises:
+        CommandError: there is no such lane.
+    """
+    if lane is None:
+        return file
+    lanes = sorted(int(name.removeprefix("cpu")) for name in folder.names("per_cpu"))
+    if lane not in lanes:
+        raise CommandError(f"-c {lane}: no such lane: there is {', '.join(map(str, lanes))}")
+    return f"per_cpu/cpu{lane}/{file}"
+
+
 class Processes:
     """The processes of one command. What one of them cannot do is one line, and the others go on.
 
@@ -122,6 +137,7 @@ class Processes:
 
     Args:
         args: the options of add_processes().
+            Their COMMAND, if they have one, can be run.
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
@@ -129,15 +145,17 @@ class Processes:
         output: where their texts are printed.
 
     Raises:
-        CommandError: there is no such process.
+        CommandError: there is no such process, or no such COMMAND.
     """
 
     def __init__(self, args: argparse.Namespace, *, leave_nothing: bool = False) -> None:
         self._leave_nothing = leave_nothing
+        _check_command(getattr(args, "command", ()))
         pids = chosen(args)
         self.asked = len(pids)
         self._failed: set[int] = set()
         self._living: list[Process] = []
+        self._refused: list[Process] = []
         for pid in pids:
             try:
                 self._living.append(_connect(pid, borrows=leave_nothing))
@@ -151,7 +169,7 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for process in self._living:
+        for process in (*self._living, *self._refused):
             process.close(give_back=self._leave_nothing)
 
     @property
@@ -166,21 +184,31 @@ class Processes:
         return self.living
 
     def attempt(self, process: Process, action: Callable[[Process], object]) -> bool:
-        """Do something with one process; if that fails, say why and drop it."""
+        """Do something with one process; if that fails, say why and drop it.
+
+        One that has refused something can still be left as it was; one that does not answer cannot.
+        """
         try:
             action(process)
         except (OSError, ValueError, CommandError) as error:
             self.fail(process.pid, error)
             self._living.remove(process)
-            process.close()
+            if isinstance(error, (ConnectionError, TimeoutError)):
+                process.close()
+            else:
+                self._refused.append(process)
             return False
         return True
 
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
         self._failed.add(pid)
-        reason = "has ended" if has_ended(pid) else _reason(error).removeprefix(f"process {pid} ")
-        say(f"process {pid}: {reason}")
+        say(f"process {pid}: has ended" if has_ended(pid) else process_error_text(pid, error))
+
+    @property
+    def reachable(self) -> list[Process]:
+        """Those that are connected: `living`, and those that have refused something."""
+        return [*self._living, *self._refused]
 
     @property
     def status(self) -> int:
@@ -190,8 +218,16 @@ class Processes:
         return 1 if len(self._failed) < self.asked else 2
 
 
-def _reason(error: Exception) -> str:
-    return os_error_text(error) if isinstance(error, OSError) else str(error)
+def _check_command(command: object) -> None:
+    """Refuse a COMMAND that there is not, before any process is asked for anything."""
+    if not isinstance(command, list) or not command:  # `hist` has another option of that name
+        return
+    from funcgraph.session.child import NotStartedError, resolve
+
+    try:
+        resolve(command)
+    except NotStartedError as error:
+        raise CommandError(str(error), error.status) from None
 
 
 def _running() -> list[int]:

@@ -106,18 +106,11 @@ def _raise_descriptors() -> None:
 
 
 def _pids(args: argparse.Namespace) -> list[int]:
-    words = [part for value in args.processes for part in _parts(value)]
     try:
-        pids = find(words, running)
+        pids = find(args.processes, running)
     except NoProcessError as error:
         raise CommandError(f"{error}{_listing()}") from None
     return [*pids, *descendants(pids)] if args.children else pids
-
-
-def _parts(value: str) -> list[str]:
-    """Return the process ids of a list of them; of anything else itself."""
-    parts = value.split(",")
-    return parts if all(part.isascii() and part.isdecimal() for part in parts) else [value]
 
 
 def _listing() -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands import CommandError, process_error_text
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line
@@ -105,7 +105,7 @@ class RunningProcesses:
         if errors:
             self.leave()
             pid, error = next(iter(errors.items()))
-            raise CommandError(f"{_text(pid, error)}; nothing is recorded")
+            raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded")
 
     def add(self, pids: Iterable[int], recording: Recording) -> list[str]:
         """Have further processes join; return a line for each that cannot."""
@@ -114,17 +114,20 @@ class RunningProcesses:
             try:
                 process = RunningProcess(pid)
             except (OSError, RuntimeError) as error:
-                lines.append(f"{_text(pid, error)}; it is not recorded")
+                lines.append(f"{process_error_text(pid, error)}; it is not recorded")
                 continue
             self.all.append(process)
             errors = self._ask([process], lambda one: one.join(self._session), recording.step)
-            lines += [f"{_text(pid, error)}; it is not recorded" for error in errors.values()]
+            lines += [f"{process_error_text(pid, error)}; it is not recorded" for error in errors.values()]
         return lines
 
     def leave(self) -> list[str]:
         """Have all of them stop; return a line for each that does not answer. It stops at its next call."""
         errors = self._ask(self.all, lambda process: process.leave(self._session), None)
-        return [f"{_text(pid, error)}; it stops recording at its next call" for pid, error in errors.items()]
+        return [
+            f"{process_error_text(pid, error)}; it stops recording at its next call"
+            for pid, error in errors.items()
+        ]
 
     @property
     def pids(self) -> list[int]:
@@ -166,9 +169,4 @@ def _reached(pid: int) -> RunningProcess:
     try:
         return RunningProcess(pid)
     except (OSError, RuntimeError) as error:
-        raise CommandError(f"{_text(pid, error)}; nothing is recorded") from None
-
-
-def _text(pid: int, error: Exception) -> str:
-    text = os_error_text(error) if isinstance(error, OSError) else str(error)
-    return text if text.startswith(f"process {pid} ") else f"process {pid}: {text}"
+        raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded") from None

@@ -6,7 +6,7 @@ import argparse
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.serving import attach
-from funcgraph.commands import say
+from funcgraph.commands import process_error_text, say
 
 NAME = "attach"
 HELP = "start funcgraph in running processes, so that they can be traced"
@@ -21,10 +21,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=float,
+        type=_seconds,
         default=10.0,
         help="how long to try with each process (default: %(default)g)",
     )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"invalid time '{text}': must be a number of seconds more than 0")
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,11 +40,8 @@ def run(args: argparse.Namespace) -> int:
     for pid in args.pids:
         try:
             was_needed = attach(pid, args.timeout)
-        except AttachError as error:
-            say(str(error))
-            status = 2
-        except OSError as error:
-            say(f"process {pid}: {error.strerror or error}")
+        except (AttachError, OSError) as error:
+            say(process_error_text(pid, error))
             status = 2
         else:
             print(f"process {pid}: {'attached' if was_needed else 'was attached already'}", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import say
+from funcgraph.commands import process_error_text, say
 from funcgraph.control.client import NotServedError, connect
 
 NAME = "detach"
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         except NotServedError:
             print(f"process {pid}: is not attached")
         except OSError as error:
-            say(f"process {pid}: {error.strerror or error}")
+            say(process_error_text(pid, error))
             status = 2
         else:
             print(f"process {pid}: detached", flush=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import CommandError
 from funcgraph.commands._live import End, follow
-from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.commands._processes import Processes, add_processes, lane_file, named_folders
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.events import choose, folder_of
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -62,8 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the file of each process."""
-    if args.lane is not None and args.lane < 0:
-        raise CommandError(f"-c {args.lane}: must be 0 or more")
     with Processes(args) as processes:
         if args.file == TRACE_PIPE and not (args.files or args.hist or args.trigger):
             _follow(processes, args)
@@ -95,7 +92,7 @@ def _files(folder: InstanceFolder, args: argparse.Namespace) -> list[str]:
     if args.hist or args.trigger:
         names = choose(args.hist or args.trigger, folder.event_names())
         return [f"{folder_of(name)}/{'hist' if args.hist else 'trigger'}" for name in names]
-    return [args.file if args.lane is None else f"per_cpu/cpu{args.lane}/{args.file}"]
+    return [lane_file(folder, args.file, args.lane)]
 
 
 def _follow(processes: Processes, args: argparse.Namespace) -> None:

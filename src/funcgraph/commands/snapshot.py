@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.commands._processes import Processes, add_processes, lane_file, named_folders
 from funcgraph.steering.folder import Process
 
 NAME = "snapshot"
@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or change the snapshot of each process."""
-    file = _FILE if args.lane is None else f"per_cpu/cpu{args.lane}/{_FILE}"
     # As trace-cmd: empty it, free it, take it.
     texts = [text for is_given, text in ((args.empty, "2"), (args.free, "0"), (args.take, "1")) if is_given]
 
     def act(process: Process) -> None:
         (folder,) = named_folders(process, [args.instance])
+        file = lane_file(folder, _FILE, args.lane)
         for text in texts:
             folder.write(file, text)
         if not texts:

@@ -25,6 +25,7 @@ DESCRIPTION = """\
 Show the calls and the time per second of functions, from the function profiler in an instance of its own.
 Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b."""
 
+_HELP_LINE = f"sort by: {', '.join(f'{key} {name}' for key, (name, _) in KEYS.items())}; q quits"
 _SLICE_S = 0.1  # the longest time for which neither a key nor the end is noticed
 
 
@@ -156,6 +157,8 @@ class _Top:
         print("\n".join([self._heading(found), "", *lines, ""]), flush=True)
 
     def _show_page(self, screen: Screen, found: list[Rate]) -> None:
-        rows = max(1, screen.rows - 3)
-        lines = table(found, self._key, pids=self._pids, rows=min(rows, self._args.rows or rows))
-        screen.show([self._heading(found), "", *lines], heading=2)
+        width, height = screen.size
+        rows = max(1, height - 3)
+        rows = min(rows, self._args.rows or rows)
+        lines = table(found, self._key, pids=self._pids, rows=rows, width=width)
+        screen.show([self._heading(found), _HELP_LINE, *lines], heading=2)

@@ -43,9 +43,10 @@ def run(args: argparse.Namespace) -> int:
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, wanted.name) as folders:
-            processes.each(begin_one)
-            if processes.living:
-                follow(processes, folders.__getitem__, End(args.command).wait)
-            for changes in changed:
-                changes.take_back()  # the definitions of events, which are no instance's
+            try:
+                if processes.each(begin_one):
+                    follow(processes, folders.__getitem__, End(args.command).wait)
+            finally:
+                for changes in changed:
+                    changes.take_back()  # the definitions of events, which are no instance's
         return processes.status

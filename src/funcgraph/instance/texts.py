@@ -99,7 +99,11 @@ def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[st
 
 
 def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
-    """Return the patterns without those that `word`, after its "!", is or matches."""
+    """Return the patterns without those that `word`, after its "!", is or matches.
+
+    A function that is there but not in the list is no error for the function filters, as in the kernel: there
+    it is one for the graph filters alone.
+    """
     wanted = word[1:]
     colon = ":" in wanted
     if wanted.isdecimal():
@@ -107,7 +111,13 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     kept = [
         one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
     ]
-    if len(kept) == len(patterns) and wanted != "*":
+    if (
+        len(kept) == len(patterns)
+        and wanted != "*"
+        and not (
+            setting.name in ("filter", "notrace") and not colon and _engine.untraced(_are_functions, wanted)
+        )
+    ):
         listed = ", ".join(patterns) or "none"
         raise invalid(setting.file, word, f"must be or match a pattern in the list, which has {listed}")
     return kept
@@ -117,6 +127,11 @@ def _matches(text: str, glob: str) -> bool:
     from fnmatch import fnmatchcase
 
     return fnmatchcase(text, glob)
+
+
+def _are_functions(glob: str) -> bool:
+    """Return whether there are functions of that name."""
+    return any(_matches(name, glob) for name in _functions())
 
 
 def _function_at(setting: Setting, word: str) -> str:

@@ -22,8 +22,9 @@ def find(words: Sequence[str], running: Callable[[], Iterable[int]]) -> list[int
     """Return the processes that the values of `-P` name, each once, in the order of the words.
 
     Args:
-        words: each a process id, or else a regular expression that some part of a Python process's command
-            line matches, as `pgrep -f` has it. Empty: all processes that have a control socket.
+        words: each a process id, process ids with commas between them, or else a regular expression that
+            some part of a Python process's command line matches, as `pgrep -f` has it. Empty: all processes
+            that have a control socket.
         running: the processes that have a control socket.
 
     Raises:
@@ -39,12 +40,20 @@ def find(words: Sequence[str], running: Callable[[], Iterable[int]]) -> list[int
         return pids
     found: list[int] = []
     for word in words:
-        found += [int(word)] if word.isascii() and word.isdecimal() else _matching(word, running)
+        found += _ids(word) or _matching(word, running)
     return list(dict.fromkeys(found))
+
+
+def _ids(word: str) -> list[int]:
+    """Return the process ids of a list of them; of anything else none."""
+    parts = word.split(",")
+    return [int(part) for part in parts] if all(part.isascii() and part.isdecimal() for part in parts) else []
 
 
 def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     """Return the Python processes whose command line matches; neither this one nor those that started it."""
+    if not pattern.strip():  # as of "$PID" when that is not set: it would mean every Python on the machine
+        raise NoProcessError(f"-P '{pattern}': empty; must be a process id or a part of a command line")
     try:
         wanted = re.compile(pattern)
     except re.error as error:

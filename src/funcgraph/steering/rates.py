@@ -13,6 +13,7 @@ STAT = "trace_stat/function0"
 
 _ROW = re.compile(r"  (\S.*?)\s+(\d+)\s+([\d.]+) us\s+[\d.]+ us\s+[\d.]+ us\s*")
 _HEADING = ("calls/s", "ms/s", "avg us")
+_CUT = ".."
 
 
 class Counts(NamedTuple):
@@ -77,13 +78,16 @@ def rates(pid: int, before: dict[str, Counts], now: dict[str, Counts], seconds: 
     return found
 
 
-def table(found: Iterable[Rate], key: str, *, pids: bool, rows: int | None = None) -> list[str]:
+def table(
+    found: Iterable[Rate], key: str, *, pids: bool, rows: int | None = None, width: int | None = None
+) -> list[str]:
     """Return the lines of a table with its heading.
 
     Args:
         key: one of KEYS.
         pids: with a column for the process.
         rows: at most so many functions; None: all.
+        width: so long may a line be: of a longer name the end is shown, which says most; None: any.
     """
     ordered = sorted(found, key=KEYS[key][1])
     first = f"{'pid':>8} " if pids else ""
@@ -91,5 +95,13 @@ def table(found: Iterable[Rate], key: str, *, pids: bool, rows: int | None = Non
     for rate in ordered[:rows]:
         first = f"{rate.pid:8} " if pids else ""
         figures = f"{rate.calls_per_s:11.1f} {rate.ms_per_s:11.3f} {rate.average_us:11.3f}"
-        lines.append(f"{first}{figures}  {rate.name}")
+        begin = f"{first}{figures}  "
+        lines.append(begin + (rate.name if width is None else _end_of(rate.name, width - len(begin))))
     return lines
+
+
+def _end_of(name: str, width: int) -> str:
+    """Return a name, without its beginning if it has more characters than `width`."""
+    if len(name) <= width or width <= len(_CUT):
+        return name
+    return _CUT + name[len(_CUT) - width :]

@@ -45,9 +45,9 @@ class Screen:
         self._write(_FIRST_SCREEN)
 
     @property
-    def rows(self) -> int:
-        """How many lines fit, as it is now."""
-        return shutil.get_terminal_size().lines
+    def size(self) -> tuple[int, int]:
+        """How many characters fit in a line, and how many lines, as it is now."""
+        return shutil.get_terminal_size()
 
     def show(self, lines: Sequence[str], heading: int) -> None:
         """Show a page: lines that are too long are cut, lines that are too many left out.

@@ -14,11 +14,12 @@
 
 void fg_put_header_page(struct fg_text *text)
 {
-    fg_put_format_field(text, "u64", "timestamp", 0, 8, 0);
-    fg_put_format_field(text, "local_t", "commit", 8, 8, 1);
-    fg_put_format_field(text, "int", "overwrite", 8, 1, 1);
-    fg_put_format_field(text, "char", "data", FG_WIRE_PAGE_HEADER_BYTES,
-                        FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES, 1);
+    /* A blank after the colon, which the fields of events do not have: so the kernel writes this file. */
+    fg_put_format_field(text, " u64", "timestamp", 0, 8, 0);
+    fg_put_format_field(text, " local_t", "commit", 8, 8, 1);
+    fg_put_format_field(text, " char", "overwrite", 8, 1, 0);
+    fg_put_format_field(text, " char", "data", FG_WIRE_PAGE_HEADER_BYTES,
+                        FG_WIRE_PAGE_BYTES - FG_WIRE_PAGE_HEADER_BYTES, 0);
 }
 
 void fg_put_header_event(struct fg_text *text)
