@@ -165,13 +165,13 @@ def suites_of(chosen: Sequence[Interpreter]) -> list[Suite]:
         log = LOGS / f"pytest-{python.tag}.log"
         words = (*each, f"--ignore={_CLUSTERS}", "tests")
         suites.append(Suite(f"Python {python.release}", log, python_tests(python, *words)))
+    if newest is not None:
+        suites.append(Suite("pip install .", LOGS / "plain-install.log", plain_install(newest)))
     for python in chosen:
         if python.tag == _CLUSTERS_TAG:
             log = LOGS / "pytest-clusters.log"
             suites.append(Suite(f"clusters on {python.release}", log, python_tests(python, _CLUSTERS)))
     suites.append(Suite("C", LOGS / "c-plain.log", c_tests))
-    if newest is not None:
-        suites.append(Suite("pip install .", LOGS / "plain-install.log", plain_install(newest)))
     return suites
 
 

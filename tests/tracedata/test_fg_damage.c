@@ -31,9 +31,10 @@
 #define IS_SANITIZED 0
 #endif
 
-#define ROUNDS (IS_SANITIZED ? 1000 : 3000)
-#define PREFIX_STEP (IS_SANITIZED ? 7u : 1u)
-#define NR_BOMBS (IS_SANITIZED ? 10u : 300u)
+#define IS_NIGHT (getenv("FUNCGRAPH_NIGHTLY") != NULL)
+#define ROUNDS (IS_NIGHT ? 3000 : 500)
+#define PREFIX_STEP (IS_NIGHT ? 1u : 7u)
+#define NR_BOMBS (IS_SANITIZED ? 10u : 100u) /* of 8 MiB: more than MEMORY_BYTES */
 #define NR_RINGS (IS_SANITIZED ? 1000u : FG_CONTENTS_MAX_RINGS)
 #define NR_EVENT_TYPES (IS_SANITIZED ? 1000u : 70000u)
 #define NR_LANES (IS_SANITIZED ? 300u : 5000u)

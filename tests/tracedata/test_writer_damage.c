@@ -23,7 +23,7 @@
 #include "tracedata/spool/recorder.h"
 #include "tracedata/spool/spool.h"
 
-#define ROUNDS (getenv("FUNCGRAPH_NIGHTLY") ? 3000 : 1500)
+#define ROUNDS (getenv("FUNCGRAPH_NIGHTLY") ? 3000 : 500)
 
 static char folder[] = "/tmp/funcgraph-test-XXXXXX";
 
