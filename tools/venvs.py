@@ -96,8 +96,8 @@ class Environment:
             log = LOGS / f"wheel-{tag}.log"
             log.unlink(missing_ok=True)
             shutil.rmtree(wheels, ignore_errors=True)
-            # Its own build requirements and compile tree: the second build compiles only what changed. The tree
-            # is as deep as that of the C tests: with the same relative paths, ccache has the engine for both.
+            # Its own build requirements and compile tree: the second build compiles only what changed. The
+            # tree is as deep as that of the C tests: with the same relative paths, ccache serves both.
             settings = [f"build-dir={BUILD / f'cmake-{tag}'}"]
             settings += [f"cmake.define.{name}={value}" for name, value in compiled_with().items()]
             words = ["wheel", "--no-deps", "--no-build-isolation", "--verbose", "--wheel-dir", str(wheels)]

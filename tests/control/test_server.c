@@ -237,7 +237,7 @@ static void test_waiting_clients_are_told_of_news(struct fg_server *server)
     close(unknown);
 }
 
-/* The first wait is that of a client that dies. The second one goes on over a halt, in which the news came. */
+/* The first wait is that of a client that dies. The second goes on over a halt, in which the news came. */
 static void test_waits_end_with_their_clients_and_outlive_a_halt(struct fg_server *server)
 {
     int dying = connect_to(server), waiting = connect_to(server);

@@ -54,7 +54,8 @@ class Cycles:
             after = self._state_after(cycle, cycles, clients)
         assert held(after) == held(before)
         assert after["mappings"] <= before["mappings"] + 4  # the program's own allocator may map more
-        assert after["objects"] < before["objects"] + cycles  # less than one for each cycle
+        # Less than one for each cycle, beside what threads and connections happen to hold at the moment.
+        assert after["objects"] < before["objects"] + AT_A_MOMENT + cycles
         assert self._server.state_like(pristine) == pristine
 
     def _state_after(self, cycle: Callable[[int], None], cycles: int, clients: Clients) -> dict[str, Any]:
@@ -66,6 +67,7 @@ class Cycles:
         return self._server.state()
 
 
+AT_A_MOMENT = 40
 GIVEN_BACK = ("tools", "evaluator", "threads", "descriptors", "environment", "carriers")
 
 

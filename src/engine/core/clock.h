@@ -43,8 +43,9 @@ static inline uint64_t fg_clock_work_ns(void)
     return fg_clock_ns_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* On x86-64 the counter is read by the builtin of gcc and clang: <x86intrin.h>, which has a name for it, would
- * add 60,000 lines to most files. */
+/* On x86-64 the counter is read by the builtin of gcc and clang: <x86intrin.h>, which has a name for it,
+ * would add 60,000 lines to most files.
+ */
 
 /* Ticks now. The counter is constant and never stops, so ticks of different threads can be compared. */
 static inline uint64_t fg_clock_now(void)

@@ -1,4 +1,4 @@
-/* Waiting for records of a ring that its own process reads (ring_copy.h). ring_wake.h has the writers' side. */
+/* Waiting for records of a ring that its own process reads (ring_copy.h). Writers' side: ring_wake.h. */
 #ifndef FG_RING_WAIT_H
 #define FG_RING_WAIT_H
 
