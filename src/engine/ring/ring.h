@@ -88,14 +88,14 @@ struct fg_ring {
     _Atomic bool stopped;             /* records are neither kept nor counted as lost, for good */
     _Atomic bool has_ended;           /* `ended` was called */
     _Atomic bool paused;              /* the same, until the ring is resumed */
-    _Atomic uint64_t lost_in_signals; /* records: the part of the losses that the header does not have yet */
     _Atomic bool moves;               /* to other memory: records are counted as lost */
+    _Atomic uint64_t lost_in_signals; /* records: the part of the losses that the header does not have yet */
     struct fg_ring *spare;            /* memory for snapshots (ring_swap.h), or NULL; under `lock` */
     bool has_parted;                  /* no snapshot uses the spare any longer; under `lock` */
     _Atomic bool swap_is_due;         /* a snapshot is to be taken when nobody holds `copying` */
-    pthread_mutex_t copying;          /* held for one copy at a time; taken before `lock` */
-    _Atomic uint32_t wakes;           /* ring_wake.h; a futex */
     _Atomic bool awaited;             /* a reader waits: the next record wakes it */
+    _Atomic uint32_t wakes;           /* ring_wake.h; a futex */
+    pthread_mutex_t copying;          /* held for one copy at a time; taken before `lock` */
     enum fg_ring_mode mode;
     bool times_work; /* as configured */
     size_t buffer_bytes;
