@@ -160,7 +160,15 @@ def traces_of(fg: Funcgraph) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("65536", 65536), ("512K", 512 << 10), ("100M", 100 << 20), ("2G", 2 << 30), ("0", 0), (70000, 70000)],
+    [
+        ("65536", 65536),
+        ("512K", 512 << 10),
+        ("100M", 100 << 20),
+        ("2G", 2 << 30),
+        ("100k", 100 << 10),
+        ("0", 0),
+        (70000, 70000),
+    ],
 )
 def test_sizes_are_bytes_or_have_a_unit(text: str | int, count: int) -> None:
     assert valid.size(BY_NAME["rotate"], text) == count
@@ -464,7 +472,7 @@ def test_the_oldest_file_is_removed(fg: Funcgraph) -> None:
     oldest = fg.folder / "trace.fg.2"
     while not oldest.exists() or oldest.read_bytes()[:6] == b"before":
         service.tell("calls 5000")
-    service.end()
+    assert " files, of which 3 are kept, the newest: " in service.end()
     assert [path.name for path in traces_of(fg)] == ["trace.fg", "trace.fg.1", "trace.fg.2"]
 
 

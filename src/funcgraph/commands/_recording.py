@@ -243,7 +243,8 @@ def _close_written(
     finally:
         session.remove()
     if not quiet:
-        lines += [*outcome.waits(totals), outcome.summary(totals, output, recording.files)]
+        said = outcome.summary(totals, output, recording.files, recording.limits.keep)
+        lines += [*outcome.waits(totals), said]
     return lines, recording.failure is None
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "asks_for_control", "parse", "start"]
 
 _INSTANCE = "trace_instance"
-_UNITS_KB = {"k": 1, "m": 1 << 10, "g": 1 << 20}
 
 # The kernel's name of a parameter -> the setting.
 PARAMETERS: Mapping[str, Setting] = {setting.boot: setting for setting in SETTINGS if setting.boot}
@@ -138,12 +137,9 @@ def _number(setting: Setting, value: str, allowed: Allowed) -> int:
 
 def _size_kb(setting: Setting, value: str) -> int:
     """Return a size given in bytes, or with K, M or G after it; rounded up to KiB."""
-    unit = value[-1:].lower()
-    digits = value[:-1] if unit in _UNITS_KB else value
-    if digits.isascii() and digits.isdecimal():
-        size_kb = int(digits) * _UNITS_KB[unit] if unit in _UNITS_KB else -(-int(digits) // 1024)
-        if setting.least <= size_kb <= setting.most:
-            return size_kb
+    size = check.size_of_text(value)
+    if size is not None and setting.least <= (size_kb := -(-size // 1024)) <= setting.most:
+        return size_kb
     raise ValueError(
         f"must be a size from {setting.least}K to {setting.most >> 20}G, in bytes or with K, M or G after it"
     )

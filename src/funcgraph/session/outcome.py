@@ -39,11 +39,18 @@ def dumped(reasons: str, figures: dict[str, int], path: str) -> str:
     return f"{reasons}: the latest {plural(figures['records'], 'event')}: {path} ({size})"
 
 
-def summary(totals: dict[str, int], output: str, files: int = 1) -> str:
-    """Return the line with the figures of a trace and its path; of several files, of all together."""
+def summary(totals: dict[str, int], output: str, files: int = 1, keep: int = 1) -> str:
+    """Return the line with the figures of a trace and its path; of several files, of all together.
+
+    Args:
+        files: how many were written, one after the other.
+        keep: how many of them remain at most.
+    """
     size = bytes_text(os.stat(output).st_size)
     if files > 1:
-        return f"{plural(totals['records'], 'event')} in {files} files, the newest: {output} ({size})"
+        kept = f", of which {keep} {'is' if keep == 1 else 'are'} kept" if keep < files else ""
+        events = plural(totals["records"], "event")
+        return f"{events} in {files} files{kept}, the newest: {output} ({size})"
     return (
         f"{plural(totals['records'], 'event')} of {plural(totals['functions'], 'function')} in "
         f"{plural(totals['tasks'], 'thread')} of {plural(totals['processes'], 'process')}: {output} ({size})"

@@ -22,12 +22,11 @@ __all__ = [
     "range_text",
     "seconds",
     "size",
+    "size_of_text",
 ]
 
-_UNITS = {
-    "size": {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
-    "time": {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400},
-}
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def range_text(setting: Setting) -> str:
@@ -54,30 +53,35 @@ def number(setting: Setting, value: object) -> int:
 def size(setting: Setting, value: object) -> int:
     """Return a number of bytes, of a number or a text such as 512K, 100M or 2G. Raises ValueError."""
     limits = f"from {setting.least >> 10}K to {setting.most >> 40}T"
-    return _measured(setting, value, _UNITS["size"], f"a size such as 512K, 100M or 2G, {limits}")
+    return _measured(setting, value, _SIZE_UNITS, f"a size such as 512K, 100M or 2G, {limits}")
 
 
 def seconds(setting: Setting, value: object) -> int:
     """Return a number of seconds, of a number or a text such as 30s, 5m or 2h. Raises ValueError."""
-    return _measured(
-        setting, value, _UNITS["time"], f"a time such as 30s, 5m or 2h, at least {setting.least}s"
-    )
+    return _measured(setting, value, _TIME_UNITS, f"a time such as 30s, 5m or 2h, at least {setting.least}s")
 
 
 def _measured(setting: Setting, value: object, units: dict[str, int], right: str) -> int:
     """Return the number that a text with a unit stands for; 0 is allowed, and means none."""
-    count = value
-    if isinstance(value, str):
-        unit = value.lstrip("0123456789")
-        digits = value[: len(value) - len(unit)]
-        if not (digits.isascii() and digits) or unit not in units or len(digits) > 18:
-            raise ValueError(f"must be {right}")
-        count = int(digits) * units[unit]
+    count = _count(value, units) if isinstance(value, str) else value
     if isinstance(count, bool) or not isinstance(count, int):
         raise ValueError(f"must be {right}")
     if count and not setting.least <= count <= setting.most:
         raise ValueError(f"must be {right}")
     return count
+
+
+def _count(text: str, units: dict[str, int]) -> int | None:
+    unit = text.lstrip("0123456789")
+    digits = text[: len(text) - len(unit)]
+    if not digits or len(digits) > 18 or unit.lower() not in units:
+        return None
+    return int(digits) * units[unit.lower()]
+
+
+def size_of_text(text: str) -> int | None:
+    """Return the bytes that a text such as 512K, 100m or 2G stands for; None: it is no size."""
+    return _count(text, _SIZE_UNITS)
 
 
 def one_of(value: object, allowed: "Iterable[str]") -> str:
