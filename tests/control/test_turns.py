@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served import served
+from served import SERVE, served
 
 from funcgraph.control import server
 from funcgraph.control.turns import in_short_turns
@@ -56,6 +56,48 @@ def test_requests_are_handled_in_short_turns(monkeypatch: pytest.MonkeyPatch) ->
     server.handle(-1, None)
     assert seen[0] < _SHORT_S
     assert sys.getswitchinterval() == pytest.approx(_OWN_S)
+
+
+_KEEPS_THE_LOCK = f"{SERVE}; sys.stdin.readline(); sys.setswitchinterval(1000)\nwhile True: pass"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 leaves pending calls of other threads for later")
+def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
+    """Waiting for its turn, a request would be answered after a quarter of an hour."""
+    with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:
+        assert process.stat("trace")  # loads what answers
+        program.say("")
+        for _ in range(1000):
+            assert process.stat("trace")
+
+
+_QUEUES = """\
+import ctypes, funcgraph, os, sys, threading
+from funcgraph.control.client import connect
+CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: 0)
+go_on = threading.Lock()
+go_on.acquire()
+
+def ask():
+    with connect(os.getpid()) as process:
+        for _ in range(400):
+            process.stat("trace")
+    print(*{ctypes.pythonapi.Py_AddPendingCall(CALL, None) for _ in range(30)}, flush=True)
+    go_on.release()
+
+funcgraph.serve()
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Thread(target=ask).start()
+go_on.acquire()
+sys.stdin.read()
+"""
+
+
+def test_requests_leave_room_in_the_programs_queue_of_pending_calls(tmp_path: Path) -> None:
+    with served(tmp_path, _QUEUES) as program:
+        program.say("")
+        assert program.line() == "0"
 
 
 _REPORTS = """\

@@ -1,8 +1,13 @@
 /* See handler.h. */
 #include "binding/control/handler.h"
 
+#include <linux/futex.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "binding/control/client.h"
 #include "binding/control/engine_waits.h"
@@ -103,6 +108,44 @@ static void forget_thread_object(void)
     Py_XDECREF(name);
 }
 
+/* ---- the GIL
+ *
+ * A thread of a program that never waits keeps the GIL for sys.getswitchinterval(), 5 ms. Its main thread
+ * gives way at once when a pending call says so, and waits until the GIL has been taken. */
+
+#define PATIENCE_NS 1000000 /* if others take the GIL first */
+
+static _Atomic uint32_t is_wanted;
+static atomic_bool is_queued; /* once at most: the queue is the program's, and short */
+
+static int give_way(void *unused)
+{
+    static const struct timespec patience = {.tv_nsec = PATIENCE_NS};
+
+    (void)unused;
+    atomic_store(&is_queued, false);
+    if (atomic_load(&is_wanted)) {
+        PyThreadState *tstate = PyEval_SaveThread();
+
+        (void)syscall(SYS_futex, &is_wanted, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
+        PyEval_RestoreThread(tstate);
+    }
+    return 0;
+}
+
+static PyGILState_STATE take_gil(void)
+{
+    PyGILState_STATE attached;
+
+    atomic_store(&is_wanted, 1);
+    if (!atomic_exchange(&is_queued, true) && Py_AddPendingCall(give_way, NULL) != 0)
+        atomic_store(&is_queued, false);
+    attached = PyGILState_Ensure();
+    atomic_store(&is_wanted, 0);
+    (void)syscall(SYS_futex, &is_wanted, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    return attached;
+}
+
 /* Without collections: these would run finalizers of the program in a thread that it does not know. CPython
  * 3.12 runs one that is due even so. */
 size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **frame)
@@ -115,7 +158,7 @@ size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, si
 
     if (!Py_IsInitialized())
         return 0;
-    attached = PyGILState_Ensure();
+    attached = take_gil();
     tstate = PyThreadState_Get();
     collects = PyGC_Disable();
     PyThreadState_EnterTracing(tstate);

@@ -70,6 +70,7 @@ class Injection:
         self._place = free_place(target, size, deadline)
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
+        self._is_run = self._has_spawned = False
         self._holder = 0  # of the GIL, when it was looked at
         self._seen: Counter[str] = Counter()
         self._asked: set[int] = set()
@@ -94,6 +95,7 @@ class Injection:
             time.sleep(pause)
             if time.monotonic() > eager_until:
                 pause = min(pause * 1.2, _LONGEST_PAUSE_S)
+        self._is_run = True
         return True
 
     def why_not(self) -> str:
@@ -161,6 +163,7 @@ class Injection:
             self._queued_at = time.monotonic()
         elif entered:
             self._spawned_at = time.monotonic()
+            self._has_spawned = True
         else:
             self._seen["GIL" if where == "waits" and state == "S" else where] += 1
         return entered
@@ -184,9 +187,13 @@ class Injection:
         threads = self._entered | set(self._target.process.threads()) - self._before
         return self._place.is_in_use(sorted(threads))
 
+    def _is_called(self) -> bool:
+        """Return whether the pending call was taken from the queue: nothing else has started the text."""
+        return self._is_run and not self._has_spawned
+
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        if self._queued_at:
+        if self._queued_at and not self._is_called():
             self._place.unqueue()
         until = max(self._deadline, time.monotonic() + RESTORE_S)
         while self._is_entered():

@@ -26,10 +26,13 @@ _BLOCKED_S = 0.02
 #: The code that is sent.
 _CODE = "\n".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (turns, runner))
 
-# Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours.
+# Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours. With
+# short turns of the GIL, as in funcgraph.control.turns, which has not come yet.
 _TEXT = """\
 (lambda:0).__builtins__['exec']('''
-import posix as p
+import posix as p,sys
+i=sys.getswitchinterval()
+sys.setswitchinterval(min(i,1e-4))
 try:
  p.rename(D+"/source",D+"/run")
  f=p.open(D+"/run",p.O_CLOEXEC)
@@ -37,6 +40,7 @@ try:
  p.close(f)
  %s
 except OSError:pass
+if sys.getswitchinterval()<2e-4:sys.setswitchinterval(i)
 ''',{'D':'%s'})
 """
 _RUN = 'exec(s,{"__name__":"__funcgraph__"})'

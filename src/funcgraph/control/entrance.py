@@ -7,6 +7,12 @@ would fail because of us, or this one.
 
 import sys
 
+from funcgraph.control.turns import in_short_turns
+
+TYPE_CHECKING = False  # as typing's, without importing typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["handle"]
 
 
@@ -19,8 +25,14 @@ def _give_collections_abc() -> None:
         collections.abc = _collections_abc
 
 
-_give_collections_abc()
-try:
-    from funcgraph.control.server import handle
-except ImportError:  # the program's thread was the first, and has done it by now
-    from funcgraph.control.server import handle
+@in_short_turns
+def _load() -> "Callable[[int, bytes | None], bytes]":
+    _give_collections_abc()
+    try:
+        from funcgraph.control.server import handle
+    except ImportError:  # the program's thread was the first, and has done it by now
+        from funcgraph.control.server import handle
+    return handle
+
+
+handle = _load()

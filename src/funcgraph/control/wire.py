@@ -15,9 +15,11 @@ One kind of message is none of these: a wait for records, which the native threa
 from __future__ import annotations
 
 import json
-import socket
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # whoever serves has its sockets in C
+    import socket
 
 __all__ = [
     "LENGTH",
