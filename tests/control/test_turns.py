@@ -61,7 +61,7 @@ def test_requests_are_handled_in_short_turns(monkeypatch: pytest.MonkeyPatch) ->
 _KEEPS_THE_LOCK = f"{SERVE}; sys.stdin.readline(); sys.setswitchinterval(1000)\nwhile True: pass"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 leaves pending calls of other threads for later")
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="it leaves pending calls of other threads for later")
 def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
     """Waiting for its turn, a request would be answered after a quarter of an hour."""
     with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:

@@ -111,7 +111,8 @@ static void forget_thread_object(void)
 /* ---- the GIL
  *
  * A thread of a program that never waits keeps the GIL for sys.getswitchinterval(), 5 ms. Its main thread
- * gives way at once when a pending call says so, and waits until the GIL has been taken. */
+ * gives way at once when a pending call says so, and waits until the GIL has been taken. Before CPython 3.13
+ * it looks at calls that another thread has queued only when something else interrupts it. */
 
 #define PATIENCE_NS 1000000 /* if others take the GIL first */
 
