@@ -13,6 +13,22 @@ PyDoc_STRVAR(
     "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
     "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
 
+/* Tables come as bytes objects, whose data is aligned for any of them. */
+struct table {
+    const void *data;
+    Py_ssize_t bytes;
+};
+
+static struct fg_ranges ranges_of(struct table table)
+{
+    return (struct fg_ranges){table.data, (size_t)table.bytes / sizeof(struct fg_range)};
+}
+
+static struct fg_code code_of(struct table table, uint64_t signal_return)
+{
+    return (struct fg_code){table.data, (size_t)table.bytes / sizeof(struct fg_segment), signal_return};
+}
+
 static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct fg_entry entry = {0};
@@ -20,22 +36,23 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     struct fg_places *places = &entry.places;
     enum fg_place place = FG_PLACE_CODE;
     int pid, tid, may_spawn, may_queue, lock_kind, result;
-    const char *closed;
-    Py_ssize_t closed_bytes, content_bytes;
+    struct table segments, loader, allocator, locking;
+    unsigned long long signal_return;
+    Py_ssize_t content_bytes;
 
-    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low,
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKy#y#y#y#iK)pp:enter", &pid, &tid, &entry.cave.low,
                           &entry.cave.high, &entry.content, &content_bytes, &entry.text,
                           &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
                           &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure,
                           &calls->gil_release, &calls->run_string, &places->python.low, &places->python.high,
-                          &places->loop.low, &places->loop.high, &places->loader.low, &places->loader.high,
-                          &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock,
-                          &may_spawn, &may_queue))
+                          &places->loop.low, &places->loop.high, &signal_return, &segments.data,
+                          &segments.bytes, &loader.data, &loader.bytes, &allocator.data, &allocator.bytes,
+                          &locking.data, &locking.bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
         return NULL;
-    places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
-    if (places->nr_closed > FG_MAX_CLOSED)
-        return fg_raise_errno(-E2BIG, NULL);
-    memcpy(places->closed, closed, places->nr_closed * sizeof(places->closed[0]));
+    places->code = code_of(segments, signal_return);
+    places->loader = ranges_of(loader);
+    places->allocator = ranges_of(allocator);
+    places->locking = ranges_of(locking);
     if ((size_t)content_bytes != fg_stub_size_bytes(strlen(entry.text)))
         return fg_raise_errno(-EINVAL, NULL);
     places->lock_kind = (enum fg_lock_kind)lock_kind;

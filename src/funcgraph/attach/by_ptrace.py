@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable
 
 from funcgraph import _inject
+from funcgraph.attach.code import code_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.runtime import gil_of, pending_lock_of
 from funcgraph.attach.stub_place import RESTORE_S, free_place
@@ -32,6 +32,8 @@ _OTHER_THREADS = 8  # that are looked at in one round
 
 _REASONS = {
     "handler": "in a signal handler",
+    "loader": "in the dynamic loader",
+    "allocator": "in malloc",
     "foreign": "waiting in code that Python did not call",
     "kernel": "in a system call that may hold locks",
     "code": "in C code",
@@ -60,10 +62,7 @@ class Injection:
         self._text = text.encode()
         self._deadline = deadline
         self._functions = _functions(target)
-        python = target.code_of(target.image)
-        handlers = target.signal_return()
-        loop, lock = _loop(target), pending_lock_of(target)
-        self._places = (*python, *loop, *target.loader(), handlers, _closed(target), *lock)
+        self._places = (*code_of(target), *pending_lock_of(target))
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         size = _inject.stub_bytes(len(self._text))
@@ -201,31 +200,6 @@ class Injection:
                 return
             time.sleep(_PAUSE_S)
         self._place.clear(self._content)
-
-
-def _loop(target: Target) -> tuple[int, int]:
-    symbol = target.image.symbol("_PyEval_EvalFrameDefault")
-    return (symbol[0], symbol[0] + symbol[1]) if symbol else (0, 0)
-
-
-#: Allocators that count on not being left in the middle of some instructions (rseq).
-_CLOSED_LIBRARIES = ("tcmalloc", "jemalloc")
-_LOCKING = (
-    "Py_AddPendingCall", "Py_MakePendingCalls", "PyThread_acquire_lock", "PyThread_acquire_lock_timed",
-    "PyThread_release_lock", "PyMutex_Lock", "PyMutex_Unlock", "_PyMutex_LockSlow", "_PyMutex_LockTimed",
-    "_PyMutex_UnlockSlow", "_PyMutex_TryUnlock", "_PyParkingLot_Park", "_PyParkingLot_Unpark",
-    "_PySemaphore_Wait", "_PySemaphore_Wakeup",
-)  # fmt: skip
-
-
-def _closed(target: Target) -> bytes:
-    """Return the code that must not be interrupted by queueing a call, as pairs of words."""
-    symbols = [target.image.symbol(name) for name in _LOCKING]
-    ranges = [(address, address + size) for address, size in filter(None, symbols)]
-    ranges.append(target.loader())
-    closed = (i for i in target.images if any(name in i.name for name in _CLOSED_LIBRARIES))
-    ranges.extend(target.code_of(image) for image in closed)
-    return b"".join(struct.pack("=QQ", *span) for span in ranges[:32])
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:

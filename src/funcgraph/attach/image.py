@@ -15,7 +15,7 @@ from funcgraph.attach.process import Mapping, Process
 
 __all__ = ["Image", "Segment", "images"]
 
-_PT_LOAD, _PT_DYNAMIC = 1, 2
+_PT_LOAD, _PT_DYNAMIC, _PT_GNU_EH_FRAME = 1, 2, 0x6474E550
 _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_GNU_HASH = 4, 5, 6, 0x6FFFFEF5
 _PF_X = 1
 _EM_X86_64 = 62
@@ -74,9 +74,18 @@ class Image:
         """Whether its code is for x86-64."""
         return self.machine == _EM_X86_64
 
+    @property
+    def unwind_index(self) -> tuple[int, int]:
+        """Address and size of .eh_frame_hdr, which finds a function's call frame information; 0: none."""
+        header = self._header(_PT_GNU_EH_FRAME)
+        return (self.bias + header[3], header[6]) if header else (0, 0)
+
+    def _header(self, kind: int) -> tuple[int, ...] | None:
+        return next((header for header in self._headers if header[0] == kind), None)
+
     @cached_property
     def _dynamic(self) -> dict[int, int]:
-        header = next((header for header in self._headers if header[0] == _PT_DYNAMIC), None)
+        header = self._header(_PT_DYNAMIC)
         if header is None:
             return {}
         data = self.process.read(self.bias + header[3], min(header[6], 1 << 16) & ~15)
