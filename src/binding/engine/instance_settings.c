@@ -137,7 +137,7 @@ PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args)
     settings = fg_instance_settings(instance);
     error = change_setting(&settings, name, value);
     if (!error)
-        error = fg_cpython_set_settings(instance, &settings);
+        error = fg_instance_set_settings(instance, &settings);
     fg_instance_put(instance);
     return fg_instance_result(error);
 }
