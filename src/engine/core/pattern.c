@@ -104,7 +104,7 @@ static bool match_module(const char *glob, const char *module)
 
 bool fg_pattern_match(const struct fg_pattern *pattern, const char *name, const char *module)
 {
-    if (pattern->module && !match_module(pattern->module, module))
+    if (pattern->module && match_module(pattern->module, module) == pattern->excludes_module)
         return false;
     /* Most names fail here. Most patterns end here, or with the `*` that follows. */
     if (strncmp(pattern->name, name, pattern->literal) != 0)
@@ -145,6 +145,7 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
 {
     const char *command = strchr(text, ':');
     const char *module = NULL;
+    bool excludes_module = false;
     size_t name_length = command ? (size_t)(command - text) : strlen(text);
     const char *bad;
     size_t at = 0;
@@ -153,6 +154,8 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
         if (strncmp(command, MODULE_COMMAND, strlen(MODULE_COMMAND)) != 0)
             return reject(reason, column, "unknown command (only ':mod:NAME' is known)", name_length);
         module = command + strlen(MODULE_COMMAND);
+        excludes_module = *module == '!';
+        module += excludes_module;
         if (!*module)
             return reject(reason, column, "':mod:' without a module's name", strlen(text));
         bad = check_glob(module, &at);
@@ -163,6 +166,7 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
         return reject(reason, column, "empty pattern", 0);
     pattern->name = name_length ? strndup(text, name_length) : strdup("*");
     pattern->module = module ? strdup(module) : NULL;
+    pattern->excludes_module = excludes_module;
     pattern->text = strdup(text);
     if (!pattern->name || !pattern->text || (module && !pattern->module)) {
         fg_pattern_clear(pattern);

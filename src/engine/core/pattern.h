@@ -1,7 +1,7 @@
 /* Filter patterns: the kernel's globs over "module.qualname", with ":mod:NAME"
  * (Documentation/trace/ftrace.rst, "Filter commands"). `*` matches any run of characters, `?`
  * any one character, `[a-z]` one character of a set, `[!a-z]` one that is not in the set, `\x`
- * the character x. */
+ * the character x. ":mod:!NAME" stands for the functions of all other modules. */
 #ifndef FG_PATTERN_H
 #define FG_PATTERN_H
 
@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 struct fg_pattern {
-    char *text;     /* as it was given */
-    char *name;     /* glob over module.qualname; "*" if only a module was given */
-    char *module;   /* glob over the module and the packages around it, or NULL for any */
+    char *text;   /* as it was given */
+    char *name;   /* glob over module.qualname; "*" if only a module was given */
+    char *module; /* glob over the module and the packages around it, or NULL for any */
+    bool excludes_module;
     size_t literal; /* length of the literal prefix of `name`, before its first special character */
 };
 

@@ -41,6 +41,13 @@ static const struct match matches[] = {
     {":mod:json.*", "json.decoder", "f", true},
     {"*.decode:mod:json", "json.decoder", "JSONDecoder.decode", true},
     {"*.decode:mod:json", "codecs", "decode", false},
+    {":mod:!json", "json", "loads", false},
+    {":mod:!json", "json.decoder", "JSONDecoder.decode", false},
+    {":mod:!json", "jsonx", "f", true},
+    {"*.decode:mod:!json", "codecs", "decode", true},
+    {"*.decode:mod:!json", "codecs", "encode", false},
+    {"*:mod:!a*", "asyncio.events", "run", false},
+    {"*:mod:!a*", "json", "loads", true},
     {"*.<locals>.*", "m", "f.<locals>.g", true},
     {"m.\xc3\xa9*", "m", "\xc3\xa9tat", true},
 };
@@ -78,6 +85,8 @@ static const struct error {
     {"m.f:module:x", "unknown command", 3},
     {"m.f:", "unknown command", 3},
     {":mod:", "without a module", 5},
+    {":mod:!", "without a module", 6},
+    {"*:mod:!a[b", "without its ']'", 8},
     {"*:mod:a[b", "without its ']'", 7},
     {"[:mod:a", "without its ']'", 0},
 };
