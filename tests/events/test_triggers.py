@@ -434,3 +434,47 @@ def test_a_dump_prints_the_trace_and_ends_the_recording(
     thread.start()
     thread.join()
     assert calls_in(capfd.readouterr().err) == ["step"]  # of that thread alone
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "traceoff:3",
+        "traceoff",
+        "snapshot:0",
+        "stacktrace:5",
+        "dump",
+        "cpudump",
+        "enable_event:app:stepped:2",
+        "disable_event:app:stepped",
+    ],
+)
+def test_a_command_is_removed_as_it_reads_back(one: funcgraph.Instance, command: str) -> None:
+    define("f:app/stepped HERE.step n")
+    one.function_commands.add(f"{HERE}.retry:{command}")
+    (line,) = one.function_commands.text().splitlines()
+    assert line.endswith(("unlimited", f"count={command[-1]}", "dump:count=1"))
+    one.files.write("set_ftrace_filter", f"!{line}", append=True)
+    assert len(one.function_commands) == 0
+
+
+def test_a_command_without_count_is_not_removed_as_one_with_count(one: funcgraph.Instance) -> None:
+    one.function_commands.add(f"{HERE}.retry:stacktrace")
+    with pytest.raises(OSError) as caught:
+        one.function_commands.remove(f"{HERE}.retry:stacktrace:count=0")
+    assert caught.value.errno == errno.ENODEV
+    for wrong in ("count=", "count=x", "unlimited:1"):
+        with pytest.raises(OSError) as caught:
+            one.function_commands.remove(f"{HERE}.retry:stacktrace:{wrong}")
+        assert caught.value.errno == errno.EINVAL
+
+
+def test_sym_has_the_address_that_the_list_of_functions_has(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:app/stepped HERE.step n who=$symbol")]
+    event.trigger = "hist:keys=who.sym"
+    event.trigger = "hist:keys=who"
+    step(1)
+    listed = one.files["available_filter_functions_addrs"].splitlines()
+    (address,) = (line.split()[0] for line in listed if line.endswith(f" {HERE}.step"))
+    assert re.findall(r"who: \[(\w+)\] (\S+)", event.hist) == [(address.removeprefix("0x"), f"{HERE}.step")]
+    assert re.findall(r"who: +(\d+) }", event.hist) == [str(int(address, 16))]
