@@ -8,6 +8,7 @@
 #include "engine/core/array.h"
 
 #define MODULE_COMMAND ":mod:"
+#define OWN_PACKAGE "funcgraph"
 
 /* Matches @c against the bracket set at @glob (after its '['). Returns the position after the ']'; NULL:
  * it is missing. */
@@ -54,6 +55,16 @@ static bool match_one(const char **glob, char c)
     }
     *glob = at;
     return matched;
+}
+
+static bool begins_own(const char *text)
+{
+    return strncmp(text, OWN_PACKAGE, strlen(OWN_PACKAGE)) == 0;
+}
+
+bool fg_module_is_own(const char *module)
+{
+    return begins_own(module) && (!module[strlen(OWN_PACKAGE)] || module[strlen(OWN_PACKAGE)] == '.');
 }
 
 /* Only the latest `*` is retried, as an earlier one could do no better. The time is
@@ -167,6 +178,7 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
     pattern->name = name_length ? strndup(text, name_length) : strdup("*");
     pattern->module = module ? strdup(module) : NULL;
     pattern->excludes_module = excludes_module;
+    pattern->names_own = begins_own(text) || (module && !excludes_module && begins_own(module));
     pattern->text = strdup(text);
     if (!pattern->name || !pattern->text || (module && !pattern->module)) {
         fg_pattern_clear(pattern);
@@ -260,10 +272,14 @@ bool fg_patterns_has_name(const struct fg_patterns *set, const char *name)
 
 bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module)
 {
+    bool is_own = fg_module_is_own(module);
+
     if (fg_patterns_has_name(set, name))
         return true;
     for (size_t i = set->nr_names; i < set->n; i++) {
-        if (fg_pattern_match(&set->items[set->order[i]], name, module))
+        const struct fg_pattern *pattern = &set->items[set->order[i]];
+
+        if ((!is_own || pattern->names_own) && fg_pattern_match(pattern, name, module))
             return true;
     }
     return false;

@@ -271,7 +271,7 @@ def _is_meant(action: _Action, asked: _Asked) -> bool:
 
 
 def _matching(pattern: str) -> list[_engine.Function]:
-    """Return the functions that exist and match; a glob leaves out those of this package."""
+    """Return the functions that exist and match."""
     from funcgraph.fgraph import available_filter_functions
 
     names = [pattern]
@@ -280,7 +280,6 @@ def _matching(pattern: str) -> list[_engine.Function]:
             names = available_filter_functions(pattern)
         except ValueError as error:
             raise _invalid(pattern, str(error)) from None
-        names = [name for name in names if not name.startswith("funcgraph.")]
     by_name = _engine.functions_named(names)
     return [function for name in names for function in by_name[name]]
 
