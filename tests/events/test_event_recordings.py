@@ -76,6 +76,25 @@ def test_a_trigger_of_the_event_before_it(fg: Funcgraph) -> None:
     ]
 
 
+def test_patterns_beside_an_event_record_these_calls_too(fg: Funcgraph) -> None:
+    app = fg.script(APP)
+    event = ("-e", "f:job/work __main__.work n", "-f", "n == 3")
+    for options, calls in (([], 0), (["-l", "__main__.slow"], 10), (["-l", "__main__.slow", "-p", "nop"], 0)):
+        assert fg.record("-q", *event, *options, app, "x").returncode == 0
+        text = fg.run("report", "-i", fg.trace).stdout
+        assert text.count("work: (__main__.work <- __main__.slow) n=3") + text.count(
+            "work: (__main__.work) n=3"
+        )
+        assert text.count("__main__.slow()") == calls
+        fg.trace.unlink()
+
+
+def test_options_for_calls_beside_an_event_are_not_in_vain(fg: Funcgraph) -> None:
+    app = fg.script(APP)
+    assert fg.record("-q", "-e", "f:job/work __main__.work n", "--args", app, "x").returncode == 0
+    assert "__main__.slow(n=3)" in fg.run("report", "-i", fg.trace).stdout
+
+
 def test_a_trigger_of_a_static_event(fg: Funcgraph) -> None:
     app = fg.script(
         "for n in range(5):\n    try:\n        raise OSError(n)\n    except OSError:\n        pass\n"

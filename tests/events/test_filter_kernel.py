@@ -235,6 +235,10 @@ def test_a_systems_filter_that_fits_no_event_is_refused(text: str, message: str)
         ("!= 3", "Error"),
         ("~ 3", "Error"),
         ("!~ 3", "Error"),
+        ("count == 1 && !", "No filter found"),
+        ("count == 1 || !!", "No filter found"),
+        ("count == 1 && ! ", "No filter found"),
+        ("count == 1 &&", ""),
     ],
 )
 def test_edges_of_numbers_and_processors(text: str, message: str) -> None:

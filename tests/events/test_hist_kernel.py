@@ -128,3 +128,28 @@ def test_expressions_read_back(written: str, back: str, value: str) -> None:
         return
     spec = hist.parse(command, "syscalls", "sys_enter_read", fields)
     assert [variable.text for variable in spec.variables] == [f"a={back}"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "at"),
+    [
+        ("1+2+3+4+5", "1+"),
+        ("count-fd-fd-fd-fd", "count-"),
+        ("fd+count*2*3*4*5", "count*2"),
+        ("count*2+fd*3+fd", "fd*3"),
+        ("-(count-fd-fd-fd)", "count-"),
+        ("fd+count*2*3*4", "count*2"),
+        ("fd+count*2*3", ""),
+        ("-(count-fd-fd)", ""),
+    ],
+)
+def test_the_operand_that_is_too_deep_is_named(expression: str, at: str) -> None:
+    """The kernel's parse_expr() goes down the left side first, and -() counts."""
+    command = f"hist:keys=common_pid:a={expression}"
+    fields = EVENTS["syscalls", "sys_enter_read"]
+    if not at:
+        hist.parse(command, "syscalls", "sys_enter_read", fields)
+        return
+    with pytest.raises(HistError, match="Too many subexpressions") as refused:
+        hist.parse(command, "syscalls", "sys_enter_read", fields)
+    assert refused.value.caret == command.index(at)

@@ -162,6 +162,24 @@ def test_a_field_of_the_matching_event_is_that_of_its_hit(one: funcgraph.Instanc
 
 
 @pytest.mark.usefixtures("queue")
+def test_fields_of_events_can_be_named_with_their_event(one: funcgraph.Instance) -> None:
+    events.define("s:both u64 job; char put[]; char taken[]")
+    one.events["synthetic/both"].enable = True
+    one.events["q/in"].trigger = "hist:keys=job"
+    command = "hist:keys=job:onmatch(q.in).both(q.out.job,q.in.name,who)"
+    one.events["q/out"].trigger = command
+    enqueue(Job(2, "put"))
+    dequeue(Job(2, "taken"))
+    assert hits(one) == ["both: job=2 put=put taken=taken"]
+    assert "onmatch(q.in).both(q.out.job,q.in.name,who)" in one.events["q/out"].trigger
+    one.events["q/out"].trigger = f"!{command}"
+    for wrong in ("q.in.nosuch", "q.out.nosuch", "q.nosuch.name", "nosuch.in.name"):
+        with pytest.raises(HistError, match="Couldn't find field"):
+            one.events["q/out"].trigger = f"hist:keys=job:onmatch(q.in).both(job,{wrong},who)"
+    one.events["q/in"].trigger = "!hist:keys=job"
+
+
+@pytest.mark.usefixtures("queue")
 def test_a_value_is_what_the_field_is(one: funcgraph.Instance) -> None:
     events.define(f"f:q/any {HERE}.dequeue any=job.name n=job.id")
     events.define("s:kinds u8 small; bool yes; f64 real; value any; char text[]; char c; unsigned long st[]")

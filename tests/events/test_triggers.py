@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
+import sys
+import textwrap
 import threading
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import kernel_shell
@@ -18,6 +23,7 @@ from funcgraph.events.trigger import TriggerError
 
 events = funcgraph.dynamic_events
 HERE = __name__
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -173,6 +179,83 @@ def test_a_snapshot_has_the_hit_and_the_trace_what_follows(one: funcgraph.Instan
     one.files["snapshot"] = "0"
     step(2)
     assert "* Snapshot is freed *" in one.files["snapshot"]
+
+
+def numbers_in(text: str) -> list[str]:
+    return re.findall(r" n=(\d)", text)
+
+
+def swaps_of(one: funcgraph.Instance, take: Callable[[], object]) -> list[tuple[list[str], list[str]]]:
+    """Return what snapshot and trace have after each of three snapshots, taken while tracing is off."""
+    event = one.events[define("f:app/stepped HERE.step n")]
+    event.enable = True
+    step(1)
+    step(2)
+    one.tracing_on = False
+    seen = []
+    for _ in range(3):
+        take()
+        seen.append((numbers_in(one.files["snapshot"]), numbers_in(one.trace())))
+    return seen
+
+
+SWAPPED = [(["1", "2"], []), ([], ["1", "2"]), (["1", "2"], [])]
+
+
+def test_snapshots_after_traceoff_swap_back_and_lose_nothing(one: funcgraph.Instance) -> None:
+    one.events[define("f:app/retried HERE.retry n")].trigger = "snapshot"
+    assert swaps_of(one, lambda: retry(7)) == SWAPPED
+
+
+def test_commands_take_snapshots_after_traceoff_as_triggers_do(one: funcgraph.Instance) -> None:
+    one.function_commands.add(f"{HERE}.retry:snapshot")
+    assert swaps_of(one, lambda: retry(7)) == SWAPPED
+
+
+def test_the_file_snapshot_swaps_back_while_tracing_is_off(one: funcgraph.Instance) -> None:
+    assert swaps_of(one, lambda: one.files.write("snapshot", "1")) == SWAPPED
+
+
+def test_traceoff_and_snapshot_at_the_same_hits_keep_what_led_to_them(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:app/stepped HERE.step n")]
+    event.enable = True
+    event.trigger = "snapshot if n == 3"
+    event.trigger = "traceoff if n == 3"
+    for n in (1, 2, 3, 4, 3, 5, 3):
+        step(n)
+    assert numbers_in(one.files["snapshot"]) == ["1", "2", "3"]
+
+
+def first_example_of(document: str) -> str:
+    """Return the first block of code that the document has."""
+    text = (ROOT / "docs" / document).read_text()
+    found = re.search(r"(?:^    .*\n)+", text, re.MULTILINE)
+    assert found
+    return textwrap.dedent(found[0])
+
+
+def test_the_first_example_of_the_document_ends_with_what_led_to_the_exception(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = """
+        def retry(n): return n
+        def pay(n):
+            if n == 4:
+                raise ValueError(n)
+    """
+    shop = types.ModuleType("shop")
+    exec(compile(textwrap.dedent(source), "shop.py", "exec"), vars(shop))
+    monkeypatch.setitem(sys.modules, "shop", shop)
+
+    def serve() -> None:
+        for n in range(7):
+            shop.retry(n)
+            with contextlib.suppress(ValueError):
+                shop.pay(n)
+
+    exec(first_example_of("events-triggers.md"), {"funcgraph": funcgraph, "serve": serve})
+    kept = re.findall(r"shop\.(\w+)", capsys.readouterr().out)
+    assert [name for name in kept if name in ("retry", "pay")] == ["retry", "pay", "retry", "pay"]
 
 
 def test_no_record_is_lost_around_a_snapshot_of_another_thread(one: funcgraph.Instance) -> None:
@@ -351,3 +434,47 @@ def test_a_dump_prints_the_trace_and_ends_the_recording(
     thread.start()
     thread.join()
     assert calls_in(capfd.readouterr().err) == ["step"]  # of that thread alone
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "traceoff:3",
+        "traceoff",
+        "snapshot:0",
+        "stacktrace:5",
+        "dump",
+        "cpudump",
+        "enable_event:app:stepped:2",
+        "disable_event:app:stepped",
+    ],
+)
+def test_a_command_is_removed_as_it_reads_back(one: funcgraph.Instance, command: str) -> None:
+    define("f:app/stepped HERE.step n")
+    one.function_commands.add(f"{HERE}.retry:{command}")
+    (line,) = one.function_commands.text().splitlines()
+    assert line.endswith(("unlimited", f"count={command[-1]}", "dump:count=1"))
+    one.files.write("set_ftrace_filter", f"!{line}", append=True)
+    assert len(one.function_commands) == 0
+
+
+def test_a_command_without_count_is_not_removed_as_one_with_count(one: funcgraph.Instance) -> None:
+    one.function_commands.add(f"{HERE}.retry:stacktrace")
+    with pytest.raises(OSError) as caught:
+        one.function_commands.remove(f"{HERE}.retry:stacktrace:count=0")
+    assert caught.value.errno == errno.ENODEV
+    for wrong in ("count=", "count=x", "unlimited:1"):
+        with pytest.raises(OSError) as caught:
+            one.function_commands.remove(f"{HERE}.retry:stacktrace:{wrong}")
+        assert caught.value.errno == errno.EINVAL
+
+
+def test_sym_has_the_address_that_the_list_of_functions_has(one: funcgraph.Instance) -> None:
+    event = one.events[define("f:app/stepped HERE.step n who=$symbol")]
+    event.trigger = "hist:keys=who.sym"
+    event.trigger = "hist:keys=who"
+    step(1)
+    listed = one.files["available_filter_functions_addrs"].splitlines()
+    (address,) = (line.split()[0] for line in listed if line.endswith(f" {HERE}.step"))
+    assert re.findall(r"who: \[(\w+)\] (\S+)", event.hist) == [(address.removeprefix("0x"), f"{HERE}.step")]
+    assert re.findall(r"who: +(\d+) }", event.hist) == [str(int(address, 16))]

@@ -44,6 +44,7 @@ def refused(fg: Funcgraph, *words: str | Path, status: int = 2) -> str:
         (["-p", "latency"], "latency"),
         (["--thresh", "soon"], "soon"),
         (["--thresh", "-1"], "-1"),
+        (["--thresh", "1000", "--args"], "--thresh 1000: cannot be given together with --args"),
         (["--max-graph-depth", "-3"], "-3"),
         (["-b", "31"], "-b 31: must be a whole number from 32 to"),
         (["-b", "big"], "big"),
@@ -406,3 +407,9 @@ def test_limits_of_the_program_are_its_own(fg: Funcgraph) -> None:
     code = "import resource\ndef f(): print(resource.getrlimit(resource.RLIMIT_CORE))\nf()"
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))}
     assert fg.record("-q", "-c", code, **limits).stdout == "(0, 0)\n"
+
+
+def test_functions_of_which_only_ends_are_recorded_are_counted(fg: Funcgraph) -> None:
+    app = fg.script("import time\ndef slow(): time.sleep(0.002)\ndef main(): slow()\nmain()\n")
+    result = fg.record("--thresh", "1000", "-l", "__main__.slow", "-l", "__main__.main", app)
+    assert "2 events of 2 functions in 1 thread" in result.stderr

@@ -105,6 +105,22 @@ def test_a_command_runs_meanwhile(verb: Verb, tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
+def test_patterns_beside_an_event_trace_these_calls(verb: Verb, process: Process) -> None:
+    verb("start", "-e", "py:gc_start")
+    assert process.instance().read("current_tracer") == "nop\n"
+    verb("start", "-e", "py:gc_start", *WORK)
+    assert process.instance().read("current_tracer") == "function_graph\n"
+
+
+def test_arguments_of_calls_above_a_threshold_are_refused(
+    verb: Verb, process: Process, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del verb  # it names the process
+    assert cli.run(["trace", "--thresh", "1000", "--args", *WORK]) == 2
+    assert "--thresh 1000: cannot be given together with --args" in capsys.readouterr().err
+    assert process.instances() == []
+
+
 # ---- snapshot
 
 

@@ -20,6 +20,7 @@
 #include "engine/core/clock.h"
 #include "engine/ring/ring_copy.h"
 #include "engine/ring/ring_swap.h"
+#include "engine/ring/ring_unread.h"
 #include "engine/ring/ring_wake.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"

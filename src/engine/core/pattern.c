@@ -8,6 +8,7 @@
 #include "engine/core/array.h"
 
 #define MODULE_COMMAND ":mod:"
+#define OWN_PACKAGE "funcgraph"
 
 /* Matches @c against the bracket set at @glob (after its '['). Returns the position after the ']'; NULL:
  * it is missing. */
@@ -54,6 +55,16 @@ static bool match_one(const char **glob, char c)
     }
     *glob = at;
     return matched;
+}
+
+static bool begins_own(const char *text)
+{
+    return strncmp(text, OWN_PACKAGE, strlen(OWN_PACKAGE)) == 0;
+}
+
+bool fg_module_is_own(const char *module)
+{
+    return begins_own(module) && (!module[strlen(OWN_PACKAGE)] || module[strlen(OWN_PACKAGE)] == '.');
 }
 
 /* Only the latest `*` is retried, as an earlier one could do no better. The time is
@@ -104,7 +115,7 @@ static bool match_module(const char *glob, const char *module)
 
 bool fg_pattern_match(const struct fg_pattern *pattern, const char *name, const char *module)
 {
-    if (pattern->module && !match_module(pattern->module, module))
+    if (pattern->module && match_module(pattern->module, module) == pattern->excludes_module)
         return false;
     /* Most names fail here. Most patterns end here, or with the `*` that follows. */
     if (strncmp(pattern->name, name, pattern->literal) != 0)
@@ -145,6 +156,7 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
 {
     const char *command = strchr(text, ':');
     const char *module = NULL;
+    bool excludes_module = false;
     size_t name_length = command ? (size_t)(command - text) : strlen(text);
     const char *bad;
     size_t at = 0;
@@ -153,6 +165,8 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
         if (strncmp(command, MODULE_COMMAND, strlen(MODULE_COMMAND)) != 0)
             return reject(reason, column, "unknown command (only ':mod:NAME' is known)", name_length);
         module = command + strlen(MODULE_COMMAND);
+        excludes_module = *module == '!';
+        module += excludes_module;
         if (!*module)
             return reject(reason, column, "':mod:' without a module's name", strlen(text));
         bad = check_glob(module, &at);
@@ -163,6 +177,8 @@ int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **
         return reject(reason, column, "empty pattern", 0);
     pattern->name = name_length ? strndup(text, name_length) : strdup("*");
     pattern->module = module ? strdup(module) : NULL;
+    pattern->excludes_module = excludes_module;
+    pattern->names_own = begins_own(text) || (module && !excludes_module && begins_own(module));
     pattern->text = strdup(text);
     if (!pattern->name || !pattern->text || (module && !pattern->module)) {
         fg_pattern_clear(pattern);
@@ -256,10 +272,14 @@ bool fg_patterns_has_name(const struct fg_patterns *set, const char *name)
 
 bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module)
 {
+    bool is_own = fg_module_is_own(module);
+
     if (fg_patterns_has_name(set, name))
         return true;
     for (size_t i = set->nr_names; i < set->n; i++) {
-        if (fg_pattern_match(&set->items[set->order[i]], name, module))
+        const struct fg_pattern *pattern = &set->items[set->order[i]];
+
+        if ((!is_own || pattern->names_own) && fg_pattern_match(pattern, name, module))
             return true;
     }
     return false;

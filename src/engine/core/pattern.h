@@ -1,7 +1,7 @@
 /* Filter patterns: the kernel's globs over "module.qualname", with ":mod:NAME"
  * (Documentation/trace/ftrace.rst, "Filter commands"). `*` matches any run of characters, `?`
  * any one character, `[a-z]` one character of a set, `[!a-z]` one that is not in the set, `\x`
- * the character x. */
+ * the character x. ":mod:!NAME" stands for the functions of all other modules. */
 #ifndef FG_PATTERN_H
 #define FG_PATTERN_H
 
@@ -10,15 +10,20 @@
 #include <stdint.h>
 
 struct fg_pattern {
-    char *text;     /* as it was given */
-    char *name;     /* glob over module.qualname; "*" if only a module was given */
-    char *module;   /* glob over the module and the packages around it, or NULL for any */
+    char *text;   /* as it was given */
+    char *name;   /* glob over module.qualname; "*" if only a module was given */
+    char *module; /* glob over the module and the packages around it, or NULL for any */
+    bool excludes_module;
+    bool names_own; /* it begins with the name of this package */
     size_t literal; /* length of the literal prefix of `name`, before its first special character */
 };
 
 /* Parses `text`. Returns 0, -ENOMEM, or -EINVAL with *reason (static text) and *column (0-based) set. */
 int fg_pattern_parse(struct fg_pattern *pattern, const char *text, const char **reason, size_t *column);
 void fg_pattern_clear(struct fg_pattern *pattern);
+
+/* True for the modules of this package: what traces is not traced, as functions of the kernel's ftrace. */
+bool fg_module_is_own(const char *module);
 
 bool fg_glob_match(const char *glob, const char *text);
 /* `name` is module.qualname; `module` is its module part. */
@@ -31,7 +36,8 @@ struct fg_pattern_error {
     size_t column;      /* 0-based */
 };
 
-/* A set of patterns; it matches if any of them matches. A zeroed set is empty.
+/* A set of patterns; it matches if any of them matches. A zeroed set is empty. A pattern that does not name
+ * this package matches none of its functions.
  *
  * A registration matches each function's name under the engine's lock, and a tool that picks its
  * functions gives thousands of whole names. So whole names are looked up by binary search, and only the

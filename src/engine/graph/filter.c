@@ -119,11 +119,12 @@ bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
            has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
 }
 
-/* A glob does not select C functions: hooks on their calls would slow the whole program down. */
+/* A glob does not select C functions: hooks on their calls would slow the whole program down. Functions of
+ * this package are selected by patterns alone that name it. */
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
 {
     if (!filter->sets[FGRAPH_FILTER].n)
-        return true;
+        return !fg_module_is_own(func->module);
     if (func->flags & FG_FUNC_C)
         return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
     return has(filter, FGRAPH_FILTER, func);

@@ -28,11 +28,13 @@ bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *f
     return user->wantsreturns ? !user->wantsreturns(func, ops) : user->is_entry_only;
 }
 
+/* A wantsfunc has the last word: its user has no filter that could silence a function. */
 static uint32_t filter_flags(struct fgraph_ops *ops, const struct fg_func *func)
 {
     const struct fg_user *user = fg_user_of(ops);
+    uint32_t flags = fg_filter_flags(&user->filter, func) | (user->may_hide ? FG_USER_GRAPH_MAY_HIDE : 0);
 
-    return fg_filter_flags(&user->filter, func) | (user->may_hide ? FG_USER_GRAPH_MAY_HIDE : 0);
+    return user->wantsfunc ? flags & ~FG_USER_SILENT : flags;
 }
 
 static struct fg_user_list *list_new(uint32_t n)

@@ -16,6 +16,7 @@
 #include "engine/ring/record.h"
 #include "engine/ring/ring_clear.h"
 #include "engine/ring/ring_swap.h"
+#include "engine/ring/ring_unread.h"
 #include "engine/ring/ring_wake.h"
 
 struct place {
@@ -59,13 +60,6 @@ static int by_seq(const void *a, const void *b)
     return (one->seq > other->seq) - (one->seq < other->seq);
 }
 
-static bool holds_records(const struct fg_subbuf *subbuf)
-{
-    uint32_t state = atomic_load_explicit(&subbuf->state, memory_order_relaxed);
-
-    return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
-}
-
 /* Ring's lock held. */
 static int find_places(struct copy *copy)
 {
@@ -79,7 +73,7 @@ static int find_places(struct copy *copy)
         struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 
         subbuf->copied = subbuf->lost_in_copy = 0;
-        if (holds_records(subbuf))
+        if (fg_ring_holds_records(subbuf))
             copy->places[copy->nr_places++] = (struct place){subbuf->seq, subbuf};
     }
     for (uint32_t i = 0; i < FG_RING_ORPHANS; i++)
@@ -140,7 +134,7 @@ static bool take_piece(struct copy *copy, const struct place *place)
     uint64_t commit = atomic_load_explicit(&subbuf->commit, memory_order_acquire);
     uint64_t from = subbuf->consumed, lost;
 
-    if (!holds_records(subbuf) || subbuf->seq != place->seq)
+    if (!fg_ring_holds_records(subbuf) || subbuf->seq != place->seq)
         return false; /* overwritten meanwhile */
     if (from == commit || !is_in_window(copy, data + from, data + commit))
         return false;
@@ -315,27 +309,6 @@ int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd)
     }
     fg_ring_copying_end(ring);
     return error ? error : (int64_t)copy.bytes;
-}
-
-bool fg_ring_has_unread_locked(const struct fg_ring *ring)
-{
-    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
-        const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
-
-        if (holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed)
-            return true;
-    }
-    return false;
-}
-
-bool fg_ring_has_unread(struct fg_ring *ring)
-{
-    bool has_unread;
-
-    pthread_mutex_lock(&ring->lock);
-    has_unread = fg_ring_has_unread_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
-    return has_unread;
 }
 
 void fg_ring_clear(struct fg_ring *ring)

@@ -36,11 +36,6 @@ int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_opt
  */
 int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd);
 
-/* True if a consumer would find records. Takes the ring's lock. */
-bool fg_ring_has_unread(struct fg_ring *ring);
-/* The same, with the ring's lock held. */
-bool fg_ring_has_unread_locked(const struct fg_ring *ring);
-
 /* Drops all records and all counts of lost ones. Takes the ring's locks. */
 void fg_ring_clear(struct fg_ring *ring);
 

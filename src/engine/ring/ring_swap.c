@@ -6,6 +6,8 @@
 #include "engine/ring/ring_clear.h"
 #include "engine/ring/ring_pool.h"
 #include "engine/ring/ring_symbols.h"
+#include "engine/ring/ring_unread.h"
+#include "engine/ring/ring_wake.h"
 
 bool fg_ring_has_spare(struct fg_ring *ring)
 {
@@ -62,20 +64,32 @@ static void carry_on(struct fg_ring *ring, struct fg_ring *spare)
     EXCHANGE(ring->pool.nr_sharer_words, spare->pool.nr_sharer_words);
 }
 
-/* A ring that has no memory yet has nothing to keep: its snapshot is empty. */
+/* A spare with symbols of its own was filled before the ring was emptied: its records cannot go back. */
+static bool can_go_back(const struct fg_ring *ring, const struct fg_ring *spare)
+{
+    return ring->header && !spare->symbols.memory;
+}
+
+/* The snapshot is dropped if new records take its place while the ring goes on recording. Otherwise it goes
+ * back into the ring, or stays: hits that come when nothing is recorded any longer destroy nothing. */
 static void swap_locked(struct fg_ring *ring)
 {
     struct fg_ring *spare = ring->spare;
+    bool has_new, goes_back;
 
     if (!spare || ring->has_parted)
         return;
-    fg_ring_spare_clear_locked(spare);
-    if (!ring->header)
+    has_new = ring->header && fg_ring_has_unread_locked(ring);
+    goes_back = (atomic_load(&ring->paused) || !has_new) && can_go_back(ring, spare);
+    if (!has_new && !goes_back)
         return;
+    if (!goes_back)
+        fg_ring_spare_clear_locked(spare);
     fg_ring_retire_shared(ring);
     exchange(ring, spare);
     carry_on(ring, spare);
     fg_ring_set_room(spare, false);
+    fg_ring_wake_awaited(ring); /* records that came back are news */
 }
 
 /* The fence pairs with the one of another thread here: either it takes the lock after this thread has let go

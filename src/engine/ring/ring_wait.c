@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_copy.h"
+#include "engine/ring/ring_unread.h"
 
 #define BUSY_MS 1u /* until a task that writes is looked at again */
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from funcgraph.commands import CommandError
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
 from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
-__all__ = ["add_setting", "check_instance", "help_of", "refusal"]
+__all__ = ["add_setting", "check_instance", "help_of", "refusal", "wants_events_alone"]
+
+# What only calls can have, beside the patterns.
+_OF_CALLS = ("max_graph_depth", "thresh_us", "args", "retval", "c_calls")
 
 
 class _OneValue(argparse.Action):
@@ -52,6 +56,19 @@ def check_instance(parser: argparse.ArgumentParser, name: object) -> None:
     """Refuse an empty name after -B."""
     if not name:
         parser.error("argument -B: invalid instance name '': must be non-empty")
+
+
+def wants_events_alone(given: Iterable[str], has_events: bool) -> bool:
+    """Return whether an instance without a -p is to record events and nothing else, as with trace-cmd.
+
+    An option for calls beside the events asks for both: without a tracer it would do nothing.
+
+    Args:
+        given: the names of the settings that were given.
+        has_events: an -e was given.
+    """
+    calls = (name for name in given if name in _OF_CALLS or BY_NAME[name].kind == PATTERNS)
+    return has_events and not any(calls)
 
 
 def help_of(setting: Setting) -> str:

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from funcgraph.commands._settings import check_instance, help_of
+from funcgraph.commands._settings import check_instance, help_of, wants_events_alone
 from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
 from funcgraph.steering.configure import STEERED, Wanted
 from funcgraph.steering.events import Asked
@@ -144,7 +144,7 @@ def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:
     """Return what is asked of each instance. With -B, the top one is among them only if it has options.
 
     Args:
-        tracer: the tracer of an instance for which neither -p nor -e is given; "": it keeps its own.
+        tracer: the tracer of an instance whose calls are wanted, without a -p; "": it keeps its own.
     """
     wanted: list[Wanted] = [
         Wanted(one.name, dict(one.settings), list(one.events), one.is_removed)
@@ -153,6 +153,6 @@ def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:
     if len(wanted) > 1 and wanted[0].is_empty:
         del wanted[0]
     for one in wanted:
-        if tracer and not one.events and not one.is_removed:
+        if tracer and not one.is_removed and not wants_events_alone(one.settings, bool(one.events)):
             one.settings.setdefault("tracer", tracer)
     return wanted

@@ -10,7 +10,7 @@ from typing import Any
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._recording import close, environment, follow, give_up, prepare
-from funcgraph.commands._settings import add_setting, check_instance, refusal
+from funcgraph.commands._settings import add_setting, check_instance, refusal, wants_events_alone
 from funcgraph.events import asked
 from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
@@ -189,8 +189,10 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     ]
     settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
     for instance, options in zip(instances, given, strict=True):
-        if instance["events"] and options["tracer"] is None:
-            instance["tracer"] = "nop"  # as trace-cmd: events and nothing else
+        if options["tracer"] is None:
+            given = [name for name, value in options.items() if name != "name" and value is not None]
+            if wants_events_alone(given, bool(instance["events"])):
+                instance["tracer"] = "nop"
     try:
         check(settings)
         check_file(settings, args.output)

@@ -57,7 +57,7 @@ def parse_type(text: str, offset: int) -> FetchType:
         inside = offset + len(name) + 1
         size, close, suffix = rest.partition("]")
         if not close:
-            raise RefusedError(messages.ARRAY_NO_CLOSE, inside)
+            raise RefusedError(messages.ARRAY_NO_CLOSE, inside + len(rest))
         if suffix:
             raise RefusedError(messages.BAD_ARRAY_SUFFIX, inside + len(size) + 1)
         elements = number(size) or 0

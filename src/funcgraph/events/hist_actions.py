@@ -164,11 +164,14 @@ class _Resolver:
     def _value(self, param: Part, match: tuple[str, str]) -> Param:
         if "$" in param.text:
             return self._variable_value(param)
+        event, field = _qualified(param)
+        if event not in (None, self._source.event):
+            return self._value_of(event, param, field)
         try:
-            return Param(param.text, self._parser.field(param))
+            return Param(param.text, self._parser.field(field))
         except HistError as error:
-            if match[0]:
-                return self._value_of_match(param, match)
+            if match[0] and not event:
+                return self._value_of(match, param, field)
             if error.message != "Couldn't find field":
                 raise
             raise self._source.error(
@@ -186,17 +189,24 @@ class _Resolver:
         except HistError:
             raise self._source.error(("Couldn't find param", name)) from None
 
-    def _value_of_match(self, param: Part, match: tuple[str, str]) -> Param:
-        """A field of the matching event: its histogram is to keep it."""
-        fields = {field.name: field for field in self._others.event_fields(*match) or ()}
-        field = fields.get(param.text)
-        if field is None or match not in self._others.variables():
+    def _value_of(self, event: tuple[str, str], param: Part, name: Part) -> Param:
+        """A field of another event, mostly the matching one: its histogram is to keep it."""
+        fields = {field.name: field for field in self._others.event_fields(*event) or ()}
+        field = fields.get(name.text)
+        if field is None or event not in self._others.variables():
             raise self._source.error(
                 ("Couldn't find field", param),
                 ("Couldn't parse field variable", param),
                 ("Matching event histogram not found", param),
             )
-        return Param(param.text, FieldRef(field.name, "field", field.type), is_of_match=True)
+        return Param(param.text, FieldRef(field.name, "field", field.type), event=event)
+
+
+def _qualified(param: Part) -> tuple[tuple[str, str] | None, Part]:
+    """Return the event that a parameter names, if it is SYSTEM.EVENT.FIELD, and the field."""
+    system, _, rest = param.partition(".")
+    event, dot, field = rest.partition(".")
+    return ((system.text, event.text), field) if dot else (None, param)
 
 
 def _type_of(value: Expression) -> str:

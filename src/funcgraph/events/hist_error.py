@@ -53,6 +53,7 @@ class Source:
 
     def __init__(self, command: str, system: str, event: str) -> None:
         self.command = command
+        self.event = system, event
         self.component = f"hist:{system}:{event}"
 
     def error(self, *entries: tuple[str, Part], number: int = errno.EINVAL) -> HistError:

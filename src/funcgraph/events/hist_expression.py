@@ -1,7 +1,7 @@
 """The fields, variables and expressions of a histogram trigger: `count+1`, `common_timestamp.usecs-$ts0`.
 
 Operators bind as the kernel's do: `*` and `/` before `+` and `-`, from left to right. Parentheses only follow
-a minus at the very beginning. There are at most 3 operators.
+a minus at the very beginning. There are at most 3 operators, with that minus.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class ExpressionParser:
         self._source = source
         self._fields = {field.name: field for field in fields}
         self._others = others
+        self._nr_operators = 0  # of the expression so far
         #: Variables of this histogram so far: those that are plain fields can be used in expressions.
         self.own: dict[str, Expression] = {}
 
@@ -81,8 +82,7 @@ class ExpressionParser:
         Raises:
             HistError: it means none.
         """
-        if _operators_at(part.text) and len(_operators_at(part.text)) > _MAX_OPERATORS:
-            raise self._source.error((f"Too many subexpressions ({_MAX_OPERATORS} max)", part))
+        self._nr_operators = 0
         if part.text.startswith("-"):
             return self._negated(part)
         return self._parse(part)
@@ -91,11 +91,15 @@ class ExpressionParser:
         text = part.text
         if not text.startswith("-(") or text[2:3] == "-" or text.find(")") != len(text) - 1:
             raise self._source.unlogged("a minus in front needs parentheses: -(a+b)", part)
+        self._nr_operators += 1
         inner = self._parse(Part(text[2:-1], part.at + 2))
         self._check_operand(inner, part.from_(2))
         return Negated(inner)
 
     def _parse(self, part: Part) -> Expression:
+        """The kernel counts operators on its way down, the left side first, and names the operand there."""
+        if self._nr_operators > _MAX_OPERATORS:
+            raise self._source.error((f"Too many subexpressions ({_MAX_OPERATORS} max)", part))
         places = _operators_at(part.text)
         if not places:
             return self.atom(part)
@@ -106,6 +110,7 @@ class ExpressionParser:
         for side in sides:
             if not side.text:
                 raise self._source.unlogged(f"the operator {operator!r} needs two operands", part)
+        self._nr_operators += 1
         left = self._parse(sides[0])
         self._check_operand(left, sides[0])
         right = self._parse(sides[1])

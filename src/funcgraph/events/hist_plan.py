@@ -84,7 +84,7 @@ class Reference(NamedTuple):
 
     Attributes:
         system, event: the event whose histogram has it.
-        name: the variable; or a field of the event in onmatch(), which a histogram of its own keeps.
+        name: the variable; or a field of the event, which a histogram of its own keeps.
         is_field: it is such a field.
     """
 
@@ -189,7 +189,7 @@ def _actions(spec: HistSpec, compiler: _Compiler) -> tuple[ActionPlan, ...]:
         if action.handler != "onmatch":
             tracked, nr_tracked = nr_tracked, nr_tracked + 1
         params = action.params if action.action == "trace" else ()
-        values = tuple(compiler.param(param, action.match) for param in params)
+        values = tuple(compiler.param(param) for param in params)
         found.append(ActionPlan(tracked, action.synthetic, values, action.action == "snapshot"))
     return tuple(found)
 
@@ -217,12 +217,12 @@ class _Compiler:
     def __init__(self) -> None:
         self.references: list[Reference] = []
 
-    def param(self, param: Param, match: tuple[str, str]) -> Term:
-        """A parameter of an action: it may be a field of the event in onmatch()."""
-        if not param.is_of_match:
+    def param(self, param: Param) -> Term:
+        """A parameter of an action: it may be a field of another event."""
+        if not param.event:
             return self.key(param.value)
         assert isinstance(param.value, FieldRef)
-        step = self._variable(Reference(*match, param.value.name, is_field=True))
+        step = self._variable(Reference(*param.event, param.value.name, is_field=True))
         return Term(_kind(param.value), (step,), is_signed=is_signed(param.value))
 
     def key(self, key: Expression) -> Term:

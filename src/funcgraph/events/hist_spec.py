@@ -194,13 +194,13 @@ class Param(NamedTuple):
         text: as it was written.
         value: what it is: an expression of this event, or the reference to another histogram's variable.
         variable: of this histogram; "": it is no variable of it.
-        is_of_match: a field of the event in onmatch(), not of this one.
+        event: (system, event) whose field it is; None: it is none of another event.
     """
 
     text: str
     value: Expression
     variable: str = ""
-    is_of_match: bool = False
+    event: tuple[str, str] | None = None
 
 
 class Action(NamedTuple):

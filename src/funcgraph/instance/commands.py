@@ -27,6 +27,8 @@ COMMANDS = ("traceon", "traceoff", "snapshot", "stacktrace", "dump", "cpudump", 
 # These take no count, as in the kernel: one dump, and one of a thread at each call.
 _FIXED = {"dump": 1, "cpudump": UNLIMITED}
 _GLOB = frozenset("*?[")
+# How counts read back.
+_UNLIMITED_TEXT, _COUNT_TEXT = "unlimited", "count="
 
 
 class FunctionCommand(NamedTuple):
@@ -45,7 +47,7 @@ class FunctionCommand(NamedTuple):
     event: str
 
     def __str__(self) -> str:
-        count = "unlimited" if self.left == UNLIMITED else f"count={self.left}"
+        count = _UNLIMITED_TEXT if self.left == UNLIMITED else f"{_COUNT_TEXT}{self.left}"
         return ":".join(word for word in (self.function, self.command, *self.event.split("/"), count) if word)
 
 
@@ -129,10 +131,9 @@ class FunctionCommands:
 
     def check(self, word: str) -> None:
         """Raise what add(), or remove() of what follows a `!`, would raise for a word that is wrong."""
-        asked = self._parse(word.removeprefix("!"))
         if not word.startswith("!"):
-            self._functions(asked)
-        elif not self._having(asked):
+            self._functions(self._parse(word))
+        elif not self._having(self._parse(word[1:], removes=True)):
             raise OSError(ENODEV, f"invalid set_ftrace_filter {word!r}: that command is not set")
 
     def add(self, command: str) -> None:
@@ -185,15 +186,16 @@ class FunctionCommands:
         """Take a command from functions.
 
         Args:
-            command: as for add(). With a count, whichever it is, the commands that have one are meant;
-                without one those that have none. That is so in the kernel.
+            command: as for add(), or as the command reads back: `count=N`, `unlimited`. With a count,
+                whichever it is, the commands that have one are meant; without one those that have none.
+                That is so in the kernel.
 
         Raises:
             OSError: ENODEV: no function has it. EINVAL: it is no command.
         """
         with self._state.lock:
             self.check(f"!{command}")
-            asked = self._parse(command)
+            asked = self._parse(command, removes=True)
             for one in self._having(asked):
                 self._take(one, asked)
 
@@ -219,7 +221,7 @@ class FunctionCommands:
                 _dump().forget(self._state)
         self._commands.clear()
 
-    def _parse(self, word: str) -> _Asked:
+    def _parse(self, word: str, removes: bool = False) -> _Asked:
         functions, _, rest = word.partition(":")
         command, colon, rest = rest.partition(":")
         if not functions or command not in COMMANDS:
@@ -232,6 +234,9 @@ class FunctionCommands:
             event = (group, name)
             if find_wanted(self._state, *event) is None:
                 raise _invalid(word, f"no such event: {group}:{name}")
+        if removes:  # also what a command reads back
+            rest = "" if rest == _UNLIMITED_TEXT else rest.removeprefix(_COUNT_TEXT) or rest
+            colon = rest
         try:
             return _Asked(functions, command, event, count_of(rest), bool(colon))
         except TriggerError as error:
@@ -266,7 +271,7 @@ def _is_meant(action: _Action, asked: _Asked) -> bool:
 
 
 def _matching(pattern: str) -> list[_engine.Function]:
-    """Return the functions that exist and match; a glob leaves out those of this package."""
+    """Return the functions that exist and match."""
     from funcgraph.fgraph import available_filter_functions
 
     names = [pattern]
@@ -275,7 +280,6 @@ def _matching(pattern: str) -> list[_engine.Function]:
             names = available_filter_functions(pattern)
         except ValueError as error:
             raise _invalid(pattern, str(error)) from None
-        names = [name for name in names if not name.startswith("funcgraph.")]
     by_name = _engine.functions_named(names)
     return [function for name in names for function in by_name[name]]
 

@@ -13,6 +13,7 @@ from funcgraph.events.hist_text import Names
 from funcgraph.events.trigger import TriggerError
 from funcgraph.events.wanted import Wanted
 from funcgraph.instance.event_ids import event_id
+from funcgraph.instance.symbols import SYMBOLS
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -211,9 +212,13 @@ class FunctionNames(Names):
         """Return the name of a function by its id."""
         return _engine.function_name(function) or super().function(function)
 
+    def address(self, function: int) -> int:
+        """Return the address that a function has in available_filter_functions_addrs."""
+        return SYMBOLS.address(self.function(function))
+
     def symbol(self, address: int) -> str:
-        """Return the name of what is at an address: functions have their ids for addresses."""
-        return _engine.function_name(address) or ""
+        """Return the name of the function that has an address; "": none."""
+        return SYMBOLS.name(address)
 
 
 class Events(Mapping[str, EventFile]):

@@ -48,7 +48,7 @@ def _functions(state: State) -> str:
 
 def _addresses(state: State) -> str:
     names: list[str] = _engine.untraced(_names, ["*"])
-    return "".join(f"{SYMBOLS.address(name.replace(' ', '_')):#x} {name}\n" for name in names)
+    return "".join(f"{SYMBOLS.address(name):#x} {name}\n" for name in names)
 
 
 def _names(patterns: list[str]) -> list[str]:

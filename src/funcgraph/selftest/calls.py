@@ -111,7 +111,7 @@ def filters_in_use() -> None:
 
 def graph_filters() -> None:
     """`graph` selects a function and its callees, `graph_notrace` hides both; `filter` affects no callees."""
-    with Observer(filter=[], graph=patterns("pair")) as user:
+    with Observer(graph=patterns("pair")) as user:
         program.leaf(1)
         user.expect([], "events outside of `graph`")
         program.pair(1)

@@ -13,6 +13,7 @@ from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
     BY_NAME,
     CHOICE,
+    ENDS_HAVE_NO_ARGUMENTS,
     EXCLUSIVE,
     NAME_BYTES,
     NUMBER,
@@ -174,6 +175,8 @@ def _check_instance(instance: dict[str, Any]) -> None:
     chosen = {**instance, **record_options(instance["options"])}
     if chosen["args"] and chosen["no_repeats"]:  # the engine refuses both together with any tracer
         raise OptionError("options", EXCLUSIVE[1], "cannot be on together with arguments")
+    if chosen["args"] and instance["thresh_us"] and instance["tracer"] == "function_graph":
+        raise OptionError("thresh_us", instance["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
 
 
 def record_options(words: list[str]) -> dict[str, bool]:

@@ -24,6 +24,7 @@ __all__ = [
     "BY_FILE",
     "BY_NAME",
     "CHOICE",
+    "ENDS_HAVE_NO_ARGUMENTS",
     "EVENTS",
     "EXCLUSIVE",
     "FLAG",
@@ -613,3 +614,9 @@ OPTIONS: dict[str, TraceOption] = {
 # Two options that cannot be on together, as in the kernel: repeats are counted without looking at
 # arguments.
 EXCLUSIVE = ("func-args", "func-no-repeats")
+
+#: Why `--thresh` and `--args` cannot be given together: a call turns out to be long when it ends.
+ENDS_HAVE_NO_ARGUMENTS = (
+    "cannot be given together with --args: a call is recorded when it ends, without its arguments; "
+    "--retval records its result"
+)

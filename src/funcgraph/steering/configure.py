@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from funcgraph.settings import check
-from funcgraph.settings.table import FLAG, OPTIONS, PATTERNS, SETTINGS, THREADS, WORDS, Setting
+from funcgraph.settings.table import (
+    BY_NAME,
+    ENDS_HAVE_NO_ARGUMENTS,
+    FLAG,
+    OPTIONS,
+    PATTERNS,
+    SETTINGS,
+    THREADS,
+    WORDS,
+    Setting,
+)
 from funcgraph.steering import events
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -76,12 +86,18 @@ def apply(process: Process, wanted: Wanted, changes: Changes) -> None:
         folder.remove()
         return
     changes.make(folder)
+    _check_together(wanted.settings)
     given = [setting for setting in STEERED if setting.name in wanted.settings]
     # The tracer comes last, so that its first records are filtered already.
     for setting in sorted(given, key=lambda setting: setting.name == "tracer"):
         _put(folder, setting, wanted.settings, changes)
     for asked in wanted.events:
         events.configure(folder, asked, changes)
+
+
+def _check_together(values: Mapping[str, Any]) -> None:
+    if values.get("args") and values.get("thresh_us") and values.get("tracer") in (None, "function_graph"):
+        raise WantedError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
 
 
 def begin(process: Process, wanted: Wanted, changes: Changes) -> None:

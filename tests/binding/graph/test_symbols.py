@@ -464,3 +464,23 @@ def test_in_a_finaliser_and_in_the_collectors_callbacks(shop: Any) -> None:
     finally:
         gc.callbacks.remove(callback)
     assert found == [len(NAMES)] * 3
+
+
+def test_functions_of_this_package_are_selected_only_by_patterns_that_name_it() -> None:
+    assert not [name for name in funcgraph.available_filter_functions() if name.startswith("funcgraph.")]
+    assert funcgraph.available_filter_functions("funcgraph.fgraph.registered") == [
+        "funcgraph.fgraph.registered"
+    ]
+    assert "funcgraph.fgraph.registered" in funcgraph.available_filter_functions("*:mod:funcgraph.fgraph")
+
+
+def test_a_user_without_a_filter_sees_no_functions_of_this_package() -> None:
+    seen: list[str] = []
+    every = funcgraph.FgraphOps(lambda trace, *_: seen.append(trace.func.name), None)
+    named = funcgraph.FgraphOps(lambda trace, *_: seen.append(trace.func.name), None, filter=["funcgraph.*"])
+    with funcgraph.registered(every):
+        funcgraph.available_filter_functions("shop.*")
+    assert not [name for name in seen if name.startswith("funcgraph.")]
+    with funcgraph.registered(named):
+        funcgraph.available_filter_functions("shop.*")
+    assert "funcgraph.fgraph.available_filter_functions" in seen

@@ -41,6 +41,13 @@ static const struct match matches[] = {
     {":mod:json.*", "json.decoder", "f", true},
     {"*.decode:mod:json", "json.decoder", "JSONDecoder.decode", true},
     {"*.decode:mod:json", "codecs", "decode", false},
+    {":mod:!json", "json", "loads", false},
+    {":mod:!json", "json.decoder", "JSONDecoder.decode", false},
+    {":mod:!json", "jsonx", "f", true},
+    {"*.decode:mod:!json", "codecs", "decode", true},
+    {"*.decode:mod:!json", "codecs", "encode", false},
+    {"*:mod:!a*", "asyncio.events", "run", false},
+    {"*:mod:!a*", "json", "loads", true},
     {"*.<locals>.*", "m", "f.<locals>.g", true},
     {"m.\xc3\xa9*", "m", "\xc3\xa9tat", true},
 };
@@ -65,6 +72,33 @@ static void test_what_matches(void)
     }
 }
 
+static const struct match own[] = {
+    {"*", "funcgraph", "record", false},
+    {"*", "funcgraph.instance.files", "Files.read", false},
+    {"*files*", "funcgraph.instance.files", "Files.read", false},
+    {":mod:!json", "funcgraph", "record", false},
+    {"funcgraph.*", "funcgraph.instance.files", "Files.read", true},
+    {"funcgraph.record", "funcgraph", "record", true},
+    {"*:mod:funcgraph", "funcgraph.instance.files", "Files.read", true},
+    {"*", "funcgraphs", "record", true},
+};
+
+/* Fails if a glob of everything selects what traces. */
+static void test_globs_select_no_functions_of_the_package_unless_they_name_it(void)
+{
+    for (size_t i = 0; i < NR_OF(own); i++) {
+        struct fg_patterns set = {.n = 0};
+        const char *reason = "";
+        char name[128];
+        size_t column;
+
+        snprintf(name, sizeof(name), "%s.%s", own[i].module, own[i].qualname);
+        CHECK_EQ(fg_patterns_add(&set, own[i].pattern, &reason, &column), 0);
+        CHECK_EQ(fg_patterns_match(&set, name, own[i].module), own[i].expected);
+        fg_patterns_clear(&set);
+    }
+}
+
 static const struct error {
     const char *pattern, *reason;
     size_t column;
@@ -78,6 +112,8 @@ static const struct error {
     {"m.f:module:x", "unknown command", 3},
     {"m.f:", "unknown command", 3},
     {":mod:", "without a module", 5},
+    {":mod:!", "without a module", 6},
+    {"*:mod:!a[b", "without its ']'", 8},
     {"*:mod:a[b", "without its ']'", 7},
     {"[:mod:a", "without its ']'", 0},
 };
@@ -179,6 +215,7 @@ static void test_a_set_matches_what_one_of_its_patterns_does(void)
 int main(void)
 {
     test_what_matches();
+    test_globs_select_no_functions_of_the_package_unless_they_name_it();
     test_errors_name_reason_and_column();
     test_many_stars_take_no_time();
     test_a_set_matches_what_one_of_its_patterns_does();

@@ -243,6 +243,74 @@ static void test_a_snapshot_has_what_was_recorded_until_the_hit(void)
     close_instance(one);
 }
 
+/* Returns how many of the event's records the snapshot and the buffer have, as 10 * snapshot + buffer. */
+static uint64_t read_both(struct fg_instance *instance)
+{
+    return 10 * read_kind(instance, true, FG_RECORD_EVENT) + read_kind(instance, false, FG_RECORD_EVENT);
+}
+
+/* Hits go on after tracing has stopped: each takes a snapshot, and none destroys what was recorded. */
+static void test_snapshots_while_tracing_is_off_swap_back_and_forth(void)
+{
+    struct fg_instance *one = open_instance(&fg_tracer_nop);
+    struct fg_trigger snapshot = {.kind = FG_TRIGGER_SNAPSHOT, .left = FG_TRIGGER_UNLIMITED};
+    struct event event, plain;
+    struct fg_trigger idle = {.kind = FG_TRIGGER_TRACEON, .left = 0};
+
+    event_begin(&event, "snap", funcs[0]);
+    event_begin(&plain, "plain", funcs[1]);
+    set_trigger(&event, one, &snapshot, false);
+    set_trigger(&plain, one, &idle, true);
+    for (int i = 0; i < 3; i++)
+        sim_call_return(funcs[1]);
+    fg_ring_set_paused(&one->ring, true);
+    for (int i = 0; i < 4; i++) {
+        sim_call_return(funcs[0]);
+        CHECK_EQ(read_both(one), i % 2 ? 3 : 30);
+    }
+    fg_ring_set_paused(&one->ring, false);
+    sim_call_return(funcs[1]); /* after those that came back */
+    CHECK_EQ(read_both(one), 4);
+    sim_call_return(funcs[0]);
+    sim_call_return(funcs[1]);
+    CHECK_EQ(read_both(one), 41);
+    sim_call_return(funcs[0]); /* what is recorded takes the place of the snapshot */
+    CHECK_EQ(read_both(one), 10);
+    sim_call_return(funcs[0]); /* nothing was recorded: nothing takes its place */
+    CHECK_EQ(read_both(one), 1);
+    CHECK_EQ(session.tally.records_lost, 0);
+    event_end(&event);
+    event_end(&plain);
+    close_instance(one);
+}
+
+/* Another tracer begins with an empty buffer, whose symbols are not those of the snapshot. */
+static void test_an_empty_buffer_takes_no_snapshot_of_another_tracer(void)
+{
+    struct fg_instance *one = open_instance(&fg_tracer_nop);
+    struct fg_trigger snapshot = {.kind = FG_TRIGGER_SNAPSHOT, .left = FG_TRIGGER_UNLIMITED};
+    struct event event;
+
+    event_begin(&event, "snap", funcs[0]);
+    set_trigger(&event, one, &snapshot, true);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(fg_instance_set_tracer(one, &fg_tracer_function), 0);
+    fg_ring_set_paused(&one->ring, true);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(read_both(one), 10);
+    fg_ring_set_paused(&one->ring, false);
+    sim_call_return(funcs[1]);
+    fg_ring_clear(&one->ring);
+    CHECK_EQ(fg_instance_write_snapshot(one, 1), 0);
+    CHECK_EQ(read_both(one), 10);
+    sim_call_return(funcs[0]);
+    sim_call_return(funcs[0]);
+    CHECK_EQ(read_both(one), 10);
+    CHECK(session.tally.records_lost == 0);
+    event_end(&event);
+    close_instance(one);
+}
+
 /* Each record is in the snapshot or in the buffer, and in one of them only. */
 static void test_a_snapshot_loses_no_record_of_other_threads(void)
 {
@@ -443,6 +511,8 @@ int main(void)
     test_traceoff_and_traceon_count_changes();
     test_an_event_is_recorded_while_its_switch_is_on();
     test_a_snapshot_has_what_was_recorded_until_the_hit();
+    test_snapshots_while_tracing_is_off_swap_back_and_forth();
+    test_an_empty_buffer_takes_no_snapshot_of_another_tracer();
     test_a_snapshot_loses_no_record_of_other_threads();
     test_snapshots_while_others_record_and_read();
     test_a_reader_takes_the_snapshot_that_became_due();

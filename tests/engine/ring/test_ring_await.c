@@ -6,6 +6,7 @@
 
 #include "engine/graph/contexts.h"
 #include "engine/ring/ring_copy.h"
+#include "engine/ring/ring_unread.h"
 #include "engine/ring/ring_wait.h"
 #include "engine/tracer/instance_mark.h"
 #include "engine/tracer/instance_start.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/ring/ring_copy.h"
+#include "engine/ring/ring_unread.h"
 #include "engine/tracer/instance_fork.h"
 #include "engine/tracer/instance_mark.h"
 #include "engine/tracer/instance_start.h"

@@ -104,13 +104,11 @@ static int nr_users(const struct fg_latency_tracer *tracer)
 
 /* ---- the function graph inside sections */
 
-static int add_patterns(struct fg_filter *filter, const char *graph)
+static int add_graph(struct fg_filter *filter, const char *graph)
 {
-    static const char *const own[] = {"funcgraph.*"};
     struct fg_pattern_error wrong;
-    int error = fg_filter_add(filter, FGRAPH_NOTRACE, own, 1, &wrong);
 
-    return error || !graph ? error : fg_filter_add(filter, FGRAPH_GRAPH, &graph, 1, &wrong);
+    return graph ? fg_filter_add(filter, FGRAPH_GRAPH, &graph, 1, &wrong) : 0;
 }
 
 static int start_own(const struct fg_latency_tracer *tracer, struct fg_interp *interp, size_t bytes)
@@ -121,7 +119,7 @@ static int start_own(const struct fg_latency_tracer *tracer, struct fg_interp *i
         .scope = interp,
     };
     struct state *state = state_of(tracer);
-    int error = add_patterns(&config.filter, tracer->graph);
+    int error = add_graph(&config.filter, tracer->graph);
 
     snprintf(config.ring.instance, sizeof(config.ring.instance), "%s", tracer->name);
     if (error || fg_hooks_hold() != 0) {
