@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 from funcgraph.commands import CommandError
+from funcgraph.commands._parser import Common
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
 from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
@@ -55,7 +56,7 @@ def check_instance(parser: argparse.ArgumentParser, name: object) -> None:
 
 
 def help_of(setting: Setting) -> str:
-    """Return the help of a setting's flag."""
+    """Return the help of a setting's flag: `Common` if the table says so."""
     text = setting.help
     if setting.kind == CHOICE:
         text += f": {', '.join(CHOICES[setting.name])}"
@@ -66,7 +67,7 @@ def help_of(setting: Setting) -> str:
         )
     if setting.kind in (CHOICE, NUMBER) and setting.default:
         text += f" ({' '.join(filter(None, [str(setting.default), setting.unit]))})"
-    return text
+    return Common(text) if setting.common else text
 
 
 def refusal(error: OptionError) -> CommandError:

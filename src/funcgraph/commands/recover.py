@@ -13,7 +13,6 @@ from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.limits import Limits
@@ -21,6 +20,7 @@ from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output, is_trace_dat
 from funcgraph.session.recording import Recording, complete_spool
 from funcgraph.settings.table import BY_NAME
+from funcgraph.tracedata.dat_format import DatFormat
 
 NAME = "recover"
 HELP = "make a trace of what a killed recorder left behind"

@@ -20,13 +20,13 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.session import rotation
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.host import HostFacts
 from funcgraph.session.limits import Limits, Segments
 from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
 from funcgraph.tracedata.codecs import provide
+from funcgraph.tracedata.dat_format import DatFormat
 
 __all__ = ["Recording", "complete_spool"]
 
