@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
@@ -157,3 +162,22 @@ def test_a_short_flag_prints_the_version(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_no_setting_is_marked_that_record_does_not_have() -> None:
     assert all(setting.flag and setting.scope != "live" for setting in BY_NAME.values() if setting.common)
+
+
+# ---- pages for man(1)
+
+
+def test_the_environment_has_a_page_for_each_command() -> None:
+    pages = Path(sys.prefix) / "share" / "man" / "man1"
+    installed = {path.name for path in pages.glob("funcgraph*")}
+    assert installed == {"funcgraph.1", *(f"funcgraph-{name}.1" for name in cli.COMMANDS)}
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="needs man-db")
+def test_man_finds_the_page_of_an_environment_whose_commands_are_in_path() -> None:
+    path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "MANWIDTH": "80", "MANPAGER": "cat"}
+    environment.pop("MANPATH", None)
+    page = subprocess.run(["man", "funcgraph-record"], env=environment, capture_output=True, text=True)
+    assert page.returncode == 0, page.stderr
+    assert "funcgraph record [OPTIONS] script.py ARGS..." in page.stdout
