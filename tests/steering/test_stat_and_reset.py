@@ -21,7 +21,7 @@ WORK = ("-l", "work.*")
 
 
 def test_stat_of_a_new_instance_says_only_that_it_is_on(verb: Verb) -> None:
-    assert verb("stat") == "\nEvents:\n All disabled\n\nTracing is enabled\n\n"
+    assert verb("settings") == "\nEvents:\n All disabled\n\nTracing is enabled\n\n"
 
 
 def test_stat_says_what_differs(verb: Verb) -> None:
@@ -54,7 +54,7 @@ def test_stat_says_what_differs(verb: Verb) -> None:
     )
     verb("stop")
     assert (
-        verb("stat")
+        verb("settings")
         == """
 Tracer: function
 
@@ -103,14 +103,14 @@ Instances:
 
 def test_stat_lists_the_options_if_asked(verb: Verb, top: funcgraph.Instance) -> None:
     top.options["funcgraph-tail"] = True
-    text = verb("stat", "-o")
+    text = verb("settings", "-o")
     assert "\nOptions:\n" in text and "\n   funcgraph-tail\n" in text and "\n   nofuncgraph-args\n" in text
 
 
 def test_stat_of_instances_names_them(verb: Verb) -> None:
     funcgraph.Instance("a")
-    assert verb("stat", "-B", "a").startswith("Instance: a\n\nEvents:\n")
-    assert "---------------\nInstance: a\n" in verb("stat", "-t", "-B", "a")
+    assert verb("settings", "-B", "a").startswith("Instance: a\n\nEvents:\n")
+    assert "---------------\nInstance: a\n" in verb("settings", "-t", "-B", "a")
 
 
 # ---- reset

@@ -142,7 +142,7 @@ def test_a_lane_that_is_not_there_is_told(verb: Verb, capsys: pytest.CaptureFixt
         assert capsys.readouterr().err.endswith(": -c 7: no such lane: there is 0\n")
 
 
-@pytest.mark.parametrize("word", ["start", "set", "trace", "stream", "profile"])
+@pytest.mark.parametrize("word", ["start", "set", "trace", "profile"])
 def test_a_command_that_is_not_there_leaves_all_as_it_was(verb: Verb, process: Process, word: str) -> None:
     before = process.instance().read("set_ftrace_filter")
     with pytest.raises(CommandError, match="command not found"):

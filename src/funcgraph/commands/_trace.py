@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands._parser import Common
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
 from funcgraph.tracedata.selection import Selection
@@ -35,7 +36,7 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
         "-i",
         "--input",
         metavar="FILE",
-        help="the trace (default: trace.fg, or trace.dat if only that is there)",
+        help=Common("the trace (default: trace.fg, or trace.dat if only that is there)"),
     )
     group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
@@ -80,7 +81,7 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         action="append",
         default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
+        help=Common("only this task: a thread id, or a thread's name (* and ? match); may be repeated"),
     )
     parser.add_argument(
         "-B",
@@ -104,22 +105,26 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         ),
         ("-g", "graph", "only functions that match and all that they call; may be repeated"),
     ):
-        group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)
+        group.add_argument(
+            flag, dest=dest, metavar="PATTERN", action="append", default=[], help=Common(help_text)
+        )
     group.add_argument(
         "--from",
         dest="begin",
         metavar="TIME",
-        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before "
-        "the last (--from=-N)",
+        help=Common(
+            "from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
+            "last (--from=-N)"
+        ),
     )
-    group.add_argument("--to", dest="end", metavar="TIME", help="up to this time, likewise")
+    group.add_argument("--to", dest="end", metavar="TIME", help=Common("up to this time, likewise"))
     group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")
     group.add_argument(
         "--longer",
         dest="longer_us",
         metavar="USEC",
         type=float,
-        help="only calls that ran for at least USEC microseconds",
+        help=Common("only calls that ran for at least USEC microseconds"),
     )
     if not events:
         return

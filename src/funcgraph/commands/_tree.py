@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from funcgraph.commands import CommandError
+from funcgraph.commands._parser import Common
 from funcgraph.commands._trace import trace_errors
 from funcgraph.names import did_you_mean
 from funcgraph.tracedata.call_tree import CallTree
@@ -23,14 +24,14 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options for `print_tree`."""
     group = parser.add_argument_group("the merged call tree, instead of the calls one by one")
     group.add_argument(
-        "--tree", action="store_true", help="each path of functions once, with its calls and times"
+        "--tree", action="store_true", help=Common("each path of functions once, with its calls and times")
     )
     group.add_argument(
         "--callers",
         metavar="FUNC",
         action="append",
         default=[],
-        help="who calls FUNC (* and ? match), who calls these, and so on; may be repeated",
+        help=Common("who calls FUNC (* and ? match), who calls these, and so on; may be repeated"),
     )
     group.add_argument(
         "--callees",

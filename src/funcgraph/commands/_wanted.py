@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
+from funcgraph.commands._parser import Common
 from funcgraph.commands._settings import check_instance, help_of, wants_events_alone
 from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
 from funcgraph.steering.configure import STEERED, Wanted
@@ -87,8 +88,8 @@ class _NextInstance(argparse.Action):
         namespace.wanted = [*namespace.wanted, Wanted(values, is_removed=namespace.negated)]
 
 
-def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> None:
-    """Add all flags, for `wanted_of`; without `instances`: not -B."""
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Add all flags, for `wanted_of`."""
     for setting in STEERED:
         _add_setting(parser, setting, setting.flag)
     add = parser.add_argument
@@ -97,8 +98,10 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
         dest="event",
         metavar="EVENT",
         action=_Event,
-        help="switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
-        "as 'f:paid shop.pay amount'; may be repeated",
+        help=Common(
+            "switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
+            "as 'f:paid shop.pay amount'; may be repeated"
+        ),
     )
     add("-f", dest="event", metavar="FILTER", action=_Event, help="the filter of the events before")
     add("-R", dest="event", metavar="TRIGGER", action=_Event, help="a trigger of the events before")
@@ -106,16 +109,15 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
         "-v",
         dest="negated",
         action="store_true",
-        help="each -e after it switches events off" + (", each -B removes the instance" * instances),
+        help="each -e after it switches events off, each -B removes the instance",
     )
-    if instances:
-        add(
-            "-B",
-            dest="instance",
-            metavar="NAME",
-            action=_NextInstance,
-            help="what follows is for the instance of this name, which is made if it is not there",
-        )
+    add(
+        "-B",
+        dest="instance",
+        metavar="NAME",
+        action=_NextInstance,
+        help=Common("what follows is for the instance of this name, which is made if it is not there"),
+    )
     parser.set_defaults(wanted=None)
 
 

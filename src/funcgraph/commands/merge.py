@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Merge the traces; return the exit status."""
     if args.output.endswith(".dat"):
         raise CommandError(
-            f"{args.output}: a merged trace is a .fg; `funcgraph convert` makes a trace.dat of it"
+            f"{args.output}: a merged trace is a .fg; `funcgraph export trace-dat` makes a trace.dat of it"
         )
     try:
         merged = merge(

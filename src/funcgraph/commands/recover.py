@@ -14,7 +14,6 @@ from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.limits import Limits
@@ -23,6 +22,7 @@ from funcgraph.session.output import check_output, is_trace_dat
 from funcgraph.session.recording import Recording, complete_spool, copied
 from funcgraph.session.spool_owner import SESSION_KEY, owner, spool_of
 from funcgraph.settings.table import BY_NAME
+from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.trace_file import open_reader
 
 NAME = "recover"

@@ -12,7 +12,7 @@ from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import Process
 
 NAME = "set"
-HELP = "configure instances of running processes, and leave the rest of them"
+HELP = "configure instances of running processes, and nothing else"
 TAKES_COMMAND = True
 DESCRIPTION = """\
 Set what is given, and change nothing else: tracing_on, the buffer and all other settings stay.

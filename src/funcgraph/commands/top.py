@@ -20,7 +20,7 @@ from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates,
 from funcgraph.steering.screen import Screen
 
 NAME = "top"
-HELP = "show which functions of running processes are called most and take most time, live"
+HELP = "show the busiest functions of running processes, live"
 DESCRIPTION = """\
 Show the calls and the time per second of functions, from the function profiler in an instance of its own.
 Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b."""

@@ -21,7 +21,6 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.session import rotation
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.host import HostFacts
 from funcgraph.session.limits import Limits, Segments
@@ -29,6 +28,7 @@ from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.spool_owner import SESSION_KEY
 from funcgraph.tracedata.codecs import provide
+from funcgraph.tracedata.dat_format import DatFormat
 
 __all__ = ["Recording", "complete_spool", "copied"]
 
