@@ -127,7 +127,7 @@ def everything(verb: Verb) -> None:
             "work.price",
             "-g",
             "work.pay",
-            "--args",
+            "--retval",
             "-b",
             "512",
         ),
