@@ -45,14 +45,17 @@ def enter(
 
     Returns:
         Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
-        there), "handler", "foreign" (it waits for other code than the interpreter),
-            "kernel", "code", "no room" (on its stack) or "taken" (other
-        content is in the cave).
+        there, or waits for a lock of Python's and goes on as after a signal), "handler", "foreign" (it
+        waits for other code than the interpreter), "kernel", "code", "no room" (on its stack) or "taken"
+        (other content is in the cave).
 
     Raises:
         OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
         above.
     """
+
+def pc(tid: int, /) -> int:
+    """Return the address of the instruction that a thread executes next."""
 
 def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "inject/fifo.h"
+
 #define SYSCALL_BYTES 2 /* the instruction */
 #define SCAN_BYTES ((size_t)128 << 10)
 #define DEEP_SCAN_BYTES ((size_t)1 << 20)
@@ -21,15 +23,35 @@ enum {
 
 /* System calls that wait for somebody else, and that neither malloc() nor the loader wait in. */
 static const long waiting_calls[] = {
-    SYS_accept,          SYS_accept4,       SYS_clock_nanosleep,
-    SYS_epoll_pwait,     SYS_epoll_pwait2,  SYS_epoll_wait,
-    SYS_nanosleep,       SYS_pause,         SYS_poll,
-    SYS_ppoll,           SYS_pread64,       SYS_preadv,
-    SYS_pselect6,        SYS_read,          SYS_readv,
-    SYS_recvfrom,        SYS_recvmmsg,      SYS_recvmsg,
-    SYS_restart_syscall, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-    SYS_select,          SYS_sendmsg,       SYS_sendto,
-    SYS_wait4,           SYS_waitid,        SYS_write,
+    SYS_accept,
+    SYS_accept4,
+    SYS_clock_nanosleep,
+    SYS_epoll_pwait,
+    SYS_epoll_pwait2,
+    SYS_epoll_wait,
+    SYS_fcntl,
+    SYS_flock,
+    SYS_nanosleep,
+    SYS_pause,
+    SYS_poll,
+    SYS_ppoll,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_pselect6,
+    SYS_read,
+    SYS_readv,
+    SYS_recvfrom,
+    SYS_recvmmsg,
+    SYS_recvmsg,
+    SYS_restart_syscall,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_select,
+    SYS_sendmsg,
+    SYS_sendto,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_write,
     SYS_writev,
 };
 
@@ -45,8 +67,9 @@ static bool waits_for_futex(const struct user_regs_struct *regs)
     return (regs->rsi & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
 
-static bool is_waiting_call(const struct user_regs_struct *regs)
+static bool is_waiting_call(const struct fg_thread *thread)
 {
+    const struct user_regs_struct *regs = &thread->regs;
     size_t i;
 
     if ((long)regs->orig_rax == SYS_futex)
@@ -55,7 +78,7 @@ static bool is_waiting_call(const struct user_regs_struct *regs)
         if ((long)regs->orig_rax == waiting_calls[i])
             return true;
     }
-    return false;
+    return fg_opens_fifo(thread);
 }
 
 /* Whether the system call slept when the thread was stopped: one that did not has a result, or another error.
@@ -140,10 +163,12 @@ static bool has_room(const struct fg_thread *thread, size_t room_bytes)
 }
 
 /* Return: the place by the registers alone. */
-static enum fg_place by_registers(const struct user_regs_struct *regs, const struct fg_places *places)
+static enum fg_place by_registers(const struct fg_thread *thread, const struct fg_places *places)
 {
+    const struct user_regs_struct *regs = &thread->regs;
+
     if ((long)regs->orig_rax >= 0) {
-        bool waits = is_waiting_call(regs) && was_waiting(regs) && !in(places->loader, regs->rip);
+        bool waits = is_waiting_call(thread) && was_waiting(regs) && !in(places->loader, regs->rip);
 
         return waits ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
     }
@@ -178,7 +203,7 @@ static bool can_queue(const struct fg_thread *thread, const struct fg_places *pl
 
 enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places *places, size_t room_bytes)
 {
-    enum fg_place place = by_registers(&thread->regs, places);
+    enum fg_place place = by_registers(thread, places);
     struct stack_facts facts;
 
     if (place != FG_PLACE_WAITS && place != FG_PLACE_QUEUES)

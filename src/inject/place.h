@@ -19,6 +19,11 @@ struct fg_range {
     uint64_t low, high; /* [low, high) */
 };
 
+static inline bool fg_range_has(struct fg_range range, uint64_t address)
+{
+    return address >= range.low && address < range.high;
+}
+
 #define FG_MAX_CLOSED 32
 
 enum fg_lock_kind {
