@@ -47,13 +47,19 @@ def enter(
 
     Returns:
         Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
-        there), "handler" (of a signal), "loader", "allocator", "foreign" (it waits for other code than the
-        interpreter), "kernel", "code", "no room" (on its stack) or "taken" (other content is in the cave).
+        Whether it was sent there; and where it was: "waits", "lock" (of Python's: it waits), "queues" (the
+        main thread can queue a call there), "handler" (of a signal), "loader", "allocator", "foreign" (it
+        waits for other code than the interpreter), "kernel", "code", "no room" (on its stack) or "taken"
+        (other content is in the cave). A main thread that waits for a lock of Python's while `may_spawn` is
+        false queues a call and goes on as after a signal: then that is "queues".
 
     Raises:
         OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
         above.
     """
+
+def pc(tid: int, /) -> int:
+    """Return the address of the instruction that a thread executes next."""
 
 def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.

@@ -20,17 +20,40 @@ enum {
     RESTART_BLOCK = 516,
 };
 
-/* System calls that wait for somebody else, and that neither malloc() nor the loader wait in. */
+/* System calls that wait for somebody else. open() does so for the other end of a FIFO. The loader opens files,
+ * too: whether it has called is seen on the stack. */
 static const long waiting_calls[] = {
-    SYS_accept,          SYS_accept4,       SYS_clock_nanosleep,
-    SYS_epoll_pwait,     SYS_epoll_pwait2,  SYS_epoll_wait,
-    SYS_nanosleep,       SYS_pause,         SYS_poll,
-    SYS_ppoll,           SYS_pread64,       SYS_preadv,
-    SYS_pselect6,        SYS_read,          SYS_readv,
-    SYS_recvfrom,        SYS_recvmmsg,      SYS_recvmsg,
-    SYS_restart_syscall, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-    SYS_select,          SYS_sendmsg,       SYS_sendto,
-    SYS_wait4,           SYS_waitid,        SYS_write,
+    SYS_accept,
+    SYS_accept4,
+    SYS_clock_nanosleep,
+    SYS_epoll_pwait,
+    SYS_epoll_pwait2,
+    SYS_epoll_wait,
+    SYS_fcntl,
+    SYS_flock,
+    SYS_nanosleep,
+    SYS_open,
+    SYS_openat,
+    SYS_pause,
+    SYS_poll,
+    SYS_ppoll,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_pselect6,
+    SYS_read,
+    SYS_readv,
+    SYS_recvfrom,
+    SYS_recvmmsg,
+    SYS_recvmsg,
+    SYS_restart_syscall,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_select,
+    SYS_sendmsg,
+    SYS_sendto,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_write,
     SYS_writev,
 };
 
@@ -84,7 +107,8 @@ struct stack_facts {
     bool in_loader;    /* or may be */
     bool in_allocator; /* surely */
     bool may_be_in_allocator;
-    bool in_locking; /* the loop has called a function that takes or releases locks, or may have */
+    bool in_locking;     /* the loop has called a function that takes or releases locks, or may have */
+    bool waits_for_lock; /* such a function has called the C library */
     bool is_past_loop;
 };
 
@@ -115,6 +139,8 @@ static void visit_function(void *data, uint64_t place, enum fg_stack_find find)
     facts->in_loader |= is_in_any(&places->loader, place);
     if (is_in_any(&places->allocator, place))
         *(is_sure ? &facts->in_allocator : &facts->may_be_in_allocator) = true;
+    if (is_sure && !facts->in_python && in(places->python, place))
+        facts->waits_for_lock = is_in_any(&places->locking, place);
     facts->in_python |= in(places->python, place);
     facts->is_past_loop |= is_sure && in(places->loop, place);
     facts->in_locking |= !facts->is_past_loop && is_in_any(&places->locking, place);
@@ -199,6 +225,8 @@ static enum fg_place by_stack(const struct fg_thread *thread, const struct fg_pl
         return FG_PLACE_FOREIGN;
     if (place == FG_PLACE_QUEUES && !can_queue(thread, places, &facts))
         return FG_PLACE_CODE;
+    if (place == FG_PLACE_WAITS && facts.waits_for_lock && (long)thread->regs.orig_rax == SYS_futex)
+        return FG_PLACE_LOCK;
     return place;
 }
 
@@ -208,7 +236,7 @@ enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places
 
     if (place == FG_PLACE_WAITS || place == FG_PLACE_QUEUES)
         place = by_stack(thread, places, place);
-    if (place == FG_PLACE_WAITS || place == FG_PLACE_QUEUES)
+    if (place == FG_PLACE_WAITS || place == FG_PLACE_LOCK || place == FG_PLACE_QUEUES)
         return has_room(thread, room_bytes) ? place : FG_PLACE_NO_ROOM;
     return place;
 }
@@ -219,7 +247,7 @@ const char *fg_place_name(enum fg_place place)
         [FG_PLACE_WAITS] = "waits",   [FG_PLACE_QUEUES] = "queues",       [FG_PLACE_HANDLER] = "handler",
         [FG_PLACE_LOADER] = "loader", [FG_PLACE_ALLOCATOR] = "allocator", [FG_PLACE_FOREIGN] = "foreign",
         [FG_PLACE_KERNEL] = "kernel", [FG_PLACE_CODE] = "code",           [FG_PLACE_NO_ROOM] = "no room",
-        [FG_PLACE_TAKEN] = "taken",
+        [FG_PLACE_TAKEN] = "taken",   [FG_PLACE_LOCK] = "lock",
     };
 
     return names[place];

@@ -10,6 +10,11 @@
  * interpreter has not called to take or release a lock. The call may have to be bound first, so the loader
  * and the allocator are no such places either.
  *
+ * A wait for a lock of Python's, such as in Thread.join(), is interrupted by signals: CPython then takes the
+ * GIL, runs the handlers and pending calls, and waits again for the time that is left (acquire_timed() in
+ * Modules/_threadmodule.c). So if a pending call is queued and the wait ends with EINTR, this thread asks for
+ * the GIL, and runs the call as soon as it gets it. Nobody else may ask.
+ *
  * What a signal handler has interrupted is not known: in a handler there is no such place.
  *
  * Which functions a thread is in, unwind/stack.h finds out. */
@@ -52,6 +57,7 @@ struct fg_places {
 
 enum fg_place {
     FG_PLACE_WAITS,     /* in a system call that waits */
+    FG_PLACE_LOCK,      /* the same, for a lock of Python's: such a wait may end with EINTR */
     FG_PLACE_QUEUES,    /* where the main thread can queue a call */
     FG_PLACE_HANDLER,   /* in a signal handler */
     FG_PLACE_LOADER,    /* in the dynamic loader, or what it calls */

@@ -66,6 +66,23 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("Os", result ? Py_True : Py_False, fg_place_name(place));
 }
 
+PyDoc_STRVAR(pc_doc, "pc($module, tid, /)\n--\n\n"
+                     "Return the address of the instruction that a thread executes next.");
+
+static PyObject *pc(PyObject *Py_UNUSED(module), PyObject *given)
+{
+    long tid = PyLong_AsLong(given);
+    uint64_t address = 0;
+    int result;
+
+    if (tid == -1 && PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_pc((pid_t)tid, &address);
+    Py_END_ALLOW_THREADS;
+    return result < 0 ? fg_raise_errno(result, NULL) : PyLong_FromUnsignedLongLong(address);
+}
+
 PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, entry, /)\n--\n\n"
                             "Return whether a thread executes code in [low, high), or will return there.");
 
@@ -120,6 +137,7 @@ static PyObject *stub_bytes(PyObject *Py_UNUSED(module), PyObject *given)
 
 static PyMethodDef inject_functions[] = {
     {"enter", enter, METH_VARARGS, enter_doc},
+    {"pc", pc, METH_O, pc_doc},
     {"is_inside", is_inside, METH_VARARGS, is_inside_doc},
     {"replace", replace, METH_VARARGS, replace_doc},
     {"stub_bytes", stub_bytes, METH_O, stub_bytes_doc},

@@ -9,7 +9,7 @@ from funcgraph.attach.errors import AttachError
 from funcgraph.attach.image import Image
 from funcgraph.attach.target import Target
 
-__all__ = ["code_of"]
+__all__ = ["code_of", "loop_of"]
 
 #: Allocators that count on not being left in the middle of some instructions (rseq), anywhere in them.
 _ALLOCATORS = ("tcmalloc", "jemalloc")
@@ -37,13 +37,18 @@ def code_of(target: Target) -> tuple[int, int, int, int, int, bytes, bytes, byte
     """Return what `funcgraph._inject.enter()` takes as `places`, but for the lock."""
     return (
         *target.code_of(target.image),
-        *next(_functions(target.image, "_PyEval_EvalFrameDefault"), (0, 0)),
+        *loop_of(target),
         target.signal_return(),
         _segments(target),
         _table(_loader(target)),
         _table(_allocator(target)),
         _table(_functions(target.image, *_LOCKING)),
     )
+
+
+def loop_of(target: Target) -> _Span:
+    """Return start and end of the interpreter's loop; (0, 0): they are not known."""
+    return next(_functions(target.image, "_PyEval_EvalFrameDefault"), (0, 0))
 
 
 def _table(rows: Iterable[tuple[int, ...]]) -> bytes:

@@ -21,6 +21,7 @@ _PF_X = 1
 _EM_X86_64 = 62
 _SYMBOL = struct.Struct("<IBBHQQ")
 _MAX_NAME = 200
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _MAX_SYMBOLS = 1 << 20
 
 
@@ -109,6 +110,35 @@ class Image:
         """Return the address of the first of these symbols that it has; 0: it has none of them."""
         found = (self.symbol(name) for name in names)
         return next((symbol[0] for symbol in found if symbol is not None), 0)
+
+    def symbol_at(self, address: int) -> str:
+        """Return the name of the function that it exports whose code is at `address`; "": none."""
+        table = self.process.read(self._table(_DT_SYMTAB), self._count() * _SYMBOL.size)
+        for at, info, _, section, value, size in _SYMBOL.iter_unpack(table):
+            if section and info & 15 in _FUNCTIONS and value <= address - self.bias < value + size:
+                return self._name(at)
+        return ""
+
+    def _name(self, at: int) -> str:
+        name = b""
+        while b"\0" not in name and len(name) < _MAX_NAME:
+            name += self.process.read(self._table(_DT_STRTAB) + at + len(name), 1)
+        return name.rstrip(b"\0").decode(errors="replace")
+
+    def _count(self) -> int:
+        """Return how many symbols it has: a table of hashes ends with the last of them."""
+        if not self._table(_DT_GNU_HASH):
+            return min(self._word(self._table(_DT_HASH) + 4), _MAX_SYMBOLS) if self._table(_DT_HASH) else 0
+        table = self._table(_DT_GNU_HASH)
+        buckets, first, words, _ = struct.unpack("<IIII", self.process.read(table, 16))
+        bucket_table = table + 16 + words * 8
+        starts = struct.unpack(f"<{buckets}I", self.process.read(bucket_table, 4 * buckets))
+        last = max(starts, default=0)
+        if last < first:
+            return 0
+        while last < _MAX_SYMBOLS and not self._word(bucket_table + 4 * (buckets + last - first)) & 1:
+            last += 1
+        return last + 1
 
     def _is_name(self, at: int, name: bytes) -> bool:
         return self.process.read(self._table(_DT_STRTAB) + at, len(name) + 1) == name + b"\0"
