@@ -134,7 +134,9 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 0, /) -> None:
+def latency_start(
+    tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 0, slowest_call: bool = True, /
+) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
     Args:
@@ -143,6 +145,7 @@ def latency_start(tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 
             call.
         told: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
             none.
+        slowest_call: look for the slowest call of sections, if the tracer does.
 
     Errors: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
     with this CPython), ENOSPC (all slots for users are taken), EINVAL (no such instance), RuntimeError
@@ -171,7 +174,8 @@ def latency_set_thresh(tracer: str, ns: int, /) -> None:
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
     """Return the section kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
-    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times of CLOCK_MONOTONIC."""
+    "ended_at", "slowest_call", "slowest_ns", "events": [(time_ns, duration_ns, text), ...], "left_out"};
+    times of CLOCK_MONOTONIC."""
 
 # ---- instances
 
