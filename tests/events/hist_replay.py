@@ -89,7 +89,8 @@ def synthetic(definition: str) -> tuple[str, list[Field]]:
     for part in rest.split(";"):
         type_, _, field = part.strip().rpartition(" ")
         is_stack = type_ == "unsigned long" and field.endswith("[]")
-        found.append(Field(field.partition("[")[0], _C_TYPES[type_], 1 if is_stack else 0))
+        kind, count = ("symbol", 16) if is_stack else (_C_TYPES[type_], 0)
+        found.append(Field(field.partition("[")[0], kind, count))
     return name, found
 
 

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -346,7 +347,8 @@ def test_filters_and_histograms_work_on_variables(one: funcgraph.Instance, shop:
 
 
 def test_faults_are_counted(one: funcgraph.Instance, shop: types.ModuleType) -> None:
-    name = enable(one, "p:x/a shop.unbound:@late@ late number nothing")
+    with pytest.warns(RuntimeWarning, match="has no variable 'nothing'"):
+        name = enable(one, "p:x/a shop.unbound:@late@ late number nothing")
     shop.unbound(1)
     assert hits(one) == ["a: (shop.unbound) late=(fault) number=(fault) nothing=(fault)"]
     group, event = name.split("/")
@@ -633,3 +635,27 @@ def test_a_place_that_nothing_reaches_is_told(fg: Funcgraph) -> None:
     told = fg.record("-q", *events, fg.script(APP), "plain").stderr
     assert "nothing matched job.stepz; the nearest names that ran: job.steps" in told
     assert "no call reached job.work:500, or there is no such place" in told
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_variable_that_the_function_does_not_have_is_told_once_with_the_nearest(
+    one: funcgraph.Instance,
+) -> None:
+    with pytest.warns(RuntimeWarning, match=r"no variable 'cuont'.*did you mean 'count'\?") as warned:
+        events.define("p:app/typo shop.total+0 count items cuont")
+    assert len(warned) == 1
+    (entry,) = events.log
+    assert "trace_kprobe: warning: shop.total has no variable 'cuont'" in entry
+    assert entry.splitlines()[2].index("^") == entry.splitlines()[1].index("cuont")
+    one.files.write("dynamic_events", "p:app/again shop.total itms.x", append=True)
+    assert "did you mean 'items'?" in one.files["error_log"].splitlines()[3]
+
+
+@pytest.mark.usefixtures("shop")
+def test_variables_that_may_be_there_are_not_doubted() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        events.define("p:app/one shop.total items rate count item")
+        events.define("p:app/two shop.outer.<locals>.inner second first kept third")
+        events.define("f:app/four shop.total items")
+    assert list(events.log) == []

@@ -416,6 +416,101 @@ def test_what_cannot_be_made_leaves_nothing(line: str, number: int, message: str
     assert events.read() == before
 
 
+# ---- stacks in variables and fields, and joins of histograms
+
+
+def stacks_in(text: str, name: str) -> list[list[str]]:
+    """Return the functions of this module in each stack of a histogram's text."""
+    found = re.findall(rf"{re.escape(name)}:\n((?: {{9}}\S+\n)+)", text)
+    ours = [[line.split()[0] for line in stack.splitlines()] for stack in found]
+    return [[function.removeprefix(f"{HERE}.") for function in stack if HERE in function] for stack in ours]
+
+
+def red(job: Job) -> None:
+    enqueue(job)
+
+
+def blue(job: Job) -> None:
+    enqueue(job)
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_stack_goes_from_a_variable_through_an_event_to_a_key(one: funcgraph.Instance) -> None:
+    """The block_lat example of histogram.rst: who put in what is taken out later."""
+    events.define("s:block_lat u64 job; u64 delta; unsigned long[] stack")
+    one.events["q/in"].trigger = "hist:keys=job:ts=common_timestamp.usecs,st=common_stacktrace"
+    one.events[
+        "q/out"
+    ].trigger = (
+        "hist:keys=job:delta=common_timestamp.usecs-$ts,s=$st:onmax($delta).trace(block_lat,job,$delta,$s)"
+    )
+    one.events["synthetic/block_lat"].enable = True
+    one.events["synthetic/block_lat"].trigger = "hist:keys=stack.stacktrace:vals=delta"
+    for id, put in enumerate((red, blue, red, red)):
+        put(Job(id, "job"))
+    for id in range(4):
+        dequeue(Job(id, "job"))
+    text = one.events["synthetic/block_lat"].hist
+    assert "hist:keys=stack.stacktrace:vals=hitcount,delta:" in one.events["synthetic/block_lat"].trigger
+    assert [stack[:2] for stack in stacks_in(text, "stack.stacktrace")] == [
+        ["enqueue", "blue"],
+        ["enqueue", "red"],
+    ]
+    assert re.findall(r"hitcount: +(\d+)", text) == ["1", "3"]
+    assert sum("red" in hit for hit in hits(one)) == 3 and sum("blue" in hit for hit in hits(one)) == 1
+
+
+@pytest.mark.usefixtures("queue")
+def test_several_stacks_of_one_hit_are_apart(one: funcgraph.Instance) -> None:
+    events.define("s:two unsigned long[] put; unsigned long[] taken; u64 job")
+    events.define("s:again unsigned long[] put; unsigned long[] taken; u64 job")
+    one.events["q/in"].trigger = "hist:keys=job:st=common_stacktrace"
+    one.events["q/out"].trigger = "hist:keys=job:onmatch(q.in).two($st,common_stacktrace,job)"
+    one.events["synthetic/two"].trigger = "hist:keys=job:onmatch(synthetic.two).again(taken,put,job)"
+    one.events["synthetic/again"].trigger = "hist:keys=put.stacktrace,taken.stacktrace"
+    red(Job(1, "job"))
+    dequeue(Job(1, "job"))
+    text = one.events["synthetic/again"].hist
+    assert stacks_in(text, "put.stacktrace")[0][0] == "dequeue"
+    assert stacks_in(text, "taken.stacktrace")[0][:2] == ["enqueue", "red"]
+
+
+@pytest.mark.usefixtures("queue")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "hist:keys=stack",
+        "hist:keys=stack.hex",
+        "hist:keys=stack+1",
+        "hist:keys=job:vals=stack.stacktrace",
+        "hist:keys=job.stacktrace",
+        "hist:keys=job:x=stack.stacktrace+1",
+    ],
+)
+def test_what_a_stack_cannot_be(one: funcgraph.Instance, command: str) -> None:
+    events.define("s:block_lat u64 job; unsigned long[] stack")
+    with pytest.raises(HistError):
+        one.events["synthetic/block_lat"].trigger = command
+    assert one.events["synthetic/block_lat"].trigger.startswith("# Available")
+
+
+@pytest.mark.usefixtures("queue")
+def test_histograms_are_joined_by_their_first_keys(one: funcgraph.Instance) -> None:
+    """The kernel's combined histograms: two latencies of one job, added up in a third histogram."""
+    events.define("s:waking u64 job; u64 first")
+    events.define("s:sum u64 job; u64 total")
+    one.events["q/in"].trigger = "hist:keys=job:one=job*10,two=job*100"
+    one.events["q/out"].trigger = "hist:keys=job:got=$one:onmatch(q.in).waking(job,$got)"
+    combined = "hist:keys=job,first:total=$two+first:onmatch(synthetic.waking).sum(job,$total)"
+    one.events["synthetic/waking"].trigger = combined
+    one.events["synthetic/sum"].trigger = "hist:keys=job,total"
+    for id in (3, 4):
+        enqueue(Job(id, "job"))
+        dequeue(Job(id, "job"))
+    text = one.events["synthetic/sum"].hist
+    assert re.findall(r"job: +(\d+), total: +(\d+) }", text) == [("3", "330"), ("4", "440")]
+
+
 # ---- recorded, and in other processes
 
 

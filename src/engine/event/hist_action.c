@@ -74,28 +74,26 @@ static bool take(const struct fg_hist *hist, const struct fg_hist_actions *actio
     return true;
 }
 
-static struct fg_loaded stack_of(const struct fg_hit *hit, uint32_t *functions)
-{
-    uint32_t n = hit->nr_callers < FG_HIST_MAX_STACK ? (uint32_t)hit->nr_callers : FG_HIST_MAX_STACK;
-
-    for (uint32_t i = 0; i < n; i++)
-        functions[i] = hit->callers[i].func;
-    return (struct fg_loaded){
-        .kind = FG_LOADED_STACK, .text = (const char *)functions, .bytes = (uint16_t)(4 * n)};
-}
+/* An image has room for no more stacks of the full length. */
+#define MAX_STACKS (FG_EVENT_MAX_BYTES / (8 * FG_HIST_MAX_STACK))
 
 static FG_NOINLINE void give_values(const struct fg_hist_action *action, const struct fg_event_site *site,
                                     const struct fg_hit *hit)
 {
     struct fg_loaded values[FG_EVENT_MAX_FIELDS];
-    uint32_t functions[FG_HIST_MAX_STACK];
+    uint32_t functions[MAX_STACKS][FG_HIST_MAX_STACK], nr_stacks = 0;
 
     if (!action->sink->is_wanted(action->sink))
         return;
     for (uint32_t i = 0; i < action->nr_values; i++) {
         const struct fg_hist_term *term = &action->values[i];
 
-        values[i] = term->kind == FG_HIST_KIND_STACK ? stack_of(hit, functions) : fg_hist_term_run(term, hit);
+        if (term->kind != FG_HIST_KIND_STACK)
+            values[i] = fg_hist_term_run(term, hit);
+        else if (nr_stacks < MAX_STACKS)
+            values[i] = fg_hist_term_stack(term, hit, functions[nr_stacks++]);
+        else
+            values[i] = (struct fg_loaded){.kind = FG_LOADED_NONE};
     }
     action->sink->take(action->sink, site, values);
 }

@@ -35,7 +35,7 @@ static int check_variables(const struct fg_hist_plan *plan)
     for (uint32_t i = 0; i < plan->nr_variables; i++) {
         const struct fg_hist_term *term = &plan->variables[i];
 
-        if (fg_hist_term_check(term) || term->modifier != FG_HIST_PLAIN || term->kind == FG_HIST_KIND_STACK)
+        if (fg_hist_term_check(term) || term->modifier != FG_HIST_PLAIN)
             return -EINVAL;
     }
     for (uint32_t i = 0; i < plan->nr_tracked; i++) {
@@ -314,12 +314,12 @@ struct fg_hist_element *fg_hist_count(struct fg_hist *hist, const struct fg_hit 
     return element;
 }
 
-/* False: @hist has no such key. */
+/* A histogram with fewer keys is joined by the first of them, as in the kernel. False: it has no such key. */
 static bool make_key_of(const struct fg_hist_plan *plan, const struct fg_hist_plan *keys,
                         const struct fg_hit *hit, uint64_t *key, uint64_t *hash)
 {
     *hash = 0;
-    if (plan->nr_keys != keys->nr_keys)
+    if (plan->nr_keys > keys->nr_keys)
         return false;
     for (uint32_t i = 0; i < plan->nr_keys; i++) {
         if (!fg_hist_term_key_as(plan->keys[i].kind, &keys->keys[i], hit, key, hash))

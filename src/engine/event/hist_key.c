@@ -126,15 +126,16 @@ static uint32_t put_value(uint64_t *words, const struct fg_loaded *value)
     return 2 + (bytes + 7) / 8;
 }
 
-static uint32_t put_stack(uint64_t *words, const struct fg_hit *hit)
+static uint32_t put_stack(uint64_t *words, const struct fg_hist_term *term, const struct fg_hit *hit)
 {
-    uint32_t n = hit->nr_callers < FG_HIST_MAX_STACK ? (uint32_t)hit->nr_callers : FG_HIST_MAX_STACK;
-    uint8_t *at = (uint8_t *)(words + 1);
+    uint32_t functions[FG_HIST_MAX_STACK];
+    struct fg_loaded stack = fg_hist_term_stack(term, hit, functions);
+    uint32_t n = stack.kind == FG_LOADED_STACK ? stack.bytes / 4u : 0;
 
     memset(words, 0, 8u * kinds[FG_HIST_KIND_STACK].words);
     words[0] = n;
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(at + 4 * i, &hit->callers[i].func, 4);
+    if (n)
+        memcpy(words + 1, stack.text, 4u * n);
     return 1 + (n + 1) / 2;
 }
 
@@ -181,7 +182,7 @@ uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *
         return hash_word(hash, words[0]);
     }
     if (term->kind == FG_HIST_KIND_STACK)
-        return hash_words(hash, words, put_stack(words, hit));
+        return hash_words(hash, words, put_stack(words, term, hit));
     value = run_modified(term, hit);
     return hash_words(hash, words, put_loaded(term->kind, &value, words));
 }
@@ -252,6 +253,10 @@ struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, cons
     case FG_HIST_KIND_TEXT:
     case FG_HIST_KIND_COMM:
         return text_value(words + 1, words[0]);
+    case FG_HIST_KIND_STACK:
+        value = text_value(words + 1, 4 * words[0]);
+        value.kind = FG_LOADED_STACK;
+        return value;
     case FG_HIST_KIND_VALUE:
         break;
     default:

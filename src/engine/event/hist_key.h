@@ -28,7 +28,7 @@ uint64_t fg_hist_term_key(const struct fg_hist_term *term, const struct fg_hit *
 bool fg_hist_term_key_as(enum fg_hist_kind kind, const struct fg_hist_term *term, const struct fg_hit *hit,
                          uint64_t *words, uint64_t *hash);
 
-/* The value that fg_hist_term_key() made words of. Its text is in @words. A stack is FG_LOADED_NONE. */
+/* The value that fg_hist_term_key() made words of. Its text or stack is in @words. */
 struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, const uint64_t *words);
 
 #endif

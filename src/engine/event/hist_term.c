@@ -38,6 +38,13 @@ static unsigned nr_operands(enum fg_hist_op op)
     }
 }
 
+static bool can_be_taken(const struct fg_hist_term *term, const struct fg_field *field)
+{
+    bool is_stack = field->type == FG_FIELD_SYMBOL && field->count;
+
+    return field->type < FG_NR_FIELD_TYPES && (term->kind == FG_HIST_KIND_STACK ? is_stack : !field->count);
+}
+
 int fg_hist_term_check(const struct fg_hist_term *term)
 {
     unsigned depth = 0;
@@ -50,7 +57,7 @@ int fg_hist_term_check(const struct fg_hist_term *term)
 
         if (step->op >= FG_NR_HIST_OPS || depth < nr_operands(step->op))
             return -EINVAL;
-        if (step->op == FG_HIST_FIELD && (step->field.type >= FG_NR_FIELD_TYPES || step->field.count))
+        if (step->op == FG_HIST_FIELD && !can_be_taken(term, &step->field))
             return -EINVAL;
         depth += 1 - nr_operands(step->op);
     }
@@ -237,6 +244,51 @@ static struct fg_loaded load(const struct fg_hist_step *step, const struct fg_hi
         break;
     }
     return (struct fg_loaded){.kind = FG_LOADED_NONE};
+}
+
+static struct fg_loaded stack_of(const uint32_t *functions, uint32_t n)
+{
+    return (struct fg_loaded){
+        .kind = FG_LOADED_STACK, .text = (const char *)functions, .bytes = (uint16_t)(4 * n)};
+}
+
+/* A stack in an image ends before the first 0. */
+static struct fg_loaded load_stack(const struct fg_field *field, const struct fg_hit *hit,
+                                   uint32_t *functions)
+{
+    uint32_t n = 0;
+
+    for (; n < field->count && n < FG_HIST_MAX_STACK; n++) {
+        struct fg_loaded one = fg_field_load(hit->image, hit->bytes, field, n);
+
+        if (one.kind != FG_LOADED_UNSIGNED || !one.number)
+            break;
+        functions[n] = (uint32_t)one.number;
+    }
+    return stack_of(functions, n);
+}
+
+static struct fg_loaded callers_of(const struct fg_hit *hit, uint32_t *functions)
+{
+    uint32_t n = hit->nr_callers < FG_HIST_MAX_STACK ? (uint32_t)hit->nr_callers : FG_HIST_MAX_STACK;
+
+    for (uint32_t i = 0; i < n; i++)
+        functions[i] = hit->callers[i].func;
+    return stack_of(functions, n);
+}
+
+struct fg_loaded fg_hist_term_stack(const struct fg_hist_term *term, const struct fg_hit *hit,
+                                    uint32_t *functions)
+{
+    const struct fg_hist_step *step = &term->steps[0];
+    struct fg_loaded value;
+
+    if (step->op == FG_HIST_STACK)
+        return callers_of(hit, functions);
+    if (step->op == FG_HIST_FIELD)
+        return load_stack(&step->field, hit, functions);
+    value = fg_hist_term_run(term, hit);
+    return value.kind == FG_LOADED_STACK ? value : (struct fg_loaded){.kind = FG_LOADED_NONE};
 }
 
 struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct fg_hit *hit)

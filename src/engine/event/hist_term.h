@@ -43,7 +43,7 @@ enum fg_hist_op {
 struct fg_hist_step {
     uint8_t op;            /* enum fg_hist_op */
     uint8_t index;         /* VARIABLE: in hit->variables */
-    struct fg_field field; /* FIELD: no array */
+    struct fg_field field; /* FIELD: no array; of a term of kind STACK an array of functions */
     uint64_t number;       /* NUMBER */
 };
 
@@ -119,9 +119,19 @@ uint32_t fg_hist_term_needs(const struct fg_hist_term *term);
  * fg_hist_term_run() - The value of a term at a hit.
  *
  * Integers are 64 bits wide and wrap; a float makes the result a float; division by 0 gives -1. What is not
- * a number makes an expression FG_LOADED_NONE. A container counts with its length. A stack is FG_LOADED_NONE.
+ * a number makes an expression FG_LOADED_NONE. A container counts with its length. A stack is FG_LOADED_NONE,
+ * unless a variable holds it.
  */
 struct fg_loaded fg_hist_term_run(const struct fg_hist_term *term, const struct fg_hit *hit);
+
+/**
+ * fg_hist_term_stack() - The stack that a term of kind STACK is at a hit.
+ * @functions: FG_HIST_MAX_STACK of them, to which the value may refer
+ *
+ * Return: FG_LOADED_STACK: who called, an array of the event's, or a variable; FG_LOADED_NONE: there is none.
+ */
+struct fg_loaded fg_hist_term_stack(const struct fg_hist_term *term, const struct fg_hit *hit,
+                                    uint32_t *functions);
 
 /* False for a text, None, a stack and what could not be read. */
 static inline bool fg_hist_has_number(const struct fg_loaded *value)

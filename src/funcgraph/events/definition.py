@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from funcgraph.events.field import Field
 
-__all__ = ["COMPONENTS", "Definition", "EventFields", "Parameters", "Place"]
+__all__ = ["COMPONENTS", "Definition", "EventFields", "Parameters", "Place", "Variables"]
 
 #: Returns the parameters of the function of this name ("module.qualname"), or None if they are not known.
 Parameters = Callable[[str], Sequence[str] | None]
+
+#: Returns all variables of the function of this name, or None if they are not known.
+Variables = Callable[[str], list[str] | None]
 
 #: Returns the names of the fields of an event, given its group and its name, or None if there is no such
 #: event. The group is "" where a `t` names none: then the event is a static one of any group.

@@ -36,7 +36,9 @@ class ErrorLog:
         self._clock_ns = clock_ns
         self._entries: deque[str] = deque(maxlen=_ENTRIES)
 
-    def add(self, component: str, message: str, command: str, caret: int) -> None:
+    def add(
+        self, component: str, message: str, command: str, caret: int, *, is_warning: bool = False
+    ) -> None:
         """Log an error now; the oldest of more than 8 goes.
 
         Args:
@@ -44,10 +46,12 @@ class ErrorLog:
             message: what is wrong.
             command: the text that was refused.
             caret: the place in it, counted in characters from 0.
+            is_warning: the command was carried out. The kernel has no such entries.
         """
+        kind = "warning" if is_warning else "error"
         seconds, rest_ns = divmod(self._clock_ns(), 10**9)
         self._entries.append(
-            f"[{seconds:5}.{rest_ns // 1000:06}] {component}: error: {message}\n{pointed(command, caret)}\n"
+            f"[{seconds:5}.{rest_ns // 1000:06}] {component}: {kind}: {message}\n{pointed(command, caret)}\n"
         )
 
     def add_error(self, error: CommandError) -> None:

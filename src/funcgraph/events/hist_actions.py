@@ -22,7 +22,9 @@ from funcgraph.events.hist_spec import (
     Others,
     Param,
     VariableRef,
+    field_of,
     is_real,
+    is_stack,
 )
 
 __all__ = ["ActionText", "is_action", "resolve_actions", "split_action"]
@@ -199,7 +201,7 @@ class _Resolver:
                 ("Couldn't parse field variable", param),
                 ("Matching event histogram not found", param),
             )
-        return Param(param.text, FieldRef(field.name, "field", field.type), event=event)
+        return Param(param.text, field_of(field), event=event)
 
 
 def _qualified(param: Part) -> tuple[tuple[str, str] | None, Part]:
@@ -235,7 +237,7 @@ def _fits(field: EventField, value: Expression) -> bool:
     type_ = _type_of(value)
     if "value" in (type_, field.type):
         return True
-    if isinstance(value, FieldRef) and value.kind == "stack":
+    if is_stack(value):
         return bool(field.count)
     if _size(field.type):
         return _size(field.type) == _size(type_) and not field.count

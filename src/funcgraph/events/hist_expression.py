@@ -20,6 +20,8 @@ from funcgraph.events.hist_spec import (
     Number,
     Others,
     VariableRef,
+    field_of,
+    is_stack,
     leaves,
 )
 
@@ -55,6 +57,7 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,24}|0[0-7]{0,24}|[1-9][0-9]{0,24}")
 
 _INVALID_MODIFIER = "Invalid field modifier"
 _NO_FIELD = "Couldn't find field"
+_ARRAY = "Arrays can't be keys, values or variables"
 _NO_VARIABLE = "Couldn't find variable"
 _STRING = "String type can not be an operand in expression"
 
@@ -123,9 +126,8 @@ class ExpressionParser:
         return Binary(operator, left, right)
 
     def _check_operand(self, expression: Expression, part: Part) -> None:
-        if isinstance(expression, VariableRef):
-            expression = expression.value
-        if isinstance(expression, FieldRef) and (expression.type == "string" or expression.kind == "stack"):
+        value = expression.value if isinstance(expression, VariableRef) else expression
+        if is_stack(value) or (isinstance(value, FieldRef) and value.type == "string"):
             raise self._source.error((_STRING, part))
 
     def _check_units(self, left: Expression, right: Expression, part: Part) -> None:
@@ -191,21 +193,24 @@ class ExpressionParser:
         if dot and not _is_modifier(modifier.text):
             raise self._source.error((_INVALID_MODIFIER, modifier))
         field = self.field(name)
+        if field.kind == "stack field" and modifier.text != "stacktrace":
+            raise self._source.error((_ARRAY, name))
         if not dot:
             return field
         if modifier.text.startswith("buckets="):
             return field._replace(modifier="buckets", bucket=self._bucket(modifier))
         self._check_modifier(field, name, modifier)
-        # A stack has only one form.
+        # The stack of who called has only one form.
         return field if field.kind == "stack" else field._replace(modifier=modifier.text)
 
     def field(self, part: Part) -> FieldRef:
         """Return the field of this name, of the event or a common one."""
         field = self._fields.get(part.text)
         if field is not None:
-            if field.count:
-                raise self._source.error(("Arrays can't be keys, values or variables", part))
-            return FieldRef(field.name, "field", field.type)
+            found = field_of(field)
+            if field.count and not is_stack(found):
+                raise self._source.error((_ARRAY, part))
+            return found
         if part.text not in _COMMON:
             raise self._source.error((_NO_FIELD, part))
         kind, type_ = _COMMON[part.text]
@@ -219,7 +224,7 @@ class ExpressionParser:
         return value
 
     def _check_modifier(self, field: FieldRef, name: Part, modifier: Part) -> None:
-        if modifier.text == "stacktrace" and field.kind != "stack":
+        if modifier.text == "stacktrace" and not is_stack(field):
             raise self._source.error((_INVALID_MODIFIER, name))
         if modifier.text == "execname" and field.kind != "pid":
             raise self._source.error((_INVALID_MODIFIER, modifier))
@@ -274,14 +279,12 @@ def usable_in(source: Source, expression: Expression, part: Part, what: str) -> 
         HistError: it has none of these modifiers.
     """
     modifier = expression.modifier if isinstance(expression, FieldRef) else ""
-    if what == "variable" and isinstance(expression, FieldRef) and expression.kind == "stack":
-        raise source.error(("Stacks can't be kept in variables", part))
     after_dot = part.from_(part.text.find(".") + 1)
     if what != "value" and modifier in ("percent", "graph"):
         raise source.error((_INVALID_MODIFIER, after_dot))
     refused = {
         "key": (),
-        "value": ("log2", "buckets", "sym", "sym-offset", "syscall", "usecs", "string"),
+        "value": ("log2", "buckets", "sym", "sym-offset", "syscall", "usecs", "string", "stacktrace"),
         "variable": ("log2", "buckets"),
     }
     if modifier in refused[what]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph.events import hist
 from funcgraph.events.hist_plan import Reference, compile_hist
-from funcgraph.events.hist_spec import EventField, Expression, FieldRef, HistSpec, SortKey, Variable
+from funcgraph.events.hist_spec import EventField, Expression, HistSpec, SortKey, Variable, field_of
 from funcgraph.events.synthetic_definition import GROUP
 from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
 
@@ -264,8 +264,8 @@ def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger
     """Return a histogram with the keys and the filter of another one, whose variables are fields."""
     spec = pattern.hist
     assert spec is not None
-    types = {field.name: field.type for field in reversed(event.fields)}
-    variables = tuple(Variable(name, FieldRef(name, "field", types[name])) for name in names)
+    fields = {field.name: field for field in reversed(event.fields)}
+    variables = tuple(Variable(name, field_of(fields[name])) for name in names)
     kept = spec._replace(
         name="",
         values=(),

@@ -20,6 +20,7 @@ from funcgraph.events.hist_spec import (
     VariableRef,
     is_real,
     is_signed,
+    is_stack,
     leaves,
 )
 
@@ -270,8 +271,10 @@ def _field_step(field: FieldRef) -> Step:
 
 
 def _kind(expression: Expression) -> str:
+    if is_stack(expression):
+        return "stack"
     if isinstance(expression, FieldRef):
-        if expression.kind in ("comm", "stack"):
+        if expression.kind == "comm":
             return expression.kind
         if expression.type in ("string", *_DYNAMIC):
             return "text" if expression.type == "string" else "value"

@@ -23,8 +23,10 @@ __all__ = [
     "SortKey",
     "Variable",
     "VariableRef",
+    "field_of",
     "is_real",
     "is_signed",
+    "is_stack",
     "leaves",
 ]
 
@@ -47,7 +49,8 @@ class FieldRef(NamedTuple):
 
     Attributes:
         name: as it is printed.
-        kind: "field"; or, of a common field, "pid", "cpu", "comm", "time" or "stack"; or "hitcount".
+        kind: "field", or "stack field" of one that is a stack; or, of a common field, "pid", "cpu", "comm",
+            "time" or "stack"; or "hitcount".
         type: the field's, one of FIELD_TYPES; of a common one the type that it would have.
         modifier: "hex", "buckets" and so on; "": none.
         bucket: N of `buckets=N`.
@@ -63,6 +66,12 @@ class FieldRef(NamedTuple):
     def text(self) -> str:
         modifier = f"buckets={self.bucket}" if self.modifier == "buckets" else self.modifier
         return f"{self.name}.{modifier}" if modifier else self.name
+
+
+def field_of(field: EventField) -> FieldRef:
+    """Return the reference to a field of an event. An array of functions is a stack."""
+    is_stack = field.type == "symbol" and field.count > 0
+    return FieldRef(field.name, "stack field" if is_stack else "field", field.type)
 
 
 class Number(NamedTuple):
@@ -137,6 +146,13 @@ def leaves(expression: Expression) -> list[FieldRef | Number | VariableRef]:
     if isinstance(expression, Binary):
         return [*leaves(expression.left), *leaves(expression.right)]
     return [expression]
+
+
+def is_stack(expression: Expression) -> bool:
+    """Return whether it is a stack: who called, a field, or a variable that holds one."""
+    if isinstance(expression, VariableRef):
+        return is_stack(expression.value)
+    return isinstance(expression, FieldRef) and expression.kind in ("stack", "stack field")
 
 
 def is_signed(expression: Expression) -> bool:

@@ -106,7 +106,7 @@ class _Printer:
         for expression, key in zip(self._spec.keys, row.keys, strict=True):
             if isinstance(key, tuple) and not isinstance(key, Held):
                 functions = "".join(f"         {self._names.function(function)}\n" for function in key)
-                parts.append(f"{expression.name}:\n{functions}")
+                parts.append(f"{expression.text}:\n{functions}")
             else:
                 parts.append(f"{expression.name}: {self._key(expression, key, row)}")
         # Also where a stack is not the last key.

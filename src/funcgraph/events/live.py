@@ -10,30 +10,47 @@ from funcgraph.events.registry import Registry
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import CodeType
 
     from funcgraph.events.definition import Definition
     from funcgraph.events.wanted import Wanted
 
 __all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
 
+_OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the variables are slots of the frame
+
 _installer = Installer()
 _recorded: dict[int, dict[str, Wanted]] = {}  # handle of such an instance -> its events with triggers
 _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
-def _parameters(symbol: str) -> list[str] | None:
-    """Return the names of a function's parameters; None: no one function has the name."""
+def _code(symbol: str) -> CodeType | None:
+    """Return the code of the functions with a name; None: there is none, or each has its own."""
     from funcgraph import _engine
 
     functions = _engine.functions_named([symbol])[symbol]
     codes = {function.code for function in functions}
-    if len(codes) != 1 or (code := codes.pop()) is None:
+    return codes.pop() if len(codes) == 1 else None
+
+
+def _variables(symbol: str) -> list[str] | None:
+    """Return the names of a function's variables; None: not known, as those of a module or a class."""
+    code = _code(symbol)
+    if code is None or not code.co_flags & _OPTIMIZED:
+        return None
+    return [*code.co_varnames, *code.co_cellvars, *code.co_freevars]
+
+
+def _parameters(symbol: str) -> list[str] | None:
+    """Return the names of a function's parameters; None: no one function has the name."""
+    code = _code(symbol)
+    if code is None:
         return None
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     return list(code.co_varnames[:count])
 
 
-dynamic_events = Registry(_installer, parameters=_parameters, event_fields=static.names)
+dynamic_events = Registry(_installer, parameters=_parameters, variables=_variables, event_fields=static.names)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from funcgraph.events import messages
 from funcgraph.events.command import BLANKS, split_words, without_comment
-from funcgraph.events.definition import Definition, EventFields, Parameters
+from funcgraph.events.definition import Definition, EventFields, Parameters, Variables
+from funcgraph.events.doubts import Doubt, doubts_of
 from funcgraph.events.error_log import ErrorLog
 from funcgraph.events.errors import ProbeError
 from funcgraph.events.files import FILES
@@ -91,6 +92,7 @@ class Registry:
         log: where refused commands are logged.
         parameters: knows the parameters of functions, as in parse_definition().
         event_fields: knows the fields of the events that are not dynamic, as in parse_definition().
+        variables: knows all variables of functions: what a probe within one can read.
         lock: held during each change; it must be recursive. None: a lock of its own.
     """
 
@@ -100,11 +102,13 @@ class Registry:
         log: ErrorLog | None = None,
         parameters: Parameters | None = None,
         event_fields: EventFields | None = None,
+        variables: Variables | None = None,
         lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self._installer = installer
         self._parameters = parameters
         self._static_fields = event_fields
+        self._variables = variables
         self._lock = RLock() if lock is None else lock
         self._entries: list[_Entry] = []
         self.log = ErrorLog() if log is None else log
@@ -166,11 +170,16 @@ class Registry:
         Raises:
             ProbeError: the line defines none, or the event cannot be made. It is logged.
             TypeError: it is neither.
+
+        Warns:
+            RuntimeWarning: it reads a variable that the function does not have. That is logged, too.
         """
         line = line_of(event)
         with self._lock:
             try:
                 definition = parse_definition(line, self._parameters, self._event_fields)
+                for doubt in () if is_pending else self._doubts(line, definition):
+                    doubt.warn()
                 return self._add(line, definition, is_pending)
             except ProbeError as error:
                 self.log.add_error(error)
@@ -268,7 +277,14 @@ class Registry:
         except OSError as error:
             raise _refused(line, definition, error) from error
         self._entries.append(_Entry(definition, handle))
+        for doubt in self._doubts(line, definition):
+            doubt.log(self.log)
         return definition
+
+    def _doubts(self, line: str, definition: AnyDefinition) -> list[Doubt]:
+        if self._variables is None or not isinstance(definition, Definition):
+            return []
+        return doubts_of(line, definition, self._variables)
 
     def _is_taken(self, definition: AnyDefinition) -> bool:
         group, event = definition.group, definition.event

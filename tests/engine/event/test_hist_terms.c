@@ -236,6 +236,52 @@ static void test_a_stack_is_its_functions(void)
     CHECK(!is_same(&made[2], &made[3], words));
 }
 
+/* Fails if a stack of the event's goes on behind its first 0, behind the image, or beyond what a key holds. */
+static void test_a_stack_in_a_field_ends_before_the_first_zero(void)
+{
+    struct fg_hist_term term = field_term(FG_FIELD_SYMBOL, FG_HIST_KIND_STACK);
+    uint64_t functions[FG_HIST_MAX_STACK + 2];
+    struct made whole, cut, made;
+    uint32_t ids[FG_HIST_MAX_STACK];
+
+    CHECK_EQ(fg_hist_term_check(&term), -EINVAL); /* one function is no stack */
+    term.steps[0].field.count = FG_HIST_MAX_STACK + 2;
+    for (uint32_t i = 0; i < FG_HIST_MAX_STACK + 2; i++)
+        functions[i] = 100 + i;
+    whole = key_of(&term, functions, sizeof(functions));
+    CHECK_EQ(whole.words[0], FG_HIST_MAX_STACK);
+    memcpy(ids, whole.words + 1, sizeof(ids));
+    CHECK_EQ(ids[0], 100);
+    CHECK_EQ(ids[FG_HIST_MAX_STACK - 1], 99 + FG_HIST_MAX_STACK);
+    cut = key_of(&term, functions, 3 * 8 + 4);
+    CHECK_EQ(cut.words[0], 3);
+    functions[3] = 0;
+    made = key_of(&term, functions, sizeof(functions));
+    CHECK_EQ(made.hash, cut.hash);
+    term.kind = FG_HIST_KIND_NUMBER;
+    CHECK_EQ(fg_hist_term_check(&term), -EINVAL);
+}
+
+static void test_a_variable_is_the_stack_that_it_holds(void)
+{
+    const uint32_t functions[] = {7, 8, 9};
+    const struct fg_loaded variables[] = {
+        {.kind = FG_LOADED_STACK, .text = (const char *)functions, .bytes = sizeof(functions)},
+        {.kind = FG_LOADED_UNSIGNED, .number = 5},
+    };
+    struct fg_hist_term term = {
+        .nr_steps = 1, .kind = FG_HIST_KIND_STACK, .steps = {{.op = FG_HIST_VARIABLE}}};
+    const struct fg_hit hit = {.variables = variables};
+    struct made made = key_of_hit(&term, &hit);
+    struct fg_loaded back = fg_hist_term_value(FG_HIST_KIND_STACK, false, made.words);
+
+    CHECK_EQ(back.kind, FG_LOADED_STACK);
+    CHECK_EQ(back.bytes, sizeof(functions));
+    CHECK_EQ(memcmp(back.text, functions, sizeof(functions)), 0);
+    term.steps[0].index = 1; /* a number is no stack */
+    CHECK_EQ(key_of_hit(&term, &hit).words[0], 0);
+}
+
 static void test_common_fields_are_of_the_hit(void)
 {
     struct fg_event_common common = {.pid = 1234};
@@ -385,6 +431,8 @@ int main(void)
     test_texts_differ_up_to_their_bound();
     test_a_tagged_value_is_a_key_by_what_it_holds();
     test_a_stack_is_its_functions();
+    test_a_stack_in_a_field_ends_before_the_first_zero();
+    test_a_variable_is_the_stack_that_it_holds();
     test_common_fields_are_of_the_hit();
     test_expressions_wrap_and_differences_are_signed();
     test_a_float_makes_the_result_a_float();
