@@ -29,12 +29,14 @@ _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
 _WRITTEN = ("enable", "filter", "trigger")
 _AVAILABLE = "available_events"
+_KPROBE_PROFILE = "kprobe_profile"
 _PRINT_FORMAT = f"{_FOLDER}ftrace/print/format"  # of an event that instances have, too
 
 
 #: Files of all events that can only be read -> their text.
 _LISTS: dict[str, Callable[[Events], str]] = {
     _AVAILABLE: event_set.available_text,
+    _KPROBE_PROFILE: event_set.kprobe_profile_text,
     "show_event_filters": event_set.filters_text,
     "show_event_triggers": event_set.triggers_text,
     f"{_FOLDER}header_event": event_set.header_event,
@@ -80,7 +82,7 @@ def access(name: str) -> str:
 
 def is_of_process(name: str) -> bool:
     """Return whether a file is the same in each instance."""
-    return name in (*FILES, _AVAILABLE)
+    return name in (*FILES, _AVAILABLE, _KPROBE_PROFILE)
 
 
 def pipe(state: State, name: str) -> None:
