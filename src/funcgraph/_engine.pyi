@@ -273,6 +273,9 @@ class Event:
         Errors: OSError: EEXIST: the event's fields have other names or types. RuntimeError: no hook is free.
         """
 
+    def probe_counts(self) -> list[tuple[int, int]]:
+        """Return hits and missed hits of each probe, the oldest first."""
+
     def remove_probe(self, index: int, /) -> None:
         """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
 
@@ -477,9 +480,14 @@ class Instance:
         graph: Iterable[str] = (),
         graph_notrace: Iterable[str] = (),
         tids: Iterable[int] | None = None,
+        notrace_tids: Iterable[int] | None = None,
         c_calls: bool = False,
     ) -> None:
-        """Replace the whole filter. The arguments are as for FgraphOps; `c_calls`: C functions too.
+        """Replace the whole filter. The arguments are as for FgraphOps.
+
+        Args:
+            notrace_tids: no calls in these threads; None: no such threads.
+            c_calls: C functions too.
 
         Errors: ValueError (an invalid pattern), TypeError.
         """
@@ -540,6 +548,14 @@ def apart(function: Callable[..., Any], /, *args: object) -> Any:
 
     No user sees what it calls, no trace, profile or trace function of another tool either, and the thread
     gets no shadow stack. The function may wait for locks.
+    """
+
+def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
+    """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.
+
+    The function runs in that thread, apart(). None: it is no longer called.
+
+    Errors: OSError: EOPNOTSUPP: this Python has no call hooks, or threading is not imported.
     """
 
 def mark(text: str, /) -> int:

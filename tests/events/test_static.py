@@ -706,6 +706,19 @@ def test_a_text_of_the_program_is_an_event_with_triggers_only(one: funcgraph.Ins
     assert "stop" in one.trace()
 
 
+def test_the_folder_of_print_has_the_files_that_the_kernels_has(one: funcgraph.Instance) -> None:
+    folder = "events/ftrace/print/"
+    assert sorted(name[len(folder) :] for name in one.files if name.startswith(folder)) == [
+        "format",
+        "hist",
+        "id",
+        "trigger",
+    ]
+    for file in ("enable", "filter"):
+        with pytest.raises(FileNotFoundError):
+            one.files.read(f"{folder}{file}")
+
+
 # ---- dynamic events on them
 
 
