@@ -7,6 +7,7 @@ import os
 
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import add_setting, refusal
+from funcgraph.commands._trace import add_strict_argument, open_file
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.output import check_output
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", metavar="B.dat", nargs="?", help="the trace.dat (default: the trace's name with .dat)"
     )
+    add_strict_argument(parser)
     for name in DAT_SETTINGS:
         add_setting(parser, BY_NAME[name])
     parser.set_defaults(**{name: BY_NAME[name].default for name in DAT_SETTINGS})
@@ -39,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     output = check_output(args.output or f"{os.path.splitext(args.source)[0]}.dat")
     if os.path.exists(output) and os.path.samefile(args.source, output):
         raise CommandError(f"{args.source}: is the output too")
+    open_file(args.source, args)
     try:
         damaged_at = DatFormat.of(vars(args)).convert(args.source, output)
     except ValueError as error:

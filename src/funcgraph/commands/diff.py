@@ -9,13 +9,18 @@ from contextlib import ExitStack
 from typing import Any
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_selection_arguments, selection_of, trace_errors
+from funcgraph.commands._trace import (
+    add_selection_arguments,
+    check_whole,
+    open_file,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.names import printable
 from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
 from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import FunctionSummary, duration_text
-from funcgraph.tracedata.trace_file import TraceFile
 
 NAME = "diff"
 HELP = "compare calls and times of two traces, or of several runs each"
@@ -90,9 +95,10 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _summary(path: str, args: argparse.Namespace) -> list[FunctionSummary]:
+    trace = open_file(path, args)
     with trace_errors(path):
         try:
-            return TraceFile(path).summary(select=selection_of(args))
+            return trace.summary(select=selection_of(args))
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
 
@@ -213,6 +219,7 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
                     traces.append(stack.enter_context(open_trace(path)))
                 except OSError as error:
                     raise CommandError(os_error_text(error)) from None
+            check_whole(traces[-1], args)
         with trace_errors(f"{a[0]}, {b[0]}"):
             found = first_difference(traces[0], traces[1], selection_of(args))
         beginnings = [

@@ -8,7 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_selection_arguments, default_trace, selection_of, trace_errors
+from funcgraph.commands._trace import (
+    add_selection_arguments,
+    check_whole,
+    default_trace,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
@@ -65,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     with trace_errors(path):
         try:
             with Trace(path) as trace:
+                check_whole(trace, args)
                 source = Source(trace, select=selection_of(args))
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough

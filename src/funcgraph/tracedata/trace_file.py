@@ -18,6 +18,7 @@ from funcgraph.tracedata.description import (
     shown_buffers,
     tasks_named,
 )
+from funcgraph.tracedata.flaw import flaw_of
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class TraceFile:
             raise TraceError(str(error)) from None
         self._kernel, description = describe(self._opened)
         self.meta = description.meta
+        self.flaw = flaw_of(self._opened, self.meta)
         self.functions = description.functions
         self.event_types = description.event_types
         self.tasks = description.tasks
