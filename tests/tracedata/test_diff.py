@@ -6,10 +6,12 @@ import json
 import math
 import random
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Funcgraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tracefile import Trace
@@ -260,6 +262,66 @@ def test_the_first_difference_is_printed_in_its_nesting(
     ]
     assert run(capsys, a, a, "--first-difference") == (0, "both make the same calls\n", "")
     assert json.loads(run(capsys, a, b, "--first-difference", "--json")[1])["difference"]["calls"] == 2
+
+
+VALUES = """
+import sys
+class Thing: pass
+def make(): return Thing()
+def step(n): return n * 2 if n != int(sys.argv[1]) else sys.argv[2]
+def check(n):
+    if n == int(sys.argv[3]): raise KeyError(n)
+def main(word):
+    make()
+    for n in range(5):
+        step(n)
+        try: check(n)
+        except KeyError: pass
+main(sys.argv[4])
+"""
+
+
+@pytest.fixture
+def valued(fg: Funcgraph) -> Callable[..., Path]:
+    script = fg.script(VALUES)
+
+    def record(name: str, *words: str, flags: Sequence[str] = ("--args", "--retval")) -> Path:
+        done = fg.record("-q", "-o", name, "-l", "__main__.*", *flags, script, *words)
+        assert done.returncode == 0, done.stderr
+        return fg.folder / name
+
+    return record
+
+
+def test_runs_part_at_the_first_recorded_value_that_differs(
+    valued: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each run has another Thing at another address, which is no difference."""
+    base = valued("a.fg", "9", "", "9", "w")
+    assert run(capsys, base, valued("same.fg", "9", "", "9", "w"), "--first-difference")[0] == 0
+    for words, what, lines in (
+        (("3", "x", "9", "w"), "a result differs", ["step() returns 6 (", "step() returns 'x' ("]),
+        (("9", "", "2", "w"), "a result differs", ["check() returns None (", "check() raises KeyError ("]),
+        (("9", "", "9", "v"), "arguments differ", ["main(word='w') (", "main(word='v') ("]),
+    ):
+        other = valued("b.fg", *words)
+        status, out, err = run(capsys, base, other, "--first-difference")
+        assert (status, err) == (1, "")
+        first, *_, minus, plus = out.splitlines()
+        assert first.endswith(what)
+        assert minus.startswith("-") and f"__main__.{lines[0]}{base}," in minus
+        assert plus.startswith("+") and f"__main__.{lines[1]}{other}," in plus
+        found = json.loads(run(capsys, base, other, "--first-difference", "--json")[1])["difference"]
+        assert found["what"] in what
+        other.unlink()
+
+
+def test_values_that_only_one_run_recorded_are_no_difference(
+    valued: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = valued("a.fg", "9", "", "9", "w")
+    b = valued("b.fg", "3", "x", "9", "v", flags=())
+    assert run(capsys, a, b, "--first-difference") == (0, "both make the same calls\n", "")
 
 
 def test_runs_of_several_threads_need_a_choice(tmp_path: Path) -> None:

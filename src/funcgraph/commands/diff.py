@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--first-difference",
         action="store_true",
-        help="print where two runs of one thread first call something else; exit with 1 if they do",
+        help="print where two runs of one thread first differ: in a call, its recorded arguments or its recorded "
+        "result; exit with 1 if they do",
     )
     add_selection_arguments(parser, events=False)
 
@@ -236,8 +237,11 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
     return int(found is not None)
 
 
+_BUT = {"call": "", "arguments": "; then arguments differ", "result": "; then a result differs"}
+
+
 def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[str]:
-    yield f"the first {found.calls:,} calls are the same\n"
+    yield f"the first {found.calls:,} calls are the same{_BUT[found.what]}\n"
     for depth, name in enumerate(found.path):
         yield f"  {'  ' * depth}{printable(name)}() {{\n"
     for mark, path, end, begin in (("-", a, found.a, beginnings[0]), ("+", b, found.b, beginnings[1])):
@@ -246,4 +250,5 @@ def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[
         else:
             depth, name, time = end
             after = duration_text(max(time - begin, 0))
-            yield f"{mark} {'  ' * depth}{printable(name)}() ({printable(path)}, after {after})\n"
+            call = f"{printable(name)}()" if found.what == "call" else printable(name)
+            yield f"{mark} {'  ' * depth}{call} ({printable(path)}, after {after})\n"
