@@ -73,6 +73,12 @@ class TraceFile:
         return self._kernel is not None
 
     @property
+    def has_cpu_time(self) -> bool:
+        """Whether its durations leave out the time in which a thread did not run (nosleep-time)."""
+        recorded = [self.meta.get("instances", {}).get(buffer.name, {}) for buffer in self.buffers]
+        return any(recorded) and all(one.get("no_sleep_time", False) for one in recorded if one)
+
+    @property
     def formats(self) -> Mapping[int, EventFormat]:
         """The events of a kernel's trace, by id; else empty."""
         return self._kernel.formats if self._kernel else {}
