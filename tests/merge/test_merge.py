@@ -308,6 +308,22 @@ def test_traces_of_one_host_need_no_names(copies: tuple[Path, Path], tmp_path: P
     assert counts(Path(merged.path), 0) == counts(one, 0) + counts(two, 0)
 
 
+def test_a_host_of_which_only_other_instances_recorded_can_be_shown(tmp_path: Path) -> None:
+    parts = [record(tmp_path, f"{name}.fg", [], 3, "-B", "api") for name in ("web1", "web2")]
+    target = tmp_path / "all.fg"
+    merge(parts, target, names={str(part): part.stem for part in parts})
+    assert "web2" not in [buffer.name for buffer in TraceFile(target).buffers if buffer.events]
+
+    def summary(name: str) -> subprocess.CompletedProcess[str]:
+        words = [*FUNCGRAPH, "summary", "--json", "-B", name, str(target)]
+        return subprocess.run(words, check=False, capture_output=True, text=True)
+
+    shown = json.loads(summary("web2").stdout)
+    assert shown == json.loads(summary("web2/api").stdout)
+    assert "__main__.send" in [row["name"] for row in shown["functions"]]
+    assert "no instance or host 'web3'; it has: 'web1/api', 'web2/api'" in summary("web3").stderr
+
+
 def test_a_trace_that_was_cut_off_is_merged_as_far_as_it_is_whole(
     copies: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
 from funcgraph.export.source import Source
 from funcgraph.session.output import check_output
+from funcgraph.session.progress import bytes_text
 from funcgraph.tracedata.opened import Trace
 
 NAME = "export"
@@ -82,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"{path}: {error}") from None
     for note in (form.lacks, *source.notes()):
         say(f"{form.name}: {note}")
+    if output != "-":
+        say(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
     return 0
 
 
