@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._parser import Common
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
@@ -43,12 +43,36 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
-    path = args.input or args.file or default_trace()
+    return open_file(args.input or args.file or default_trace(), args)
+
+
+def open_file(path: str, args: argparse.Namespace) -> TraceFile:
+    """Open one of several traces. Raises CommandError as open_trace()."""
     with trace_errors(path):
         try:
-            return TraceFile(path)
+            trace = TraceFile(path)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
+    check_whole(trace, args)
+    return trace
+
+
+def check_whole(trace: TraceFile | Trace, args: argparse.Namespace) -> None:
+    """Tell what a trace lacks as a whole. Raises CommandError instead, with --strict."""
+    flaw = trace.flaw
+    if flaw is not None and args.strict:
+        raise CommandError(f"{trace.path}: {flaw.text}")
+    if flaw is not None and not flaw.is_usual:
+        say(f"{trace.path}: {flaw.text}")
+
+
+def add_strict_argument(parser: argparse._ActionsContainer) -> None:
+    """Add the option for `check_whole`."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if the trace is not whole: cut off, not complete, or made of damaged files",
+    )
 
 
 @contextmanager
@@ -63,6 +87,7 @@ def open_events(args: argparse.Namespace) -> Iterator[Trace]:
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
     with trace:
+        check_whole(trace, args)
         yield trace
 
 
@@ -95,6 +120,7 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
     """Add all flags of a selection, for `selection_of`. `events`: also -F."""
+    add_strict_argument(parser)
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
     for flag, dest, help_text in (

@@ -9,13 +9,20 @@ from collections.abc import Sequence
 
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import add_setting, refusal
-from funcgraph.commands._trace import add_selection_arguments, default_trace, selection_of, trace_errors
+from funcgraph.commands._trace import (
+    add_selection_arguments,
+    check_whole,
+    default_trace,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
 from funcgraph.export.source import Source
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.output import check_output
+from funcgraph.session.progress import bytes_text
 from funcgraph.settings.table import BY_NAME
 from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.opened import Trace
@@ -74,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     with trace_errors(path):
         try:
             with Trace(path) as trace:
+                check_whole(trace, args)
                 source = Source(trace, select=selection_of(args), dat_format=DatFormat.of(vars(args)))
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough
@@ -84,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(f"{path}: {error}") from None
     for note in filter(None, (form.lacks, *source.notes())):
         say(f"{form.name}: {note}")
+    if output != "-":
+        say(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
     return 0 if source.damaged_at is None else 1
 
 

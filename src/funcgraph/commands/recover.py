@@ -23,6 +23,7 @@ from funcgraph.session.recording import Recording, complete_spool, copied
 from funcgraph.session.spool_owner import SESSION_KEY, owner, spool_of
 from funcgraph.settings.table import BY_NAME
 from funcgraph.tracedata.dat_format import DatFormat
+from funcgraph.tracedata.flaw import DAMAGED_KEY
 from funcgraph.tracedata.trace_file import open_reader
 
 NAME = "recover"
@@ -112,6 +113,7 @@ def _recover(session: Session, output_name: str | None) -> int:
         "command": values.get("command", []),
         "recovered": True,
     }
+    meta |= _damage(totals)
     for line in (*recording.damaged, *recording.killed()):
         say(line)
     output, keep = _free_name(output, keep, session.name)
@@ -211,6 +213,11 @@ def _recovered(writer: _tracedata.Recorder) -> dict[str, Any]:
     return {**described, "funcgraph": funcgraph.__version__, "recovered": True}
 
 
+def _damage(totals: dict[str, int]) -> dict[str, int]:
+    """Return what a trace's description says of damage in what it was made of."""
+    return {DAMAGED_KEY: totals["damaged"]} if totals["damaged"] else {}
+
+
 def _dat_format(options: dict[str, Any], output: str) -> DatFormat:
     """Return which trace.dat the recording was to make, by its settings or its description.
 
@@ -294,7 +301,8 @@ def _complete_part(part: str, output: str, keep: int, name: str = "") -> int:
     """Make the trace at `output` of the spool at `part`, which is a copy of that of this name."""
     writer = _tracedata.Recorder(part, resume=True)
     try:
-        totals, meta = writer.totals(), _recovered(writer)
+        totals = writer.totals()
+        meta = _recovered(writer) | _damage(totals)
         if not totals["records"] and not _tells_without_events(meta, writer):
             raise CommandError(f"{name or part}: nothing was recorded; it can be deleted")
         dat_format = _dat_format(meta.get("options", {}), output)

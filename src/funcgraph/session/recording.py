@@ -33,7 +33,7 @@ from funcgraph.tracedata.dat_format import DatFormat
 __all__ = ["Recording", "complete_spool", "copied"]
 
 # The figures of totals() that are sums: those of files that follow one another add up.
-SUMS = ("records", "bytes", "lost", "overrun", "waits", "wait_ns")
+SUMS = ("records", "bytes", "lost", "damaged", "overrun", "waits", "wait_ns")
 
 NO_LIMITS = Limits()
 DEFAULT_DAT_FORMAT = DatFormat()
