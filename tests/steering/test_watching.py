@@ -125,13 +125,49 @@ def test_top_in_batch_mode_prints_pages(shop: Shops, run: Run) -> None:
     text = run("top", *on, "-b", "-n", 2, "-d", "0.4", "-s", "name", "-l", "shop.*")
     pages = text.strip().split("\n\nfuncgraph top")
     assert len(pages) == 2
+    assert "2 processes" in pages[1].splitlines()[0]
     rows = [line.split() for line in pages[1].splitlines()[3:]]
+    assert [row[-1] for row in rows] == ["shop.pay", "shop.price"]  # one row for both processes
+    assert all(float(row[0]) > 0 for row in rows)
+    text = run("top", *on, "-b", "-n", 1, "-d", "0.4", "-s", "name", "-l", "shop.*", "--by-process")
+    rows = [line.split() for line in text.splitlines()[3:] if line]
     assert [(row[-1], int(row[0])) for row in rows] == [
         (name, pid) for name in ("shop.pay", "shop.price") for pid in sorted(pids)
     ]
-    assert all(float(row[1]) > 0 for row in rows)
     for pid in pids:
         assert run("list", "-P", pid, "-B") == "No buffer instances defined\n"
+
+
+def test_top_shows_own_time_without_waiting(fg: Any, run: Run) -> None:
+    """The program sleeps in pay(), after price() has computed for a while."""
+    script = fg.script("""
+        import time
+
+        def price():
+            return sum(range(20000))
+
+        def pay():
+            price()
+            time.sleep(0.002)
+
+        print("runs", flush=True)
+        while True:
+            pay()
+    """)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=fg.env) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"runs\n"
+
+        def averages(*more: str) -> dict[str, float]:
+            text = run("top", "-P", child.pid, "-b", "-n", 1, "-d", "0.5", "-l", "__main__.*", *more)
+            assert ("own ms/s" in text) == ("graph-time" not in more)
+            return {line.split()[-1]: float(line.split()[2]) for line in text.splitlines()[3:] if line}
+
+        own = averages()
+        assert own["__main__.pay"] < own["__main__.price"]  # neither its callee nor its sleep
+        whole = averages("-O", "graph-time")
+        assert whole["__main__.pay"] > whole["__main__.price"]
+        assert averages("-O", "sleep-time")["__main__.pay"] > 2000  # microseconds
+        child.kill()
 
 
 class Terminal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -25,8 +26,20 @@ def trace_errors(path: object) -> Iterator[None]:
     """Turn an error of a trace, or of a selection of it, into the command's error, with the file."""
     try:
         yield
-    except (TraceError, SelectionError) as error:
+    except TraceError as error:
+        advice = f"a program, not a trace: 'funcgraph record {shlex.quote(str(path))}' makes one of it"
+        raise CommandError(f"{path}: {advice if _is_program(path) else error}") from None
+    except SelectionError as error:
         raise CommandError(f"{path}: {error}") from None
+
+
+def _is_program(path: object) -> bool:
+    """Return whether a file is a Python program, or another one that begins with #!."""
+    try:
+        with open(str(path), "rb") as file:
+            return str(path).endswith((".py", ".pyw")) or file.read(2) == b"#!"
+    except OSError:
+        return False
 
 
 def add_trace_argument(parser: argparse.ArgumentParser) -> None:

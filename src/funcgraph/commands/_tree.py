@@ -11,6 +11,7 @@ from funcgraph.commands._parser import Common
 from funcgraph.commands._trace import trace_errors
 from funcgraph.names import did_you_mean
 from funcgraph.tracedata.call_tree import CallTree
+from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.tree_text import DEFAULT_PERCENT, TreeLimits, tree_text
@@ -80,7 +81,9 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -
             yield f"{trace.buffers[number].name or 'top instance'}:\n".encode("utf-8", "backslashreplace")
         with trace_errors(trace.path):
             tree = trace.call_tree(buffers=[number], by=args.by or "all", select=wanted)
-        yield from tree_text(_view(args, tree, is_meant), limits, each_is_whole=not args.tree)
+        yield from tree_text(
+            _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
+        )
 
 
 def _view(args: argparse.Namespace, tree: CallTree, wanted: Callable[[str], bool]) -> CallTree:

@@ -8,7 +8,7 @@ import os
 from funcgraph.commands import CommandError
 from funcgraph.commands._live import End, follow, temporary
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, wanted_of
+from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import Wanted, begin
 from funcgraph.steering.folder import Process
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
         with Changes() as changes:
             begin(process, wanted, changes)
             changed.append(changes)
+        tell_unmatched(process, wanted)
 
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:
