@@ -70,7 +70,8 @@ Triggers:
   py:raise "traceoff:count=1 if type == "No""
 
 Function Filter:
-   work.*
+   work.pay
+   work.price
 
 Function No Trace:
    work.price
