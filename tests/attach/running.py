@@ -133,10 +133,16 @@ class Running:
     Args:
         program: its code; without the frame if `bare`.
         command: the Python that runs it.
+        first: the line that it prints when it may be attached to.
     """
 
     def __init__(
-        self, program: str, *, command: tuple[str, ...] = (sys.executable,), bare: bool = False
+        self,
+        program: str,
+        *,
+        command: tuple[str, ...] = (sys.executable,),
+        bare: bool = False,
+        first: str = "ready\n",
     ) -> None:
         text = program if bare else _END + program
         pipe = subprocess.PIPE
@@ -146,8 +152,8 @@ class Running:
         self.pid = self.process.pid
         if not bare:
             assert self.process.stdout is not None
-            first = self.process.stdout.readline()
-            assert first == "ready\n", first
+            line = self.process.stdout.readline()
+            assert line == first, line
 
     def __enter__(self) -> Self:
         return self

@@ -126,6 +126,15 @@ static bool is_signal_return(struct fg_unwinder *unwinder, uint64_t address)
     return row != NULL && row->is_signal_frame;
 }
 
+bool fg_frame_is_at_pointer(struct fg_unwinder *unwinder, const struct fg_frame *frame)
+{
+    const struct fg_cfi_row *row = row_at(unwinder, fg_frame_place(frame));
+    const struct fg_rule *to = row == NULL ? NULL : &row->registers[FG_REGISTER_RETURN];
+
+    return row != NULL && row->frame.kind == FG_RULE_IS && row->frame.base == FG_REGISTER_RBP &&
+           row->frame.value == 2 * WORD_BYTES && to->kind == FG_RULE_AT && to->value == -WORD_BYTES;
+}
+
 enum fg_step fg_frame_step(struct fg_unwinder *unwinder, struct fg_frame *frame)
 {
     const struct fg_cfi_row *row = row_at(unwinder, fg_frame_place(frame));
@@ -139,7 +148,7 @@ enum fg_step fg_frame_step(struct fg_unwinder *unwinder, struct fg_frame *frame)
     if (row->registers[FG_REGISTER_RETURN].kind == FG_RULE_UNDEFINED)
         return FG_STEP_END;
     if (!frame_address(unwinder, &frame->registers, &row->frame, &address))
-        return FG_STEP_LOST;
+        return FG_STEP_SHORT;
     if (address % WORD_BYTES || address <= frame->registers.values[FG_REGISTER_RSP])
         return FG_STEP_WRONG;
     caller = caller_registers(unwinder, &frame->registers, row, address);

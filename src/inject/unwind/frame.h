@@ -22,7 +22,8 @@ enum fg_step {
     FG_STEP_CALLER, /* the frame is the caller's now */
     FG_STEP_END,    /* there is no caller */
     FG_STEP_SIGNAL, /* the kernel has interrupted the caller to run a signal handler */
-    FG_STEP_LOST,   /* nobody knows: nothing describes the code, or a register is not known */
+    FG_STEP_LOST,   /* nobody knows: nothing describes the code */
+    FG_STEP_SHORT,  /* the frame cannot be found without a register that is not known */
     FG_STEP_WRONG,  /* what the description leads to is no caller: there is no such frame, or it is damaged */
 };
 
@@ -38,6 +39,10 @@ void fg_unwinder_close(struct fg_unwinder *unwinder);
 /* Return: an address inside the instruction that the frame is at: of a caller, its call. The address after a
  * call may be in the next function already. */
 uint64_t fg_frame_place(const struct fg_frame *frame);
+
+/* Return: whether the frame is where frames are in functions that keep a frame pointer: the return address is
+ * after the word that %rbp points to. */
+bool fg_frame_is_at_pointer(struct fg_unwinder *unwinder, const struct fg_frame *frame);
 
 /**
  * fg_frame_step() - Go on to the caller.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 4096, NR_PAGES = 256 };
+enum { PAGE_BYTES = 4096, NR_PAGES = 128 };
 
 struct fg_page {
     uint64_t address; /* 0: nothing was read */

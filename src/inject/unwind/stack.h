@@ -13,15 +13,7 @@
 
 #include "inject/unwind/code.h"
 #include "inject/unwind/memory.h"
-
-/* How a function was found. */
-enum fg_stack_find {
-    FG_STACK_SURE,     /* the thread is in it */
-    FG_STACK_POSSIBLE, /* it may be */
-};
-
-/* Called for each function, with an address in it. */
-typedef void (*fg_stack_visit_fn)(void *data, uint64_t place, enum fg_stack_find find);
+#include "inject/unwind/visit.h"
 
 /**
  * fg_stack_visit() - Visit the functions that a thread is in.
