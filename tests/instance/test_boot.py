@@ -131,7 +131,9 @@ def test_settings_are_those_of_the_variable() -> None:
 
 
 def test_alloc_snapshot_has_the_memory_of_a_snapshot_from_the_start() -> None:
-    code = "import funcgraph\nfor i in funcgraph.instances().values(): print('allocated' in i.files['snapshot'])"
+    code = (
+        "import funcgraph\nfor i in funcgraph.instances().values(): print('allocated' in i.files['snapshot'])"
+    )
     text = "alloc_snapshot trace_instance=one trace_instance=two alloc_snapshot"
     assert run(code, text).stdout == "True\nFalse\nTrue\n"
     wrong = run("print(1)", "alloc_snapshot=1")
