@@ -130,6 +130,16 @@ def test_settings_are_those_of_the_variable() -> None:
     assert run(code, text).stdout == expected
 
 
+def test_alloc_snapshot_has_the_memory_of_a_snapshot_from_the_start() -> None:
+    code = (
+        "import funcgraph\nfor i in funcgraph.instances().values(): print('allocated' in i.files['snapshot'])"
+    )
+    text = "alloc_snapshot trace_instance=one trace_instance=two alloc_snapshot"
+    assert run(code, text).stdout == "True\nFalse\nTrue\n"
+    wrong = run("print(1)", "alloc_snapshot=1")
+    assert "takes no value: must be alloc_snapshot" in wrong.stderr
+
+
 def test_without_a_tracer_nothing_is_recorded_as_in_the_kernel() -> None:
     code = APP + "i = funcgraph.instances()['top']; print(i.current_tracer, 'leaf' in i.trace())"
     assert run(code, "ftrace_filter=__main__.*").stdout == "nop False\n"

@@ -30,6 +30,7 @@ def test_every_parameter_becomes_its_keyword() -> None:
         " trace_options=funcgraph-args,nofuncgraph-tail trace_buf_size=2M trace_clock=boot"
         " ftrace_dump_on_exit=/tmp/t.dat kprobe_event=f:g/e,m.f,n;f:e2,m.f%return,$retval"
         " trace_event=g:e,e2 trace_trigger=g:e.traceoff:1,e2.hist:keys=arg1:vals=hitcount"
+        " alloc_snapshot"
     )
     assert {word.partition("=")[0] for word in text.split()} == PARAMETERS.keys()
     keywords = {
@@ -46,7 +47,7 @@ def test_every_parameter_becomes_its_keyword() -> None:
     events = ["f:g/e m.f n", "f:e2 m.f%return $retval"]
     triggers = [("g:e", "traceoff:1"), ("e2", "hist:keys=arg1:vals=hitcount")]
     assert read(text) == [
-        BootInstance("top", keywords, "boot", "/tmp/t.dat", events, ["g:e", "e2"], triggers)
+        BootInstance("top", keywords, "boot", "/tmp/t.dat", events, ["g:e", "e2"], triggers, True)
     ]
 
 

@@ -17,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-import kernel
+import kernel  # type: ignore[import-not-found]
 
 import funcgraph
 

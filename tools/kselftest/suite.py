@@ -47,7 +47,15 @@ class Mounted:
         assert self._program.stdout is not None
         self._program.stdout.readline()
         try:
-            mount = [python, "-m", "funcgraph", "mount", self.tracing, "-P", str(self._program.pid)]
+            mount: list[str | Path] = [
+                python,
+                "-m",
+                "funcgraph",
+                "mount",
+                self.tracing,
+                "-P",
+                str(self._program.pid),
+            ]
             subprocess.run(mount, check=True)
         except BaseException:
             self._program.kill()
@@ -99,7 +107,13 @@ class Runner:
         """Yield the result of a test, and of the same in an instance if it can run there."""
         mounted = self._working()
         logs = self._work / "logs" / path.removesuffix(".tc")
-        words = [self._tests / "ftracetest", "-k", "-l", logs, self._tests / "test.d" / path]
+        words: list[str | Path] = [
+            self._tests / "ftracetest",
+            "-k",
+            "-l",
+            logs,
+            self._tests / "test.d" / path,
+        ]
         with _output(words, self._work, mounted.environment) as text:
             found = {bool(instance): result for instance, result in _LINE.findall(text)}
         if "flags:" in self._head(path) and "instance" in self._head(path).partition("flags:")[2]:

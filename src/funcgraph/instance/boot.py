@@ -22,6 +22,7 @@ from funcgraph.settings import check
 from funcgraph.settings.table import (
     CHOICE,
     EVENTS,
+    FLAG,
     NAME_BYTES,
     NUMBER,
     OPTIONS,
@@ -85,6 +86,7 @@ class BootInstance:
         events: definitions of events to record.
         enabled_events: words of set_event.
         event_triggers: (event, trigger) of each.
+        alloc_snapshot: it has the memory of its snapshot from the start.
     """
 
     name: str
@@ -94,6 +96,7 @@ class BootInstance:
     events: list[str] = field(default_factory=list)
     enabled_events: list[str] = field(default_factory=list)
     event_triggers: list[tuple[str, str]] = field(default_factory=list)
+    alloc_snapshot: bool = False
 
 
 def _words(value: str) -> list[str]:
@@ -162,6 +165,7 @@ _PARSERS: Mapping[str, Callable[[Setting, str, Allowed], Any]] = {
     WORDS: _options,
     TEXT: _text,
     EVENTS: _events,
+    FLAG: lambda setting, value, allowed: True,  # it has no value: that it is there says it
 }
 
 
@@ -183,12 +187,16 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
         name, equals, value = _without_quotes(word)
         try:
             if name == CONTROL:
-                _check_control(equals)
+                _check_no_value(name, equals)
                 continue
             if name != _INSTANCE and name not in PARAMETERS:
                 known = [*PARAMETERS, _INSTANCE, CONTROL]
                 names = ", ".join(known) + check.meant(name, known)
                 raise ValueError(f"unknown parameter {name!r}: must be one of {names}")
+            if name in PARAMETERS and PARAMETERS[name].kind == FLAG:
+                _check_no_value(name, equals)
+                _set(current, PARAMETERS[name], "", allowed)
+                continue
             if not equals or not value:
                 raise ValueError(f"no value: must be {name}=VALUE")
             if name == _INSTANCE:
@@ -206,9 +214,9 @@ def asks_for_control(text: str) -> bool:
     return any(word == CONTROL for _, word in _parameters(text))
 
 
-def _check_control(equals: str) -> None:
+def _check_no_value(name: str, equals: str) -> None:
     if equals:
-        raise ValueError(f"takes no value: must be {CONTROL}")
+        raise ValueError(f"takes no value: must be {name}")
 
 
 def _parameters(text: str) -> Iterator[tuple[int, str]]:
@@ -280,6 +288,8 @@ def start(text: str) -> bool:
         for wanted in all_wanted:
             instances.append(Instance(wanted.name, **{**wanted.keywords, "tracer": "nop"}))
             instances[-1].trace_clock = wanted.clock
+            if wanted.alloc_snapshot:
+                instances[-1].files["snapshot"] = "1"  # of a buffer that is empty
         for instance, wanted in zip(instances, all_wanted, strict=True):
             instance.current_tracer = wanted.keywords.get("tracer", "nop")
             _engine.wait_for_site()  # has no effect before there is a tracer

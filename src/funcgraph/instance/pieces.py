@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Pieces", "Shown"]
 
 
-class Shown:
+class Shown(Container[int]):
     """The lanes that texts show: tracing_cpumask.
 
     Args:
@@ -29,8 +29,8 @@ class Shown:
     def __init__(self, mask: int | None = None) -> None:
         self._mask = mask
 
-    def __contains__(self, lane: int) -> bool:
-        return self._mask is None or bool(self._mask >> lane & 1)
+    def __contains__(self, lane: object) -> bool:
+        return self._mask is None or (isinstance(lane, int) and bool(self._mask >> lane & 1))
 
     def of(self, bits: int) -> int:
         """Return the mask of so many lanes."""

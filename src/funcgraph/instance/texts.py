@@ -123,7 +123,7 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     kept = [
         one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
     ]
-    kept = _engine.untraced(_without_functions, kept, wanted)
+    kept = list(_engine.untraced(_without_functions, kept, wanted))
     if (
         kept == patterns
         and wanted != "*"

@@ -566,6 +566,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("mark", TEXT, "a text to put into the trace", scope=LIVE, file="trace_marker", access="w"),
     Setting(
+        "alloc_snapshot",
+        FLAG,
+        "have the memory of the snapshot from the start",
+        scope=LIVE,
+        default=False,
+        boot="alloc_snapshot",
+    ),
+    Setting(
         "dump",
         TEXT,
         "where the trace goes when the program ends",

@@ -22,6 +22,7 @@ _THREADS = {
     "set_event_pid": "Filtered event PIDs",
     "set_event_notrace_pid": "Filtered notrace event PIDs",
     "set_ftrace_pid": "Filtered function tracer PIDs",
+    "set_ftrace_notrace_pid": "Filtered notrace function tracer PIDs",
 }
 #: The definitions of events, which all instances share.
 _DEFINITIONS = {"kprobe_events": "Kprobe events", "synthetic_events": "Synthetic events"}
