@@ -6,6 +6,12 @@ from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, type_c
 
 from typing_extensions import Buffer
 
+@type_check_only
+class _HasFileno(Protocol):
+    def fileno(self) -> int: ...
+
+_Descriptor: TypeAlias = int | _HasFileno
+
 # Compression: src/binding/tracedata/python_codec.c
 
 @type_check_only
@@ -483,6 +489,18 @@ def real_time() -> tuple[int, int, int | None]:
     Returns:
         CLOCK_MONOTONIC and CLOCK_REALTIME, in ns, read within some 100 ns; and how far CLOCK_REALTIME may be
         off, in ns, as the kernel knows it (adjtimex(2), maxerror); None: nothing synchronises it.
+    """
+
+def join_rotation(files: tuple[_Descriptor, ...], into: int, /) -> None:
+    """Write one trace of the files that a recording was rotated into: a ring is one in all of them.
+
+    Args:
+        files: objects with a descriptor, or descriptors, in any order.
+        into: the descriptor of an empty file.
+
+    Raises:
+        ValueError: one is no .fg trace, or is damaged.
+        OSError: a file cannot be read or written.
     """
 
 def join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -71,3 +72,14 @@ def test_status_tells_of_a_living_process_whose_kill_switch_tripped(fg: Funcgrap
     assert reason in errors
     report = fg.run("report").stdout.splitlines()
     assert report[-1].endswith(f": tracing ended for good: {reason}")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to another user")
+@pytest.mark.parametrize("command", [("status",), ("recover",)])
+def test_sessions_of_other_users_are_not_listed(fg: Funcgraph, command: tuple[str, ...]) -> None:
+    others = fg.runtime / "funcgraph-4711-abcdefgh"
+    others.mkdir(mode=0o755)
+    (others / "lock").touch()
+    os.chown(others, 65534, 65534)
+    done = fg.run(*command)
+    assert others.name not in done.stdout + done.stderr

@@ -7,6 +7,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "tracedata/base/real_time.h"
+#include "tracedata/spool/dump.h"
 #include "tracedata/spool/join.h"
 
 /* Takes (descriptor, host's name or None, host's number, first_ns, first_line_ns, last_ns, last_line_ns,
@@ -93,6 +94,42 @@ static PyObject *join_files(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("KK", (unsigned long long)joined.records, (unsigned long long)joined.damaged);
 }
 
+PyDoc_STRVAR(
+    join_rotation_doc,
+    "join_rotation($module, files, into, /)\n--\n\nWrite one trace of the files, descriptors, that a "
+    "recording was rotated into.");
+
+static PyObject *join_rotation(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *items;
+    Py_ssize_t n;
+    int *files, into, error;
+
+    if (!PyArg_ParseTuple(args, "O!i:join_rotation", &PyTuple_Type, &items, &into))
+        return NULL;
+    n = PyTuple_GET_SIZE(items);
+    files = calloc((size_t)n + 1, sizeof(*files));
+    if (files == NULL)
+        return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        files[i] = PyObject_AsFileDescriptor(PyTuple_GET_ITEM(items, i));
+        if (files[i] < 0) {
+            free(files);
+            return NULL;
+        }
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_rotation_join(files, (size_t)n, into);
+    Py_END_ALLOW_THREADS;
+    free(files);
+    if (error == -EINVAL || error == -EBADMSG)
+        return PyErr_Format(PyExc_ValueError,
+                            error == -EINVAL ? "one is no .fg trace" : "one of them is damaged");
+    if (error < 0)
+        return fg_raise_errno(error, NULL);
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(real_time_doc,
              "real_time($module, /)\n--\n\nReturn (CLOCK_MONOTONIC, CLOCK_REALTIME, how far it "
              "may be off or None), in ns.");
@@ -110,6 +147,7 @@ static PyObject *real_time(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args
 static PyMethodDef join_functions[] = {
     {"real_time", real_time, METH_NOARGS, real_time_doc},
     {"join", join_files, METH_VARARGS, join_doc},
+    {"join_rotation", join_rotation, METH_VARARGS, join_rotation_doc},
     {NULL, NULL, 0, NULL},
 };
 

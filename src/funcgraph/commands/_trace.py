@@ -42,8 +42,12 @@ def _is_program(path: object) -> bool:
         return False
 
 
-def add_trace_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone."""
+def add_trace_argument(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone.
+
+    Args:
+        several: for `open_files`: alone there may be several.
+    """
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "-i",
@@ -51,12 +55,34 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=Common("the trace (default: trace.fg, or trace.dat if only that is there)"),
     )
-    group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
+    if several:
+        help_text = "the trace, without -i; or all files of a recording that was rotated, as one"
+        group.add_argument("files", metavar="FILE", nargs="*", default=[], help=help_text)
+    else:
+        group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
     return open_file(args.input or args.file or default_trace(), args)
+
+
+@contextmanager
+def open_files(args: argparse.Namespace) -> Iterator[TraceFile]:
+    """Open the trace, or those of one recording as one. Raises CommandError as open_trace()."""
+    paths = args.files or [args.input or default_trace()]
+    traces = [open_file(path, args) for path in paths]
+    if len(traces) == 1:
+        yield traces[0]
+        return
+    from funcgraph.tracedata.rotated import joined  # other commands do without it
+
+    with trace_errors(", ".join(paths)):
+        try:
+            with joined(traces) as trace:
+                yield trace
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
 
 
 def open_file(path: str, args: argparse.Namespace) -> TraceFile:

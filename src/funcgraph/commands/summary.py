@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from funcgraph.commands._trace import (
     add_selection_arguments,
     add_trace_argument,
-    open_trace,
+    open_files,
     selection_of,
     trace_errors,
 )
 from funcgraph.tracedata.description import Buffer, Task
 from funcgraph.tracedata.pager import text_width, write_text
+from funcgraph.tracedata.rotated import is_one_of_several
 from funcgraph.tracedata.selection import select
 from funcgraph.tracedata.summary import (
     SORT_KEYS,
@@ -44,15 +45,20 @@ Print, for each function of a trace, how often it was called and how long it ran
 
 A second table has how often each event was hit (record -e).
 
-A trace of several instances gives a table for each."""
+A trace of several instances gives a table for each. The files of a recording that was rotated are one trace
+if they are all named."""
 
+
+_ROTATED = (
+    "one of several files of a recording: a call that spans two counts in each; name all files together\n"
+)
 
 _Tables = dict[int, tuple[list[FunctionSummary], list[EventSummary]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_trace_argument(parser)
+    add_trace_argument(parser, several=True)
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     parser.add_argument(
         "--sort",
@@ -67,7 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the summary; return the exit status."""
-    trace = open_trace(args)
+    with open_files(args) as trace:
+        text = _summary(trace, args)
+    write_text([text.encode("utf-8", "backslashreplace")], pager=not (args.json or args.no_pager))
+    return 0
+
+
+def _summary(trace: TraceFile, args: argparse.Namespace) -> str:
     wanted = selection_of(args)
     tables = {}
     with trace_errors(trace.path):
@@ -76,11 +88,9 @@ def run(args: argparse.Namespace) -> int:
             rows, events = trace.summaries(buffers=[number], select=wanted)
             tables[number] = (sort_rows(rows, args.sort), events)
     if args.json:
-        text = _json(trace, tables, trace.tasks if part.tasks is None else part.tasks)
-    else:
-        text = _text(trace, tables, args.sort)
-    write_text([text.encode("utf-8", "backslashreplace")], pager=not (args.json or args.no_pager))
-    return 0
+        return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks)
+    text = _text(trace, tables, args.sort)
+    return f"{text}{_ROTATED}" if is_one_of_several(trace) else text
 
 
 def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:

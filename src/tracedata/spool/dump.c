@@ -40,6 +40,7 @@ struct dump {
     struct part *parts;
     size_t nr_parts, parts_capacity;
     struct fg_dumped dumped;
+    bool may_lack_segments; /* then symbols that a segment repeats may have been in one that is missing */
 };
 
 static int keep_part(struct dump *dump, const struct fg_spool_chunk *chunk, const struct fg_row_packer *rows)
@@ -193,7 +194,7 @@ static bool renumber(struct dump *dump, struct fg_spool_chunk *chunk)
 
     if (place == NULL || place->number == UNKNOWN_RING)
         return false;
-    belongs = !place->is_repeated;
+    belongs = !place->is_repeated || (dump->may_lack_segments && chunk->type == FG_SPOOL_SYMBOLS);
     if (is_base)
         place->is_repeated = false;
     chunk->ring = place->number;
@@ -309,5 +310,64 @@ int fg_recorder_dump(struct fg_recorder *recorder, const int *segments, size_t n
         fg_new_file_discard(&file);
     else
         error = fg_new_file_publish(&file);
+    return error;
+}
+
+struct rotated_file {
+    int fd;
+    uint64_t begin_ns; /* of its first CLOCK chunk */
+};
+
+/* The records do not tell the order: a task that sleeps has old ones, which the newest file gets. */
+static int find_begin(struct fg_chunk_reader *reader, struct rotated_file *file)
+{
+    struct fg_spool_index index;
+    struct fg_spool_chunk chunk;
+    int error = fg_spool_index_read(file->fd, &index);
+
+    reader->fd = file->fd;
+    for (size_t i = 0; i < index.nr_places && error == 0; i++) {
+        struct fg_spool_clock clock;
+
+        if (index.places[i].chunk.type != FG_SPOOL_CLOCK)
+            continue;
+        error = fg_chunk_read(reader, index.places[i].offset, index.places[i].chunk.stored_bytes, &chunk);
+        if (error == 0 && chunk.bytes < sizeof(clock))
+            error = -EBADMSG;
+        if (error == 0) {
+            memcpy(&clock, reader->payload.data, sizeof(clock));
+            file->begin_ns = clock.now.monotonic_ns;
+        }
+        break;
+    }
+    fg_spool_index_free(&index);
+    return error;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct rotated_file *one = a, *other = b;
+
+    return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
+}
+
+int fg_rotation_join(const int *files, size_t nr_files, int into)
+{
+    struct dump dump = {.spool.fd = -1, .may_lack_segments = true};
+    struct rotated_file *sorted = calloc(nr_files + 1, sizeof(*sorted));
+    int error = sorted ? fg_spool_create_in(&dump.spool, into) : -ENOMEM;
+
+    for (size_t i = 0; i < nr_files && error == 0; i++) {
+        sorted[i].fd = files[i];
+        error = find_begin(&dump.reader, &sorted[i]);
+    }
+    if (error == 0)
+        qsort(sorted, nr_files, sizeof(*sorted), by_begin);
+    for (size_t i = 0; i < nr_files && error == 0; i++)
+        error = copy_segment(&dump, sorted[i].fd);
+    if (error == 0)
+        error = fg_spool_complete(&dump.spool);
+    free(sorted);
+    dump_free(&dump);
     return error;
 }

@@ -24,4 +24,15 @@ struct fg_dumped {
 int fg_recorder_dump(struct fg_recorder *recorder, const int *segments, size_t nr_segments, const char *meta,
                      size_t meta_bytes, const char *path, struct fg_dumped *dumped);
 
+/**
+ * fg_rotation_join() - Write one trace of the files that a recording was rotated into.
+ * @files: in any order; a file between two of them may be missing
+ * @into: an empty file
+ *
+ * A ring is one in all files, so a call that spans two of them is one, too.
+ *
+ * Return: 0; -EINVAL: one is no `.fg`; -EBADMSG: one is damaged; or another negative errno.
+ */
+int fg_rotation_join(const int *files, size_t nr_files, int into);
+
 #endif
