@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 import sizes
 
-from tools import bench, console, junit, lint, native, progress, pythons, sid, stack_layouts
+from tools import bench, console, demo, junit, lint, native, progress, pythons, sid, stack_layouts
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
@@ -270,6 +271,48 @@ def test_without_a_terminal_progress_is_a_line_each_time(
     with progress.Progress(3.0, 3).shown():
         assert told.wait(60)
     assert re.match(r"\[\d+ s\] 0 of 3 suites ended; none runs\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (None, "preparing: the environment, what the build needs"),
+        ("*** Configuring CMake...\n", "preparing: the environment, what the build needs"),
+        ("  [3/120] Building a.o\n  [30/120] Building b.o\n", "compiling: 30 of 120 files, 25%"),
+    ],
+)
+def test_a_build_says_how_far_it_is(tmp_path: Path, log: str | None, line: str) -> None:
+    path = tmp_path / "log"
+    if log is not None:
+        path.write_text(log)
+    assert progress.build_line(path, 0.0, console.Stopwatch()) == f"[0 s] {line}"
+
+
+def test_the_log_of_an_earlier_build_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("[120/120] Linking\n")
+    os.utime(path, (1000, 1000))
+    assert "preparing" in progress.build_line(path, 2000.0, console.Stopwatch())
+
+
+def test_the_demo_says_how_long_it_takes_and_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = threading.Event()
+
+    def build(*words: object) -> NoReturn:
+        assert told.wait(60)
+        raise console.CommandFailedError(["ninja"], 1)
+
+    monkeypatch.setattr(progress, "say", lambda text: (print(text), told.set()))
+    monkeypatch.setattr(progress, "_BUILD_PAUSE_S", 0.001)
+    monkeypatch.setattr(demo, "installed", build)
+    monkeypatch.setattr(demo, "BUILD", tmp_path)
+    assert demo.main([]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert "two minutes" in lines[0]
+    assert lines[1].startswith("== 1 of 5: Building funcgraph for CPython")
+    assert re.match(r"\[\d+ s\] ", lines[2])
 
 
 def test_without_root_pythons_sid_says_so(

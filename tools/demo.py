@@ -21,13 +21,15 @@ from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, heading, say
 from tools.layout import BUILD, ROOT
+from tools.progress import build_shown
 from tools.pythons import choose
-from tools.venvs import Environment, installed
+from tools.venvs import Environment, installed, wheel_log
 
 _PAGES = ("/", "/performance.md", "/man/", "/man/funcgraph-record.md", "/no-such-page", "/trace-file.md")
 _SHOWN = "path='/trace-file.md'"  # not the first page: its request also reads the system's list of file types
 _FUNCTION = "__main__.SimpleHTTPRequestHandler.do_GET"
 _CLIENTS = 4
+_PARTS = 5
 _ROWS = 24  # rows of the summary
 _REQUESTS = "socketserver.ThreadingMixIn.process_request_thread"  # what the flame graph is of
 _PICTURE = ROOT / "docs" / "flame-graph.svg"  # in README.md
@@ -132,6 +134,11 @@ def draw(environment: Environment, trace: Path) -> list[str]:
     ]
 
 
+def part(number: int, title: str) -> None:
+    """Print the line that begins a part."""
+    heading(f"{number} of {_PARTS}: {title}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
@@ -142,23 +149,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     watch = Stopwatch()
+    say("This takes two minutes of CPU time the first time, most of it for compiling, and then some seconds.")
     trace = BUILD / "demo" / "trace.dat"
     trace.parent.mkdir(parents=True, exist_ok=True)
     try:
         python = choose(arguments.tag)
-        heading(f"Building funcgraph for CPython {python.release}")
-        environment = installed("demo", python)
-        heading("Recording the standard library's web server, with arguments and results")
+        part(1, f"Building funcgraph for CPython {python.release}")
+        with build_shown(wheel_log(python)):
+            environment = installed("demo", python)
+        part(2, "Recording the standard library's web server, with arguments and results")
         record(environment, trace)
         shown = os.path.relpath(trace, ROOT)
-        heading("One request in its thread")
+        part(3, "One request in its thread")
         task, call = one_request(environment, trace)
         say(f"$ funcgraph report -i {shown} --task '{task}'")
         say("\n".join([" ...", *call, " ..."]))
-        heading("Where the time went, all threads")
+        part(4, "Where the time went, all threads")
         say(f"$ funcgraph summary -i {shown} --sort total")
         say("\n".join([*output_of(environment, "summary", "-i", trace, "--sort", "total")[:_ROWS], "..."]))
-        heading("Pictures of it")
+        part(5, "Pictures of it")
         opening = draw(environment, trace)
         if arguments.picture:
             shutil.copyfile(trace.with_name("flame.svg"), _PICTURE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +18,8 @@ _TAIL = 4096
 MINUTE_S = 60.0
 #: Before so much is done, the end cannot be told.
 _LEAST_SHARE = 0.04
+_NINJA = re.compile(rb"^ *\[(\d+)/(\d+)\]", re.MULTILINE)
+_BUILD_PAUSE_S = 10.0
 
 
 def done_percent(log: Path) -> int | None:
@@ -108,11 +111,46 @@ class Progress:
             teller.join()
 
     def _tell(self) -> None:
-        while not self._over.wait(1 if self._live else MINUTE_S):
-            if self._live:
-                sys.stdout.write(f"\r\033[K{self.line()}")
-                sys.stdout.flush()
-            else:
-                say(self.line())
-        if self._live:
-            sys.stdout.write("\r\033[K")
+        _tell_until(self._over, self.line, self._live, MINUTE_S)
+
+
+def _tell_until(over: threading.Event, line: Callable[[], str], live: bool, pause_s: float) -> None:
+    """Say a line until `over` is set: on a terminal (`live`) each second in its place, else after pauses."""
+    while not over.wait(1 if live else pause_s):
+        if live:
+            sys.stdout.write(f"\r\033[K{line()}")
+            sys.stdout.flush()
+        else:
+            say(line())
+    if live:
+        sys.stdout.write("\r\033[K")
+
+
+def build_line(log: Path, since: float, watch: Stopwatch) -> str:
+    """Return how far a build is, as ninja counts in its log.
+
+    Args:
+        since: the time at which it began: an older log is of another build.
+    """
+    try:
+        counts = _NINJA.findall(log.read_bytes()) if log.stat().st_mtime >= since else []
+    except OSError:
+        counts = []
+    if not counts:
+        return f"[{watch}] preparing: the environment, what the build needs"
+    number, total = map(int, counts[-1])
+    return f"[{watch}] compiling: {number} of {total} files, {100 * number // total}%"
+
+
+@contextmanager
+def build_shown(log: Path) -> Iterator[None]:
+    """Say how far the build is that writes to `log`, until the block ends."""
+    over, since, watch = threading.Event(), time.time(), Stopwatch()
+    arguments = (over, lambda: build_line(log, since, watch), sys.stdout.isatty(), _BUILD_PAUSE_S)
+    teller = threading.Thread(target=_tell_until, args=arguments, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()

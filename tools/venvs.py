@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, run, say, shown
 from tools.layout import BUILD, BUILD_INPUTS, LOGS, ROOT, VENVS, files, requirements
+from tools.progress import build_shown
 from tools.pythons import Interpreter, choose
 
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
@@ -93,19 +94,26 @@ class Environment:
         stamp = wheels / ".sources"
         key = _fingerprint()
         if not stamp.is_file() or stamp.read_text() != key:
-            log = LOGS / f"wheel-{tag}.log"
+            log = wheel_log(self.interpreter)
             log.unlink(missing_ok=True)
             shutil.rmtree(wheels, ignore_errors=True)
             # Its own build requirements and compile tree: the second build compiles only what changed. The
             # tree is as deep as that of the C tests: with the same relative paths, ccache serves both.
             settings = [f"build-dir={BUILD / f'cmake-{tag}'}"]
             settings += [f"cmake.define.{name}={value}" for name, value in compiled_with().items()]
-            words = ["wheel", "--no-deps", "--no-build-isolation", "--verbose", "--wheel-dir", str(wheels)]
+            # Twice --verbose: one undoes --quiet, and with the other the log has ninja's counts as they come.
+            verbose = ["--verbose", "--verbose"]
+            words = ["wheel", "--no-deps", "--no-build-isolation", *verbose, "--wheel-dir", str(wheels)]
             words += [f"--config-settings={setting}" for setting in settings]
             run(self.command(*_PIP, *words, ROOT), log=log, env={"PATH": self.path})
             stamp.write_text(key)
         (wheel,) = wheels.glob("*.whl")
         return wheel, key
+
+
+def wheel_log(python: Interpreter) -> Path:
+    """Return the log of the build of a CPython's wheel."""
+    return LOGS / f"wheel-{python.tag}.log"
 
 
 def installed(name: str, python: Interpreter, *groups: str) -> Environment:
@@ -163,7 +171,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     watch = Stopwatch()
     try:
-        environment = test_environment(choose(arguments.tag))
+        python = choose(arguments.tag)
+        with build_shown(wheel_log(python)):
+            environment = test_environment(python)
     except LookupError as error:
         say(f"dev: {error}")
         return 2
