@@ -8,7 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_selection_arguments, default_trace, selection_of, trace_errors
+from funcgraph.commands._trace import (
+    add_imports_argument,
+    add_selection_arguments,
+    default_trace,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
@@ -48,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write; - is standard output (default: the trace's name with the format's suffix)",
     )
     add_selection_arguments(parser, events=False)
+    add_imports_argument(parser, default="each import is one box in a picture")
     width = max(len(form.name) for form in all_formats())
     rows = [f"  {form.name:<{width}}  {form.help} ({form.suffixes[0]})" for form in all_formats()]
     parser.epilog = "formats:\n" + "\n".join(rows)
@@ -65,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     with trace_errors(path):
         try:
             with Trace(path) as trace:
-                source = Source(trace, select=selection_of(args))
+                source = Source(
+                    trace, select=selection_of(args), folds_imports=form.is_picture and not args.imports
+                )
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough
             raise

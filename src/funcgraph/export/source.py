@@ -21,10 +21,11 @@ class Source:
     Args:
         trace: stays the caller's.
         select: what is exported; None: all.
+        folds_imports: whether the merged call tree has one call for each import.
 
     Attributes:
         trace: the trace.
-        select: as given.
+        select, folds_imports: as given.
         lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
             as the thread has no more events.
         remarks: what a format has to say about this export.
@@ -33,9 +34,10 @@ class Source:
         SelectionError: the trace has nothing that `select` names.
     """
 
-    def __init__(self, trace: Trace, *, select: Selection | None = None) -> None:
+    def __init__(self, trace: Trace, *, select: Selection | None = None, folds_imports: bool = False) -> None:
         self.trace = trace
         self.select = select
+        self.folds_imports = folds_imports
         self.lost_ends = self.open_ends = 0
         self.remarks: list[str] = []
         self._chosen = work_out(trace, select or Selection())

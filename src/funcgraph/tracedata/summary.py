@@ -106,7 +106,7 @@ def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function])
     """Return the reader's rows with their functions, one row for a function with several indexes."""
     merged: dict[FunctionKey, FunctionSummary] = {}
     for index, *figures in rows:
-        function = functions[index] if index < len(functions) else None
+        function = _row_function(index, functions)
         key = function_key(function)
         row = FunctionSummary(function, *figures)
         if key in merged:
@@ -114,6 +114,15 @@ def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function])
         else:
             merged[key] = row
     return list(merged.values())
+
+
+def _row_function(index: int, functions: Sequence[Function]) -> Function | None:
+    """Return what a row of the reader is about: a function; None, all without a name; or all imports."""
+    if index <= len(functions):
+        return functions[index] if index < len(functions) else None
+    from funcgraph.tracedata.imports import IMPORTS  # only now: few readers fold imports
+
+    return IMPORTS
 
 
 def sort_rows(rows: Iterable[FunctionSummary], key: str) -> list[FunctionSummary]:
@@ -129,8 +138,8 @@ def duration_text(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
-def summary_table(rows: Sequence[FunctionSummary]) -> str:
-    """Return the rows as a table that ends with a line of totals."""
+def summary_table(rows: Sequence[FunctionSummary], count: int | None = None) -> str:
+    """Return the rows, or the first `count` of them, as a table. Its last line has the totals of all."""
     header = ("CALLS", "RESUMES", "EXCEPTIONS", "SELF", "TOTAL", "MIN", "AVG", "MAX")
     cells = [
         (
@@ -139,7 +148,7 @@ def summary_table(rows: Sequence[FunctionSummary]) -> str:
             f"{row.exceptions:,}",
             *(duration_text(ns) for ns in (row.self_ns, row.total_ns, row.min_ns, row.avg_ns, row.max_ns)),
         )
-        for row in rows
+        for row in rows[:count]
     ]
     totals = (
         f"{sum(row.calls for row in rows):,}",
@@ -156,10 +165,15 @@ def summary_table(rows: Sequence[FunctionSummary]) -> str:
             + f"  {name}\n"
         )
 
-    names = [printable(row.name) for row in rows]
-    count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
+    names = [printable(row.name) for row in rows[:count]]
     body = "".join(line(values, name) for values, name in zip(cells, names, strict=True))
-    return line(header, "FUNCTION") + body + line(totals, count)
+    return line(header, "FUNCTION") + body + line(totals, _counted(rows, len(names)))
+
+
+def _counted(rows: Sequence[FunctionSummary], shown: int) -> str:
+    """Return what the totals are of: `353 functions`, `5 of 353 functions`."""
+    count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
+    return count if shown == len(rows) else f"{shown:,} of {count}"
 
 
 def event_table(events: Iterable[EventSummary]) -> str:
