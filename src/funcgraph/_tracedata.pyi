@@ -157,6 +157,9 @@ class Reader:
             ValueError: they are not sorted.
         """
     @property
+    def imports(self) -> list[str]:
+        """Names of the imports that were folded since set_names(): `import json`."""
+    @property
     def nr_lanes(self) -> int:
         """How many lanes the trace has in all buffers."""
     def set_names(
@@ -189,6 +192,7 @@ class Reader:
         header: int,
         color: bool,
         selection: SelectionTuple | None = None,
+        folds: bytes | None = None,
         /,
     ) -> ReportIterator:
         """Return an iterator over the report's text, in pieces of whole lines.
@@ -199,24 +203,27 @@ class Reader:
                 the prefix of each line, or None.
             header: the number of the buffer whose header is printed.
             color: add escape sequences for a terminal.
+            selection, folds: as of summary().
 
         Raises:
             ValueError: the trace has another number of buffers. From the iterator: the file is damaged.
             OSError: from the iterator: the file cannot be read.
         """
     def summary(
-        self, selection: SelectionTuple | None = None, /
+        self, selection: SelectionTuple | None = None, folds: bytes | None = None, /
     ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
         """Read the whole trace; return a row for each function with events, and one for each kind of event
         that was hit.
 
         Args:
             selection: the events that are read; None: all.
+            folds: to make one call of each import: what each function is in imports, enum fg_fold_mark. None:
+                imports stay as they are.
 
         Returns:
             Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
-            index after the last function's stands for all functions that the trace does not name. Then rows
-            of number and hits: of the trace's event_types.
+            index after the last function's stands for all functions that the trace does not name, the one
+            after that for all folded imports. Then rows of number and hits: of the trace's event_types.
 
         Raises:
             ValueError: the file is damaged.
@@ -224,13 +231,15 @@ class Reader:
         """
 
     def call_tree(
-        self, group: str, selection: SelectionTuple | None = None, /
+        self, group: str, selection: SelectionTuple | None = None, folds: bytes | None = None, /
     ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]]:
         """Read the whole trace; return what summary() does, and the merged call tree.
 
         Args:
             group: one of TREE_GROUPS: what has a root of its own.
             selection: what is counted; None: all.
+            folds: as of summary(). Imports have the indexes after that of functions without a name, in the
+                order of `imports`.
 
         Returns:
             The rows of summary(), and columns as in TREE_COLUMNS: an item for each path of functions, parents

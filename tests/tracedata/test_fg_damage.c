@@ -117,6 +117,7 @@ static int read_fd(int fd, uint64_t *nr_rings)
     assert(error == other || error == 0); /* the report may end before the damage */
     assert(read_selected_calls(&file, &names, 0) == other);
     read_selected_calls(&file, &names, (uint32_t)rand() % 128);
+    read_folded(&file, &names, 1);
     fg_name_table_free(&names);
     fg_trace_file_close(&file);
     return other;

@@ -442,6 +442,7 @@ static int read_all(const char *path, uint32_t options, size_t *bytes, uint64_t 
     assert(summary_error == 0 || columns_error == summary_error);
     assert(!summary_error || read_selected_calls(&file, &names, 0) < 0);
     read_selected_calls(&file, &names, options % 128);
+    read_folded(&file, &names, options);
     fg_name_table_free(&names);
     fg_trace_file_close(&file);
     return error < 0 ? error : summary_error;

@@ -152,8 +152,19 @@ static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromUnsignedLong(((struct fg_reader *)self)->file.nr_lanes);
 }
 
+static PyObject *reader_get_imports(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct fg_name_table *names = &((struct fg_reader *)self)->names;
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < names->nr_imports; i++)
+        fg_list_append(&list,
+                       PyUnicode_DecodeUTF8(names->imports[i].text, names->imports[i].bytes, "replace"));
+    return list;
+}
+
 PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color, selection=None, /)\n--\n\n"
+             "report($self, buffers, header, color, selection=None, folds=None, /)\n--\n\n"
              "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
              "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
              "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
@@ -189,7 +200,7 @@ static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure)
     return PyBool_FromLong(!recorded || recorded->is_complete);
 }
 
-PyDoc_STRVAR(summary_doc, "summary($self, selection=None, /)\n--\n\n"
+PyDoc_STRVAR(summary_doc, "summary($self, selection=None, folds=None, /)\n--\n\n"
                           "Read the whole trace. Return a row for each function that was called in it:\n"
                           "(index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, "
                           "ended_ns). An index beyond\n"
@@ -197,7 +208,7 @@ PyDoc_STRVAR(summary_doc, "summary($self, selection=None, /)\n--\n\n"
                           "if the file is damaged, and OSError.");
 
 PyDoc_STRVAR(call_tree_doc,
-             "call_tree($self, group, selection=None, /)\n--\n\n"
+             "call_tree($self, group, selection=None, folds=None, /)\n--\n\n"
              "Read the whole trace: (rows as summary() returns them, columns of the merged call "
              "tree, as in TREE_COLUMNS).\n\n"
              "group: one of TREE_GROUPS: what has a root of its own.");
@@ -263,6 +274,7 @@ static PyGetSetDef reader_getset[] = {
     {"clock", fg_reader_get_clock, NULL, "A trace.dat's clocks, the trace's own in brackets.", NULL},
     {"nr_cpus", fg_reader_get_nr_cpus, NULL, "Number of lanes in each buffer.", NULL},
     {"nr_lanes", reader_get_nr_lanes, NULL, "Number of lanes in all buffers.", NULL},
+    {"imports", reader_get_imports, NULL, "Names of the imports that were folded so far.", NULL},
     {"end", reader_get_end, NULL, "Where the chunks of a .fg end in the file; None of a trace.dat.", NULL},
     {"whole_bytes", reader_get_whole_bytes, NULL, "Bytes of a .fg when it was complete; 0: never.", NULL},
     {"is_complete", reader_get_is_complete, NULL, "Whether the recording has ended.", NULL},

@@ -108,11 +108,12 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct report_iterator *iterator;
     struct fg_report_style *styles;
-    PyObject *buffers, *selection = NULL;
+    PyObject *buffers, *selection = NULL, *folds = NULL;
     unsigned int header;
     int color, error;
 
-    if (!PyArg_ParseTuple(args, "O!Ip|O:report", &PyList_Type, &buffers, &header, &color, &selection))
+    if (!PyArg_ParseTuple(args, "O!Ip|OO:report", &PyList_Type, &buffers, &header, &color, &selection,
+                          &folds))
         return NULL;
     if (!fg_reader_begin(reader))
         return NULL;
@@ -129,6 +130,8 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     atomic_fetch_add(&reader->nr_reports, 1);
     error = fg_selected_parse(&iterator->selected, &reader->file, selection);
+    if (!error)
+        error = fg_selected_parse_folds(&iterator->selected, &reader->file, &reader->names, folds);
     if (!error)
         error = begin(iterator, styles, header);
     reader->is_busy = false;

@@ -17,14 +17,21 @@ void fg_selected_free(struct fg_selected *selected)
 {
     fg_select_free(selected->select);
     selected->select = NULL;
+    fg_fold_free(selected->fold);
+    selected->fold = NULL;
+    Py_CLEAR(selected->marks);
     fg_selection_free(&selected->selection);
 }
 
 int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const struct fg_trace_file *file,
                      struct fg_name_table *names)
 {
-    struct fg_merge_stage *stage = selected->select ? fg_select_stage(selected->select) : NULL;
+    struct fg_merge_stage *stage = selected->fold ? fg_fold_stage(selected->fold) : NULL;
 
+    if (selected->select) {
+        fg_select_stage(selected->select)->below = stage;
+        stage = fg_select_stage(selected->select);
+    }
     return fg_merge_open_selected(merge, file, names, stage);
 }
 
@@ -166,6 +173,27 @@ int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *
     if (set_functions(selection, marks, bytes) < 0 || parse_events(events, selection) < 0)
         return -1;
     if (fg_select_new(selection, file, &selected->select) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+int fg_selected_parse_folds(struct fg_selected *selected, const struct fg_trace_file *file,
+                            struct fg_name_table *names, PyObject *argument)
+{
+    struct fg_fold_rules rules = {.names = names};
+
+    if (!argument || argument == Py_None)
+        return 0;
+    if (!PyBytes_Check(argument) || PyBytes_GET_SIZE(argument) != (Py_ssize_t)names->nr_functions) {
+        PyErr_SetString(PyExc_ValueError, "folds must be bytes, one for each function of the trace");
+        return -1;
+    }
+    selected->marks = Py_NewRef(argument);
+    rules.functions = (const uint8_t *)PyBytes_AS_STRING(argument);
+    rules.nr_functions = names->nr_functions;
+    if (fg_fold_new(&rules, file, &selected->fold) < 0) {
         PyErr_NoMemory();
         return -1;
     }

@@ -1,4 +1,4 @@
-/* Selections: what a reader's methods take as `selection`, and match_functions(). */
+/* What a reader's methods leave out: their arguments `selection` and `folds`, and match_functions(). */
 #ifndef FG_BINDING_SELECTION_H
 #define FG_BINDING_SELECTION_H
 
@@ -6,16 +6,22 @@
 #include <Python.h>
 
 #include "tracedata/read/merge.h"
+#include "tracedata/select/fold.h"
 #include "tracedata/select/select.h"
 
 /* A selection that is read. Zeroed: everything is read. */
 struct fg_selected {
     struct fg_selection selection;
     struct fg_select *select; /* NULL: everything is read */
+    PyObject *marks;          /* bytes, to which `fold` points */
+    struct fg_fold *fold;     /* NULL: imports are not folded */
 };
 
 /* Takes the argument `selection`: see the stub. Return: 0, or -1 with an exception; to be freed then too. */
 int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *file, PyObject *argument);
+/* Takes the argument `folds`, likewise; @names get the imports. */
+int fg_selected_parse_folds(struct fg_selected *selected, const struct fg_trace_file *file,
+                            struct fg_name_table *names, PyObject *argument);
 /* After the merge that reads it was closed. */
 void fg_selected_free(struct fg_selected *selected);
 

@@ -31,7 +31,7 @@ static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_func
 {
     const struct fg_function_summary *functions = fg_summary_functions(summary);
     PyObject *rows = PyList_New(0);
-    for (uint32_t i = 0; rows && i <= nr_functions; i++) {
+    for (uint32_t i = 0; rows && i < FG_SUMMARY_ROWS(nr_functions); i++) {
         if (!functions[i].calls && !functions[i].resumes && !functions[i].total_ns &&
             !functions[i].exceptions)
             continue;
@@ -127,7 +127,7 @@ static PyObject *result_of(PyObject *self, const struct fg_summary *summary)
     return Py_BuildValue("(NN)", rows, columns);
 }
 
-static PyObject *sum_up(PyObject *self, int group, PyObject *selection)
+static PyObject *sum_up(PyObject *self, int group, PyObject *selection, PyObject *folds)
 {
     struct fg_reader *reader = (struct fg_reader *)self;
     struct fg_selected selected = {0};
@@ -138,6 +138,7 @@ static PyObject *sum_up(PyObject *self, int group, PyObject *selection)
     if (!fg_reader_begin(reader))
         return NULL;
     if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
+        fg_selected_parse_folds(&selected, &reader->file, &reader->names, folds) == 0 &&
         begin(reader, group, &selected, &merge, &summary) == 0 && run(reader, &merge, summary) == 0)
         result = result_of(self, summary);
     fg_summary_free(summary);
@@ -150,22 +151,24 @@ static PyObject *sum_up(PyObject *self, int group, PyObject *selection)
 
 PyObject *fg_reader_summary(PyObject *self, PyObject *args)
 {
-    PyObject *selection = NULL;
+    PyObject *selection = NULL, *folds = NULL;
 
-    return PyArg_ParseTuple(args, "|O:summary", &selection) ? sum_up(self, -1, selection) : NULL;
+    if (!PyArg_ParseTuple(args, "|OO:summary", &selection, &folds))
+        return NULL;
+    return sum_up(self, -1, selection, folds);
 }
 
 PyObject *fg_reader_call_tree(PyObject *self, PyObject *args)
 {
-    PyObject *selection = NULL;
+    PyObject *selection = NULL, *folds = NULL;
     const char *name;
     int group;
 
-    if (!PyArg_ParseTuple(args, "s|O:call_tree", &name, &selection))
+    if (!PyArg_ParseTuple(args, "s|OO:call_tree", &name, &selection, &folds))
         return NULL;
     group = fg_name_index(group_names, FG_NR_ITEMS(group_names), name);
     if (group >= 0)
-        return sum_up(self, group, selection);
+        return sum_up(self, group, selection, folds);
     PyErr_Format(PyExc_ValueError, "group must be 'all', 'process' or 'task', got '%s'", name);
     return NULL;
 }

@@ -12,5 +12,7 @@ enum fg_func_flags {
     FG_FUNC_VARKEYWORDS = 32,    /* the last argument is **kwargs */
     /* machine code: `line` is its size in bytes, `module` the file it was loaded from */
     FG_FUNC_NATIVE = 64,
+    /* imports a module: its arguments, of which the first is the module's name, are always recorded */
+    FG_FUNC_IMPORTS = 128,
 };
 #endif

@@ -178,6 +178,12 @@ static const struct fg_user *only_user(const struct fg_user_list *list)
                : NULL;
 }
 
+/* Whether the plain step is all that the user does at the function's calls. */
+static bool is_plain_for(const struct fg_user *user, const struct fg_func *func)
+{
+    return user->is_plain && !(user->plain_kind == FG_PLAIN_RECORD && (func->flags & FG_FUNC_IMPORTS));
+}
+
 /* Records where tasks keep the data of the function's only user, for the fast paths. These push frames,
  * so the user must want returns, and the function must have return hooks. */
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
@@ -188,7 +194,7 @@ static void publish_only_user(struct fg_func *func, const struct fg_user_list *l
         user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
              : 0;
 
-    atomic_store_explicit(&func->plain, user && user->is_plain ? at | user->plain_kind : 0,
+    atomic_store_explicit(&func->plain, user && is_plain_for(user, func) ? at | user->plain_kind : 0,
                           memory_order_release);
     atomic_store_explicit(&func->probed, user && user->is_fprobes && !func->domain->is_global ? at : 0,
                           memory_order_release);

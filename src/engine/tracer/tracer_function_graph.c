@@ -179,12 +179,14 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
 {
     struct fg_instance *instance = fg_instance_of(ops);
 
-    if (fg_likely(instance->is_plain && !fg_frame_is_irq(trace->frame)))
+    bool is_import = trace->func->flags & FG_FUNC_IMPORTS;
+
+    if (fg_likely(instance->is_plain && !fg_frame_is_irq(trace->frame) && !is_import))
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
     if (!instance->thresh_ticks)
-        put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
+        put_entry(trace, ops, regs, (instance->args || is_import) && regs->ops, instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
     return 1;

@@ -204,6 +204,46 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
     )
 
 
+def add_imports_argument(parser: argparse.ArgumentParser, *, default: str) -> None:
+    """Add the flag for `fold_imports`. `default`: what imports are without it."""
+    parser.add_argument(
+        "--imports",
+        action="store_true",
+        help=f"show the calls in imports; else {default}, unless -l or -g chooses functions",
+    )
+
+
+def add_count_argument(parser: argparse.ArgumentParser, *, lines: str) -> None:
+    """Add -n. `lines`: what it counts."""
+    parser.add_argument("-n", dest="count", metavar="N", type=_count, help=f"print only the first N {lines}")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number, at least 1, got '{text}'")
+    return int(text)
+
+
+def first_lines(pieces: Iterator[bytes], count: int | None) -> Iterator[bytes]:
+    """Yield pieces of whole lines, up to so many lines (None: all). Lines at the top that begin with '#' are
+    a header, and do not count."""
+    is_header = True
+    for piece in pieces:
+        if count is None:
+            yield piece
+            continue
+        lines = piece.splitlines(keepends=True)
+        header = 0
+        while is_header and header < len(lines) and lines[header].startswith(b"#"):
+            header += 1
+        is_header = is_header and header == len(lines)
+        shown = lines[: header + count]
+        count -= len(shown) - header
+        yield b"".join(shown)
+        if not count:
+            return
+
+
 def selection_of(args: argparse.Namespace) -> Selection:
     """Return what the flags of `add_selection_arguments`, or of `add_part_arguments`, select."""
     names = (field.name for field in fields(Selection))

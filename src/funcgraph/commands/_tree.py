@@ -80,7 +80,12 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -
         if len(numbers) > 1:
             yield f"{trace.buffers[number].name or 'top instance'}:\n".encode("utf-8", "backslashreplace")
         with trace_errors(trace.path):
-            tree = trace.call_tree(buffers=[number], by=args.by or "all", select=wanted)
+            tree = trace.call_tree(
+                buffers=[number],
+                by=args.by or "all",
+                select=wanted,
+                fold_imports=not (args.imports or args.callers or args.callees),
+            )
         yield from tree_text(
             _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
         )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import add_setting, refusal
 from funcgraph.commands._trace import (
+    add_imports_argument,
     add_selection_arguments,
     check_whole,
     default_trace,
@@ -63,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for setting in DAT_SETTINGS:
         add_setting(parser, BY_NAME[setting])
     parser.set_defaults(**{setting: BY_NAME[setting].default for setting in DAT_SETTINGS})
+    add_imports_argument(parser, default="each import is one box in a picture")
     width = max(len(form.name) for form in all_formats())
     rows = [f"  {form.name:<{width}}  {form.help} ({form.suffixes[0]})" for form in all_formats()]
     parser.epilog = "formats:\n" + "\n".join(rows)
@@ -82,7 +84,12 @@ def run(args: argparse.Namespace) -> int:
         try:
             with Trace(path) as trace:
                 check_whole(trace, args)
-                source = Source(trace, select=selection_of(args), dat_format=DatFormat.of(vars(args)))
+                source = Source(
+                    trace,
+                    select=selection_of(args),
+                    dat_format=DatFormat.of(vars(args)),
+                    folds_imports=form.is_picture and not args.imports,
+                )
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough
             raise

@@ -6,8 +6,11 @@ import argparse
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._trace import (
+    add_count_argument,
+    add_imports_argument,
     add_selection_arguments,
     add_trace_argument,
+    first_lines,
     open_trace,
     selection_of,
     trace_errors,
@@ -35,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "funcgraph report [OPTIONS] [[-i] FILE]"
     add_trace_argument(parser)
     add_selection_arguments(parser)
+    add_count_argument(parser, lines="lines, without the header")
+    add_imports_argument(parser, default="each import is one line")
     parser.add_argument(
         "-O",
         dest="options",
@@ -70,9 +75,11 @@ def run(args: argparse.Namespace) -> int:
         )
     wanted = selection_of(args)
     if is_tree:
-        write_text(tree_pieces(args, trace, wanted), pager=not args.no_pager)
+        write_text(first_lines(tree_pieces(args, trace, wanted), args.count), pager=not args.no_pager)
         return 0
-    pieces = trace.report(options, select=wanted, color=wants_color(args.color))
+    pieces = trace.report(
+        options, select=wanted, color=wants_color(args.color), fold_imports=not args.imports
+    )
     with trace_errors(trace.path):
-        write_text(pieces, pager=not args.no_pager)
+        write_text(first_lines(pieces, args.count), pager=not args.no_pager)
     return 0

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from funcgraph.commands._trace import (
+    add_count_argument,
+    add_imports_argument,
     add_selection_arguments,
     add_trace_argument,
     open_files,
@@ -43,6 +45,9 @@ Print, for each function of a trace, how often it was called and how long it ran
   MIN MAX     the shortest and the longest call that ended, without suspended time
   AVG         the mean of the calls that ended; in recursion each of them counts
 
+All that ran in imports is one row, (imports), which --imports opens. Only the program's own functions have
+their rows, also for what they did there.
+
 A second table has how often each event was hit (record -e).
 
 A trace of several instances gives a table for each. The files of a recording that was rotated are one trace
@@ -69,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-pager", action="store_true", help="do not start $PAGER on a terminal")
     add_selection_arguments(parser, events=False)
+    add_count_argument(parser, lines="functions")
+    add_imports_argument(parser, default="all imports are one row of the table")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,30 +88,31 @@ def run(args: argparse.Namespace) -> int:
 
 def _summary(trace: TraceFile, args: argparse.Namespace) -> str:
     wanted = selection_of(args)
+    folds = not (args.imports or args.json)
     tables = {}
     with trace_errors(trace.path):
         part = select(trace, wanted)
         for number in part.buffers or trace.find_buffers(()):
-            rows, events = trace.summaries(buffers=[number], select=wanted)
+            rows, events = trace.summaries(buffers=[number], select=wanted, fold_imports=folds)
             tables[number] = (sort_rows(rows, args.sort), events)
     if args.json:
-        return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks)
-    text = _text(trace, tables, args.sort)
+        return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks, args.count)
+    text = _text(trace, tables, args.sort, args.count)
     return f"{text}{_ROTATED}" if is_one_of_several(trace) else text
 
 
-def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:
+def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task], count: int | None) -> str:
     """Return the object of one buffer; of several, the object `buffers`: name -> such an object."""
     shown = {}
     for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
         here = [task for task in tasks if task.buffer == number]
-        shown[buffer.name] = summary_json(rows, events, here, buffer.lost, buffer.overrun)
+        shown[buffer.name] = summary_json(rows[:count], events, here, buffer.lost, buffer.overrun)
     (one, *more) = shown.values()
     return json.dumps({"buffers": shown} if more else one, indent=1) + "\n"
 
 
-def _text(trace: TraceFile, tables: _Tables, sort: str) -> str:
+def _text(trace: TraceFile, tables: _Tables, sort: str, count: int | None) -> str:
     """Return tables for each buffer: two instances may have recorded the same call. A buffer that has events
     but no calls gets no table of functions."""
     texts = []
@@ -112,7 +120,7 @@ def _text(trace: TraceFile, tables: _Tables, sort: str) -> str:
     for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
         title = f"{buffer.name or 'top instance'}:\n" if len(tables) > 1 else ""
-        shown = [summary_table(rows, width, sort)] if rows or not events else []
+        shown = [summary_table(rows, width, sort, count)] if rows or not events else []
         shown += [event_table(events, width)] if events else []
         texts.append(title + "\n".join(shown) + "".join(_notes(buffer)))
     return "\n".join(texts)

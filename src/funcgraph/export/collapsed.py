@@ -52,5 +52,6 @@ FORMATS = (
         "it has the self time of each path in nanoseconds, no calls, resumes, exceptions or order",
         write,
         is_text=True,
+        is_picture=True,
     ),
 )

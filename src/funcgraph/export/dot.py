@@ -60,5 +60,6 @@ FORMATS = (
         "it has no paths and no exceptions, and only functions and calls with a share worth showing",
         write,
         is_text=True,
+        is_picture=True,
     ),
 )

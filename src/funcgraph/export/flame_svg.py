@@ -109,5 +109,6 @@ FORMATS = (
         "it has figures of paths, no order in time, no exceptions, and no boxes narrower than a line",
         write,
         is_text=True,
+        is_picture=True,
     ),
 )

@@ -27,6 +27,7 @@ class Format:
         extra: the extra of the package that `write` needs, as `funcgraph[arrow]`; "": none.
         modules: what that extra brings, and `write` imports.
         is_text: whether a terminal can show it.
+        is_picture: whether it draws the merged call tree: for the eye, so imports are folded.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Format:
     extra: str = ""
     modules: tuple[str, ...] = ()
     is_text: bool = False
+    is_picture: bool = False

@@ -101,5 +101,6 @@ FORMATS = (
         f"it has figures of paths and functions, no order in time, and at most {MOST_PATHS:,} paths",
         write,
         is_text=True,
+        is_picture=True,
     ),
 )

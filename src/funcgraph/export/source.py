@@ -25,10 +25,11 @@ class Source:
         trace: stays the caller's.
         select: what is exported; None: all.
         dat_format: which trace.dat is made.
+        folds_imports: whether the merged call tree has one call for each import.
 
     Attributes:
         trace: the trace.
-        select, dat_format: as given.
+        select, dat_format, folds_imports: as given.
         damaged_at: the offset of damage that the export left out; None: it found none.
         lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
             as the thread has no more events.
@@ -39,11 +40,17 @@ class Source:
     """
 
     def __init__(
-        self, trace: Trace, *, select: Selection | None = None, dat_format: DatFormat = NEWEST_DAT
+        self,
+        trace: Trace,
+        *,
+        select: Selection | None = None,
+        dat_format: DatFormat = NEWEST_DAT,
+        folds_imports: bool = False,
     ) -> None:
         self.trace = trace
         self.select = select
         self.dat_format = dat_format
+        self.folds_imports = folds_imports
         self.damaged_at: int | None = None
         self.lost_ends = self.open_ends = 0
         self.remarks: list[str] = []

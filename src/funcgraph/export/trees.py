@@ -9,6 +9,7 @@ from itertools import chain
 from funcgraph.export.format import ExportError
 from funcgraph.export.source import Source
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
+from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.summary import FunctionKey, FunctionSummary, function_key
 from funcgraph.tracedata.trace_file import TraceFile
@@ -22,7 +23,10 @@ def tree_of(source: Source) -> CallTree:
         OSError: it cannot be read.
     """
     file, numbers = _buffers(source)
-    trees = [file.call_tree(buffers=[number], select=source.select) for number in numbers]
+    trees = [
+        file.call_tree(buffers=[number], select=source.select, fold_imports=source.folds_imports)
+        for number in numbers
+    ]
     if len(trees) == 1:
         return trees[0]
     return _joined(trees, [file.buffers[number].name or "top instance" for number in numbers])
@@ -39,7 +43,7 @@ def single_tree_of(source: Source) -> CallTree:
     if len(numbers) > 1:
         names = ", ".join(repr(file.buffers[number].name) for number in numbers)
         raise ExportError(f"figures of several instances do not add up: choose one with -B: {names}")
-    return file.call_tree(buffers=numbers, select=source.select)
+    return file.call_tree(buffers=numbers, select=source.select, fold_imports=source.folds_imports)
 
 
 def escaped_name(text: str, also: str = "") -> str:
@@ -64,7 +68,7 @@ def _buffers(source: Source) -> tuple[TraceFile, list[int]]:
 
 
 def _joined(trees: Sequence[CallTree], names: Sequence[str]) -> CallTree:
-    """Return the trees of a trace's instances as one; their functions are the same."""
+    """Return the trees of a trace's instances as one, with the functions of all."""
     starts = [sum(len(tree) for tree in trees[:n]) for n in range(len(trees))]
 
     def column(of: Callable[[CallTree], Sequence[int]]) -> list[int]:
@@ -74,22 +78,28 @@ def _joined(trees: Sequence[CallTree], names: Sequence[str]) -> CallTree:
         [above if above == NO_PARENT else above + start for above in tree.parent]
         for tree, start in zip(trees, starts, strict=True)
     )
-    functions = (
+    functions: dict[FunctionKey, Function | None] = {}
+    numbers: dict[FunctionKey, int] = {}
+    for function in chain.from_iterable(tree.functions for tree in trees):
+        key = function_key(function)
+        numbers.setdefault(key, len(numbers))
+        functions.setdefault(key, function)
+    places = (
         [
-            number if above == NO_PARENT else function
+            number if above == NO_PARENT else numbers[function_key(tree.functions[function])]
             for above, function in zip(tree.parent, tree.function, strict=True)
         ]
         for number, tree in enumerate(trees)
     )
     return CallTree(
         list(chain.from_iterable(parents)),
-        list(chain.from_iterable(functions)),
+        list(chain.from_iterable(places)),
         column(lambda tree: tree.calls),
         column(lambda tree: tree.resumes),
         column(lambda tree: tree.exceptions),
         column(lambda tree: tree.total_ns),
         column(lambda tree: tree.self_ns),
-        trees[0].functions,
+        list(functions.values()),
         names,
         _added(row for tree in trees for row in tree.summary),
     )

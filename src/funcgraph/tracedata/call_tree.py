@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from funcgraph.tracedata.description import Function, Task
@@ -116,6 +116,7 @@ def make_call_tree(
     columns: Sequence[Sequence[int]],
     functions: Sequence[Function],
     group_name: Callable[[int], str],
+    imports: Sequence[str] = (),
 ) -> CallTree:
     """Make a tree of what a Reader returns.
 
@@ -124,8 +125,12 @@ def make_call_tree(
         columns: as in TREE_COLUMNS.
         functions: the trace's.
         group_name: names a root.
+        imports: the names of imports that were folded. Each is a function of the tree, with a row of its own
+            that lacks the shortest and the longest call.
     """
     numbers, distinct = _number_functions(functions)
+    first_import = len(distinct)
+    numbers |= {len(functions) + 1 + place: first_import + place for place in range(len(imports))}
     parent, indexes, *figures = columns
     groups: dict[int, int] = {}
     number_of = numbers.get
@@ -135,10 +140,34 @@ def make_call_tree(
         for above, index in zip(parent, indexes, strict=True)
     ]
     made: Sequence[Sequence[int]] = [parent, function, *figures]
-    if len(distinct) < len(numbers):
+    if first_import <= len(functions):
         made = _merge_equal(made)
     names = [group_name(group) for group in groups]
-    return tree_of_columns(made, distinct, names, summary_rows(rows, functions))
+    if not imports:
+        return tree_of_columns(made, distinct, names, summary_rows(rows, functions))
+    from funcgraph.tracedata.imports import import_function  # only now: few readers fold imports
+
+    kept = [row for row in rows if row[0] <= len(functions)]
+    tree = tree_of_columns(
+        made, [*distinct, *map(import_function, imports)], names, summary_rows(kept, functions)
+    )
+    return replace(tree, summary=[*tree.summary, *_rows_of(tree, first_import)])
+
+
+def _rows_of(tree: CallTree, first: int) -> list[FunctionSummary]:
+    """Return the rows of the functions from a number on that have paths: sums over these."""
+    rows: dict[int, FunctionSummary] = {}
+    outermost = tree.outermost()
+    for place, function in enumerate(tree.function):
+        if function < first or tree.parent[place] == NO_PARENT:
+            continue
+        row = rows.setdefault(function, FunctionSummary(tree.functions[function], *[0] * 9))
+        row.calls += tree.calls[place]
+        row.resumes += tree.resumes[place]
+        row.exceptions += tree.exceptions[place]
+        row.total_ns += tree.total_ns[place] if outermost[place] else 0
+        row.self_ns += tree.self_ns[place]
+    return list(rows.values())
 
 
 def tree_of_columns(

@@ -106,7 +106,7 @@ def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function])
     """Return the reader's rows with their functions, one row for a function with several indexes."""
     merged: dict[FunctionKey, FunctionSummary] = {}
     for index, *figures in rows:
-        function = functions[index] if index < len(functions) else None
+        function = _row_function(index, functions)
         key = function_key(function)
         row = FunctionSummary(function, *figures)
         if key in merged:
@@ -114,6 +114,15 @@ def summary_rows(rows: Iterable[tuple[int, ...]], functions: Sequence[Function])
         else:
             merged[key] = row
     return list(merged.values())
+
+
+def _row_function(index: int, functions: Sequence[Function]) -> Function | None:
+    """Return what a row of the reader is about: a function; None, all without a name; or all imports."""
+    if index <= len(functions):
+        return functions[index] if index < len(functions) else None
+    from funcgraph.tracedata.imports import IMPORTS  # only now: few readers fold imports
+
+    return IMPORTS
 
 
 def sort_rows(rows: Iterable[FunctionSummary], key: str) -> list[FunctionSummary]:
@@ -156,17 +165,23 @@ _LEAST_NAME = 30  # columns for names, if they are longer
 _LEFT_OUT = ("RESUMES", "EXCEPTIONS", "MIN", "MAX", "AVG")
 
 
-def summary_table(rows: Sequence[FunctionSummary], width: int | None = None, sort: str = "self") -> str:
+def summary_table(
+    rows: Sequence[FunctionSummary],
+    width: int | None = None,
+    sort: str = "self",
+    count: int | None = None,
+) -> str:
     """Return the rows as a table that ends with a line of totals.
 
     Args:
         width: so long may a line be: there are fewer columns, as a last line says, and names without their
             middle; None: any.
         sort: the key that the rows are sorted by: its column is always there.
+        count: so many rows are shown, the first ones; None: all. The totals are those of all.
     """
-    names = ["FUNCTION", *(printable(row.name) for row in rows)]
-    names.append(f"{len(rows):,} function{'' if len(rows) == 1 else 's'}")
-    columns = _columns(rows)
+    names = ["FUNCTION", *(printable(row.name) for row in rows[:count])]
+    names.append(_counted(rows, len(names) - 1))
+    columns = _columns(rows, count)
     if width is None:
         return _table([column.lines for column in columns], names)
     least = min(_LEAST_NAME, max(map(len, names)))
@@ -184,7 +199,7 @@ def _table(columns: Sequence[Sequence[str]], names: Sequence[str]) -> str:
     return "".join(f"{_GAP.join(line)}\n" for line in zip(*columns, names, strict=True))
 
 
-def _columns(rows: Sequence[FunctionSummary]) -> list[_Column]:
+def _columns(rows: Sequence[FunctionSummary], count: int | None) -> list[_Column]:
     counts: dict[str, Sequence[int]] = {
         "CALLS": [row.calls for row in rows],
         "RESUMES": [row.resumes for row in rows],
@@ -198,13 +213,19 @@ def _columns(rows: Sequence[FunctionSummary]) -> list[_Column]:
         "MAX": [row.max_ns for row in rows],
     }
     columns = [
-        _Column(heading, [f"{count:,}" for count in column], f"{sum(column):,}")
+        _Column(heading, [f"{number:,}" for number in column[:count]], f"{sum(column):,}")
         for heading, column in counts.items()
     ]
     for heading, values in times.items():
         total = duration_text(sum(values)) if heading == "SELF" else ""
-        columns.append(_Column(heading, [duration_text(ns) for ns in values], total))
+        columns.append(_Column(heading, [duration_text(ns) for ns in values[:count]], total))
     return columns
+
+
+def _counted(rows: Sequence[FunctionSummary], shown: int) -> str:
+    """Return what the totals are of: `353 functions`, `5 of 353 functions`."""
+    count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
+    return count if shown == len(rows) else f"{shown:,} of {count}"
 
 
 def event_table(events: Iterable[EventSummary], width: int | None = None) -> str:

@@ -114,6 +114,7 @@ class TraceFile:
         buffers: Sequence[int] | None = None,
         color: bool = False,
         select: Selection | None = None,
+        fold_imports: bool = False,
     ) -> Iterator[bytes]:
         """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
@@ -127,6 +128,7 @@ class TraceFile:
                 its buffer's name, as trace-cmd prints it.
             color: add escape sequences for a terminal.
             select: what to show of these.
+            fold_imports: show each import as one call, unless `select` chooses functions.
 
         Returns:
             An iterator over pieces of UTF-8 text, each of whole lines.
@@ -147,6 +149,7 @@ class TraceFile:
             yield from self._kernel_report(self._kernel, reader, buffers, events)
             return
         threads = {(task.pid, task.tid, len(numbers) > 1 or task) for task in shown}
+        folds = self._folds(select) if fold_imports else None
         styles = []
         for number, buffer in enumerate(self.buffers):
             chosen = {**buffer.options, **(options or {})}
@@ -156,7 +159,7 @@ class TraceFile:
         tracer = self.buffers[numbers[0]].tracer.encode()
         header = b"# tracer: function\n" if tracer.decode() in FLAT_TRACERS else b""
         try:
-            for piece in reader.report(styles, numbers[0], color, events):
+            for piece in reader.report(styles, numbers[0], color, events, folds):
                 yield piece.replace(header, b"# tracer: %b\n" % tracer, 1) if header else piece
                 header = b""
         except ValueError as error:
@@ -223,6 +226,7 @@ class TraceFile:
         tasks: Sequence[Task] | None = None,
         buffers: Sequence[int] | None = None,
         select: Selection | None = None,
+        fold_imports: bool = False,
     ) -> list[FunctionSummary]:
         """Return how often each function was called and how long it ran.
 
@@ -231,6 +235,8 @@ class TraceFile:
             buffers: numbers of the buffers to count; None: all.
             select: what to count of these. Calls that are left out count in nothing, and a caller's own time
                 has that of callees that are left out.
+            fold_imports: count all calls in imports in one row, that of `imports.IMPORTS`, unless `select`
+                chooses functions.
 
         Returns:
             A row for each function that was called, in no particular order.
@@ -240,7 +246,7 @@ class TraceFile:
             TraceError: the file is damaged.
             OSError: it cannot be read.
         """
-        return self.summaries(tasks=tasks, buffers=buffers, select=select)[0]
+        return self.summaries(tasks=tasks, buffers=buffers, select=select, fold_imports=fold_imports)[0]
 
     def summaries(
         self,
@@ -248,6 +254,7 @@ class TraceFile:
         tasks: Sequence[Task] | None = None,
         buffers: Sequence[int] | None = None,
         select: Selection | None = None,
+        fold_imports: bool = False,
     ) -> tuple[list[FunctionSummary], list[EventSummary]]:
         """Return what summary() returns, and how often each event of the program or its user was hit.
 
@@ -256,10 +263,11 @@ class TraceFile:
         from funcgraph.tracedata.summary import EventSummary, summary_rows
 
         tasks, buffers, selected = self._selected(tasks, buffers, select)
+        folds = self._folds(select) if fold_imports else None
         numbers = range(len(self.buffers)) if buffers is None else buffers
         shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
         try:
-            functions, events = self._reader(shown).summary(selected)
+            functions, events = self._reader(shown).summary(selected, folds)
         except ValueError as error:
             raise TraceError(str(error)) from None
         types = self.event_types
@@ -273,6 +281,7 @@ class TraceFile:
         buffers: Sequence[int] | None = None,
         by: TreeGroup = "all",
         select: Selection | None = None,
+        fold_imports: bool = False,
     ) -> CallTree:
         """Return the merged call tree: calls and times of each path of functions, and of each function.
 
@@ -283,6 +292,7 @@ class TraceFile:
                 may have recorded the same call. A call whose caller is left out is under the nearest one that
                 is not.
             by: what has a root of its own: "all", "process" or "task".
+            fold_imports: make one call of each import, unless `select` chooses functions.
 
         Raises:
             SelectionError: the trace has no such part.
@@ -297,13 +307,23 @@ class TraceFile:
         from funcgraph.tracedata.call_tree import group_names, make_call_tree  # only now: see codecs
 
         tasks, buffers, events = self._selected(tasks, buffers, select)
+        folds = self._folds(select) if fold_imports else None
         numbers = range(len(self.buffers)) if buffers is None else buffers
         shown = None if tasks is None and len(numbers) == len(self.buffers) else self._shown(tasks, numbers)
         try:
-            rows, columns = self._reader(shown).call_tree(by, events)
+            reader = self._reader(shown)
+            rows, columns = reader.call_tree(by, events, folds)
         except ValueError as error:
             raise TraceError(str(error)) from None
-        return make_call_tree(rows, columns, self.functions, group_names(self.tasks, by))
+        return make_call_tree(rows, columns, self.functions, group_names(self.tasks, by), reader.imports)
+
+    def _folds(self, select: Selection | None) -> bytes | None:
+        """Return what the functions are in imports, to fold these. None: they are not folded."""
+        if select is not None and (select.functions or select.graph):
+            return None
+        from funcgraph.tracedata.imports import fold_marks  # only now: a process reads its own trace as it is
+
+        return fold_marks(self.functions)
 
     def _reader(self, tasks: Sequence[Task] | None) -> _tracedata.Reader:
         """Hand in all names, and select these tasks (None: all).

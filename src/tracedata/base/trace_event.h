@@ -16,6 +16,12 @@
 #define FG_LOST_UNKNOWN UINT64_MAX
 #define FG_FUNC_UNKNOWN UINT32_MAX
 
+/* Adds numbers of lost records. */
+static inline uint64_t fg_add_lost(uint64_t a, uint64_t b)
+{
+    return a > FG_LOST_UNKNOWN - b ? FG_LOST_UNKNOWN : a + b;
+}
+
 struct fg_event {
     uint64_t time_ns;
     uint64_t lost;       /* records lost just before this one in its lane, or FG_LOST_UNKNOWN */

@@ -21,6 +21,7 @@ struct fg_cursor {
     const struct fg_trace_file *file;
     struct fg_event head; /* the current event, without its task */
     bool at_end;
+    bool is_idle;             /* set by a stage of the merge: see fg_merge_stage.wakes */
     struct fg_row_lane *rows; /* of a .fg; NULL: all below is of a trace.dat */
 
     const uint8_t *position, *page_end; /* after `head`, in the current page */

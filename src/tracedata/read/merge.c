@@ -71,12 +71,32 @@ uint32_t fg_merge_window_bytes(const struct fg_trace_file *file)
     return window_bytes - window_bytes % page_bytes;
 }
 
-/* Moves a lane to its next event. */
-static inline int advance(struct fg_merge *merge, struct fg_cursor *cursor)
+/* Whether an idle lane's event is one that the stage needs. */
+static inline bool is_for_stage(const struct fg_merge_stage *stage, const struct fg_event *event)
 {
-    if (fg_unlikely(merge->stage != NULL))
-        return merge->stage->advance(merge->stage, cursor, false, merge->reason);
-    return fg_cursor_advance(cursor, merge->reason);
+    uint32_t func;
+
+    if (fg_likely(event->type == FG_EVENT_funcgraph_exit))
+        return false;
+    if (event->type != FG_EVENT_funcgraph_entry || event->size < sizeof(struct fg_wire_funcgraph_entry))
+        return false;
+    func = fg_function_index(fg_event_funcgraph_entry(event)->func);
+    return func < stage->nr_wakes && (stage->wakes[func] & stage->wake_bits);
+}
+
+/* Moves a lane to its next event; @latest as in fg_merge_stage. */
+static inline int advance(struct fg_merge *merge, struct fg_cursor *cursor, struct fg_event *latest)
+{
+    struct fg_merge_stage *stage = merge->stage;
+    bool is_idle = stage && stage->wakes && cursor->is_idle;
+    int error;
+
+    if (stage && !is_idle)
+        return stage->advance(stage, cursor, false, latest, merge->reason);
+    error = fg_cursor_advance(cursor, merge->reason);
+    if (fg_likely(!is_idle) || error || cursor->at_end || !is_for_stage(stage, &cursor->head))
+        return error;
+    return stage->advance(stage, cursor, true, latest, merge->reason);
 }
 
 static int open_lane(struct fg_merge *merge, uint32_t lane, uint32_t window_bytes)
@@ -87,7 +107,7 @@ static int open_lane(struct fg_merge *merge, uint32_t lane, uint32_t window_byte
 
     merge->lanes[lane].task = UINT32_MAX;
     if (!error && merge->stage && !cursor->at_end)
-        error = merge->stage->advance(merge->stage, cursor, true, merge->reason);
+        error = merge->stage->advance(merge->stage, cursor, true, NULL, merge->reason);
     return error;
 }
 
@@ -187,7 +207,7 @@ int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
         }
         event->task = lane->task;
         merge->top_moved = true;
-        merge->error = advance(merge, &lane->cursor);
+        merge->error = advance(merge, &lane->cursor, event);
         if (merge->names->tasks[event->task].selected)
             return 1;
     }
@@ -202,7 +222,7 @@ const struct fg_event *fg_merge_peek(const struct fg_merge *merge)
 
 void fg_merge_skip(struct fg_merge *merge)
 {
-    merge->error = advance(merge, &merge->lanes[merge->heap[0]].cursor);
+    merge->error = advance(merge, &merge->lanes[merge->heap[0]].cursor, NULL);
 }
 
 /* The lane below heap[at] with the earliest event of this buffer that is earlier than that of `best`, or
@@ -230,7 +250,7 @@ void fg_merge_skip_peeked(struct fg_merge *merge)
 {
     uint32_t at = merge->peeked;
 
-    merge->error = advance(merge, &merge->lanes[merge->heap[at]].cursor);
+    merge->error = advance(merge, &merge->lanes[merge->heap[at]].cursor, NULL);
     if (merge->lanes[merge->heap[at]].cursor.at_end) {
         merge->heap[at] = merge->heap[--merge->heap_lanes];
         while (at && at < merge->heap_lanes && earlier(merge, merge->heap[at], merge->heap[(at - 1) / 2])) {

@@ -13,12 +13,29 @@ struct fg_merge_lane {
 
 /* What stands between the lanes and their merge, and leaves events out. */
 struct fg_merge_stage {
-    /* Moves a lane to its next event that is not left out, or to its end: as fg_cursor_advance(), but an
-     * event's data stays valid until the second call after the one that moved to it. @is_first: the cursor
-     * is at the lane's first event, about which nothing was decided yet. */
-    int (*advance)(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_first,
-                   char reason[FG_REASON_BYTES]);
+    struct fg_merge_stage *below; /* where its events come from; NULL: the lanes themselves */
+    /* Moves a lane to its next event that is not left out, or to its end: as fg_cursor_advance(). @is_at_next:
+     * the cursor is at an event about which nothing was decided yet. @latest: the event that the lane was at,
+     * if it is still in use: it gets other data if the call moves the cursor more than once. The data stays
+     * valid until the next call. */
+    int (*advance)(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_at_next,
+                   struct fg_event *latest, char reason[FG_REASON_BYTES]);
+    /* The stage need not be called for a lane that it has set idle, up to the next entry of a function with
+     * one of these bits. NULL: it is called for each event. */
+    const uint8_t *wakes; /* by function */
+    uint32_t nr_wakes;
+    uint8_t wake_bits;
 };
+
+/* For a stage: moves a lane to the next event that comes in. The data of the event before it is no longer
+ * valid. */
+static inline int fg_merge_stage_pull(const struct fg_merge_stage *stage, struct fg_cursor *cursor,
+                                      bool is_at_next, char reason[FG_REASON_BYTES])
+{
+    if (stage->below)
+        return stage->below->advance(stage->below, cursor, is_at_next, NULL, reason);
+    return is_at_next ? 0 : fg_cursor_advance(cursor, reason);
+}
 
 struct fg_merge {
     const struct fg_trace_file *file;

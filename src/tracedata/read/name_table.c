@@ -29,6 +29,10 @@ void fg_name_table_free(struct fg_name_table *table)
     }
     for (uint32_t i = 0; i < table->nr_tasks; i++)
         free(table->tasks[i].name);
+    for (uint32_t i = 0; i < table->nr_imports; i++)
+        free((char *)table->imports[i].text);
+    free(table->imports);
+    fg_hash_clear(&table->imports_by_name);
     free(table->functions);
     free(table->tasks);
     fg_hash_clear(&table->threads);
@@ -84,6 +88,56 @@ int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, cons
     function->size_bytes = size_bytes;
     return 0;
 }
+
+/* ---- imports */
+
+static const char unnamed_import[] = "(import machinery)";
+
+static uint32_t find_import(const struct fg_name_table *table, uint64_t hash, const struct fg_text *label)
+{
+    struct fg_hash_slot *slot = fg_hash_first(&table->imports_by_name, hash);
+
+    for (; slot; slot = fg_hash_next(&table->imports_by_name, slot)) {
+        const struct fg_label *there = &table->imports[slot->value - 1];
+
+        if (there->bytes == label->bytes && memcmp(there->text, label->data, label->bytes) == 0)
+            return (uint32_t)slot->value;
+    }
+    return 0;
+}
+
+static int add_import(struct fg_name_table *table, uint64_t hash, const struct fg_text *label)
+{
+    if (label->failed || fg_hash_reserve(&table->imports_by_name) < 0 ||
+        fg_array_reserve(&table->imports, &table->imports_capacity, table->nr_imports + (size_t)1) < 0)
+        return -ENOMEM;
+    table->imports[table->nr_imports++] = (struct fg_label){label->data, (uint32_t)label->bytes};
+    fg_hash_add(&table->imports_by_name, hash, table->nr_imports);
+    return 0;
+}
+
+uint32_t fg_name_table_import(struct fg_name_table *table, const char *module, size_t bytes)
+{
+    struct fg_text label = {0};
+    uint32_t place;
+    uint64_t hash;
+
+    if (module) {
+        fg_text_lit(&label, "import ");
+        fg_text_escaped(&label, module, bytes, 0);
+    } else {
+        fg_text_put(&label, unnamed_import, sizeof(unnamed_import) - 1);
+    }
+    hash = fg_hash_bytes(FG_HASH_BYTES_BEGIN, label.data, label.bytes);
+    place = find_import(table, hash, &label);
+    if (place || add_import(table, hash, &label) < 0)
+        fg_text_free(&label);
+    else
+        place = table->nr_imports;
+    return place ? table->nr_functions + place : UINT32_MAX;
+}
+
+/* ---- tasks */
 
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task)
 {

@@ -1,5 +1,6 @@
 /* The names of a trace: functions by index; tasks by lane, thread id and time. Filled once from the
- * trace's JSON. After that it changes only when an event has a task that the JSON does not know. */
+ * trace's JSON. After that it changes only when an event has a task that the JSON does not know, and when
+ * imports are folded (select/fold.h). Imports have indexes as functions have, from nr_functions + 1 on. */
 #ifndef FG_NAME_TABLE_H
 #define FG_NAME_TABLE_H
 
@@ -35,7 +36,11 @@ struct fg_task_name {
 struct fg_name_table {
     struct fg_function_name *functions;
     uint32_t nr_functions;
-    struct fg_task_name *tasks; /* the known ones, of the JSON, by lane and time; then the others */
+    struct fg_label *imports; /* by index: "import json" */
+    uint32_t nr_imports;
+    size_t imports_capacity;
+    struct fg_hash_table imports_by_name; /* 1 + place */
+    struct fg_task_name *tasks;           /* the known ones, of the JSON, by lane and time; then the others */
     uint32_t nr_tasks;
     uint32_t nr_known_tasks;
     size_t tasks_capacity;
@@ -57,6 +62,15 @@ void fg_name_table_free(struct fg_name_table *table);
 int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, const char *name,
                                size_t name_bytes, const char *arguments, size_t arguments_bytes,
                                uint32_t size_bytes);
+/* The index of the import of a module, which is added if need be. @module may be NULL: it is not known.
+ * UINT32_MAX: memory is short. */
+uint32_t fg_name_table_import(struct fg_name_table *table, const char *module, size_t bytes);
+
+static inline bool fg_is_import(const struct fg_name_table *table, uint32_t func)
+{
+    return func > table->nr_functions && func - table->nr_functions <= table->nr_imports;
+}
+
 /* Adds a task; its name is copied. */
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task);
 /* Must be called once, after the last fg_name_table_add_task(). */

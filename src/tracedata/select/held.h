@@ -33,10 +33,4 @@ void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdi
 /* The first event, with its data, if it is decided that it is shown; else NULL. Valid until the next call. */
 const struct fg_held_event *fg_held_take(struct fg_held *held);
 
-/* Adds numbers of lost records. */
-static inline uint64_t fg_add_lost(uint64_t a, uint64_t b)
-{
-    return a > FG_LOST_UNKNOWN - b ? FG_LOST_UNKNOWN : a + b;
-}
-
 #endif

@@ -78,11 +78,11 @@ static void end_lane(struct fg_select *select, struct stage_lane *lane, int erro
 }
 
 /* Moves the cursor to the next event that is to be judged. Return: false: the lane has ended. */
-static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cursor *cursor, bool is_first,
+static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cursor *cursor, bool is_at_next,
                  char reason[FG_REASON_BYTES])
 {
     const struct fg_selection *selection = select->rules.selection;
-    int error = is_first ? 0 : fg_cursor_advance(cursor, reason);
+    int error = fg_merge_stage_pull(&select->stage, cursor, is_at_next, reason);
     bool is_over = !error && !cursor->at_end && cursor->head.time_ns > selection->to;
     const struct fg_held *held = &lane->lane.held;
 
@@ -92,13 +92,14 @@ static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cu
     return false;
 }
 
-static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_first,
-                   char reason[FG_REASON_BYTES])
+static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_at_next,
+                   struct fg_event *latest, char reason[FG_REASON_BYTES])
 {
+    (void)latest; /* what is shown is a copy */
     struct fg_select *select = (struct fg_select *)stage;
     struct stage_lane *lane = &select->lanes[cursor->head.lane];
 
-    for (;; is_first = false) {
+    for (;; is_at_next = false) {
         const struct fg_held_event *held = fg_held_take(&lane->lane.held);
         uint32_t depth = 0;
         int verdict;
@@ -113,7 +114,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
                 snprintf(reason, FG_REASON_BYTES, "%s", lane->reason);
             return lane->error;
         }
-        if (!move(select, lane, cursor, is_first, reason))
+        if (!move(select, lane, cursor, is_at_next, reason))
             continue;
         verdict = fg_select_lane_judge(&lane->lane, &select->rules, &cursor->head, &depth);
         if (verdict < 0)

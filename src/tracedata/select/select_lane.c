@@ -6,6 +6,7 @@
 
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
+#include "tracedata/base/folded.h"
 
 void fg_select_lane_free(struct fg_select_lane *lane)
 {
@@ -230,6 +231,18 @@ static int judge_other(const struct fg_selection *selection, const struct fg_eve
     return FG_VERDICT_DROP;
 }
 
+/* Counts of an import whose end is not in the trace: of a call in progress. */
+static int judge_folded(const struct fg_select_lane *lane, const struct fg_selection *selection,
+                        const struct fg_event *event)
+{
+    uint32_t depth = ((const struct fg_folded_event *)event->data)->depth;
+
+    for (size_t i = lane->nr_calls; i-- && lane->calls[i].depth >= depth;)
+        if (lane->calls[i].depth == depth && lane->calls[i].is_shown && !selection->hides_calls)
+            return !selection->longer_ns || lane->calls[i].is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP;
+    return FG_VERDICT_DROP;
+}
+
 static int judge(struct fg_select_lane *lane, const struct fg_select_rules *rules,
                  const struct fg_event *event, uint32_t *depth)
 {
@@ -245,6 +258,9 @@ static int judge(struct fg_select_lane *lane, const struct fg_select_rules *rule
         break;
     case FG_EVENT_kernel_stack:
         verdict = lane->shows_latest ? FG_VERDICT_SHOW : FG_VERDICT_DROP;
+        break;
+    case FG_EVENT_FOLDED:
+        verdict = judge_folded(lane, rules->selection, event);
         break;
     case FG_EVENT_recorder_wait:
         if (fg_event_is_whole(event))

@@ -24,7 +24,9 @@ void fg_color_end(struct fg_text *text, const struct fg_report_style *style)
 const struct fg_label *fg_function_label(const struct fg_name_table *names, uint32_t func)
 {
     static const struct fg_label unknown = {"<unknown>", 9};
-    return func < names->nr_functions ? &names->functions[func].name : &unknown;
+    if (func < names->nr_functions)
+        return &names->functions[func].name;
+    return fg_is_import(names, func) ? &names->imports[func - names->nr_functions - 1] : &unknown;
 }
 
 void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
@@ -34,6 +36,19 @@ void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
     fg_color_begin(text, style, FG_COLOR_NAME);
     fg_text_put(text, name->text, name->bytes);
     fg_color_end(text, style);
+}
+
+void fg_put_calls(struct fg_text *text, uint64_t calls)
+{
+    char digits[20];
+    unsigned count = fg_digits(calls, digits);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (i && (count - i) % 3 == 0)
+            fg_text_char(text, ',');
+        fg_text_char(text, digits[i]);
+    }
+    fg_text_puts(text, calls == 1 ? " call" : " calls");
 }
 
 void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,

@@ -20,10 +20,12 @@ enum fg_color {
 void fg_color_begin(struct fg_text *text, const struct fg_report_style *style, enum fg_color color);
 void fg_color_end(struct fg_text *text, const struct fg_report_style *style);
 
-/* `func` is an index or FG_FUNC_UNKNOWN, here and below. */
+/* `func` is an index, also of an import, or FG_FUNC_UNKNOWN, here and below. */
 const struct fg_label *fg_function_label(const struct fg_name_table *names, uint32_t func);
 void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
                      const struct fg_name_table *names, uint32_t func);
+/* "1,234 calls" */
+void fg_put_calls(struct fg_text *text, uint64_t calls);
 /* "n=3, s='abc'" */
 void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,
                       const uint8_t *values, const uint8_t *end);

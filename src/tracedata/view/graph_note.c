@@ -1,6 +1,7 @@
 /* See graph_note.h. */
 #include "tracedata/view/graph_note.h"
 
+#include "tracedata/base/folded.h"
 #include "tracedata/view/call_text.h"
 #include "tracedata/view/event_text.h"
 
@@ -37,6 +38,19 @@ static void put_message(struct fg_text *text, const struct fg_event *event)
     while (bytes && message[bytes - 1] == '\n')
         bytes--;
     fg_text_escaped(text, message, bytes, 0);
+}
+
+/* "import json: 1,234 calls": its end is not in the trace. */
+static void put_folded(struct fg_text *text, const struct fg_graph_columns *columns,
+                       const struct fg_event *event, uint32_t depth)
+{
+    const struct fg_folded_event *folded = (const struct fg_folded_event *)event->data;
+
+    begin_note(text, columns, event, depth, NULL);
+    fg_put_function(text, &plain, columns->names, folded->func);
+    fg_text_lit(text, ": ");
+    fg_put_calls(text, folded->folded.calls + 1);
+    end_note(text, columns);
 }
 
 int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *columns, struct fg_merge *merge,
@@ -77,6 +91,9 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         begin_note(text, columns, event, depth, NULL);
         fg_text_lit(text, FG_UNKNOWN_EVENT_TEXT);
         break;
+    case FG_EVENT_FOLDED:
+        put_folded(text, columns, event, depth);
+        return 0;
     default:
         type = fg_event_table_find(fg_trace_file_events(merge->file), event->type);
         if (!type)

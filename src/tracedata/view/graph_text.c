@@ -12,6 +12,7 @@
 
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
+#include "tracedata/base/folded.h"
 #include "tracedata/base/values.h"
 #include "tracedata/view/call_text.h"
 #include "tracedata/view/graph_note.h"
@@ -215,26 +216,43 @@ static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
     return true;
 }
 
-/* "f(n=3" */
+/* "f(n=3)", "import json" */
 static void put_call(const struct fg_graph_text *graph, struct fg_text *text,
                      const struct fg_graph_event *entry)
 {
     fg_text_fill(text, ' ', 2 * (size_t)entry->depth);
     fg_put_function(text, graph->columns.style, graph->columns.names, entry->func);
+    if (fg_is_import(graph->columns.names, entry->func))
+        return;
     fg_text_char(text, '(');
     if (shows(graph, FG_REPORT_ARGS))
         fg_put_arguments(text, graph->columns.names, entry->func, entry->values, entry->values_end);
+    fg_text_char(text, ')');
+}
+
+/* "1,234 calls", at the end of an import. */
+static void put_folded(struct comment *comment, const struct fg_event *event, uint32_t func)
+{
+    uint64_t calls;
+
+    if (!fg_is_import(comment->graph->columns.names, func))
+        return;
+    calls = fg_event_folded(event).calls + 1; /* the outermost one, too */
+    comment_part(comment, FG_COLOR_COMMENT);
+    fg_put_calls(comment->text, calls);
 }
 
 static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
-                     const struct fg_graph_event *entry, const struct fg_graph_event *exit)
+                     const struct fg_graph_event *entry, const struct fg_event *end,
+                     const struct fg_graph_event *exit)
 {
     struct comment comment = {.graph = graph, .text = text};
     const struct outcome outcome = outcome_of(graph, exit);
     fg_graph_put_duration(text, &graph->columns, fg_duration_ns(exit));
     put_call(graph, text, entry);
-    fg_text_lit(text, ");");
+    fg_text_char(text, ';');
     put_origin(&comment, entry);
+    put_folded(&comment, end, exit->func);
     put_outcome(&comment, &outcome);
     comment_end(&comment);
     fg_text_char(text, '\n');
@@ -246,7 +264,7 @@ static void put_nested(const struct fg_graph_text *graph, struct fg_text *text,
     struct comment comment = {.graph = graph, .text = text};
     fg_graph_put_no_duration(text, &graph->columns);
     put_call(graph, text, entry);
-    fg_text_lit(text, ") {");
+    fg_text_lit(text, " {");
     put_origin(&comment, entry);
     comment_end(&comment);
     fg_text_char(text, '\n');
@@ -267,7 +285,7 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
     bool leaf = next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
                 exit.func == entry.func && exit.depth == entry.depth;
     if (leaf) {
-        put_leaf(graph, text, &entry, &exit);
+        put_leaf(graph, text, &entry, next, &exit);
         if (exit.is_irq)
             put_arrow(graph, text, event, LEAVE_ARROW);
         fg_merge_skip(graph->merge);
@@ -306,6 +324,7 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
         comment_part(&comment, FG_COLOR_COMMENT);
         fg_text_put(text, name->text, name->bytes);
     }
+    put_folded(&comment, event, exit.func);
     put_outcome(&comment, &outcome);
     comment_end(&comment);
     fg_text_char(text, '\n');

@@ -15,7 +15,7 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
         return -ENOMEM;
     made->merge = merge;
     made->nr_functions = nr_functions;
-    made->functions = calloc(nr_functions + (size_t)1, sizeof(*made->functions));
+    made->functions = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*made->functions));
     made->nr_events = fg_trace_file_events(merge->file)->nr_types;
     made->events = calloc(made->nr_events + 1, sizeof(*made->events));
     made->lanes = calloc(nr_lanes + (size_t)1, sizeof(*made->lanes));
@@ -25,7 +25,7 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
         fg_summary_free(made);
         return -ENOMEM;
     }
-    for (uint32_t i = 0; i <= nr_functions; i++)
+    for (size_t i = 0; i < FG_SUMMARY_ROWS(nr_functions); i++)
         made->functions[i].min_ns = UINT64_MAX;
     for (uint32_t i = 0; i < nr_lanes; i++)
         made->lanes[i].task = FG_SUMMARY_NO_TASK;

@@ -22,7 +22,9 @@ const struct fg_call_tree *fg_summary_tree(const struct fg_summary *summary); /*
 /* Counts up to `events` more events. Return: 1; 0: that was all; or an error of fg_merge_next(). */
 int fg_summary_run(struct fg_summary *summary, uint64_t events);
 
-/* The figures by function index; after the trace's functions comes one for all that it does not name. */
+/* The figures by function index; after the trace's functions comes one for all that it does not name, and
+ * one for all imports that a stage folded (select/fold.h). In that row, calls, resumes and exceptions are
+ * those of the folded calls; shortest, longest and ended are of imports. */
 const struct fg_function_summary *fg_summary_functions(const struct fg_summary *summary);
 
 /* How often each kind of event was hit, by its number in the trace (event_table.h); @n: so many kinds. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "engine/ring/record.h"
+#include "tracedata/base/folded.h"
 #include "tracedata/view/tree_lane.h"
 
 #define NO_FUNCTION UINT32_MAX
@@ -119,7 +120,43 @@ int fg_summary_finish_task(struct fg_summary *summary, struct fg_summary_lane *l
 
 static inline uint32_t row_of(const struct fg_summary *summary, uint32_t func)
 {
-    return func < summary->nr_functions ? func : summary->nr_functions;
+    if (fg_likely(func < summary->nr_functions))
+        return func;
+    return summary->nr_functions + fg_is_import(summary->merge->names, func);
+}
+
+/* A function's number in the tree: there each import is one of its own. */
+static inline uint32_t tree_function(const struct fg_summary *summary, uint32_t func)
+{
+    return func < summary->nr_functions || fg_is_import(summary->merge->names, func) ? func
+                                                                                     : summary->nr_functions;
+}
+
+/* Adds the calls that were folded into an import. @node: the import's, if there is a tree. */
+static inline void add_folded(struct fg_summary *summary, const struct fg_event *event,
+                              struct fg_call_node *node)
+{
+    const struct fg_folded folded = fg_event_folded(event);
+    struct fg_function_summary *row = &summary->functions[summary->nr_functions + 1];
+
+    row->calls += folded.calls;
+    row->resumes += folded.resumes;
+    row->exceptions += folded.exceptions;
+    if (!node)
+        return;
+    node->calls += folded.calls;
+    node->resumes += folded.resumes;
+    node->exceptions += folded.exceptions;
+}
+
+/* An import's end is not in the trace. */
+static void add_unfinished_import(struct fg_summary *summary, const struct fg_summary_lane *lane,
+                                  const struct fg_event *event)
+{
+    uint32_t depth = ((const struct fg_folded_event *)event->data)->depth;
+
+    if (depth < lane->depth && lane->calls[depth].is_open)
+        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
 }
 
 static inline void count_begin(struct fg_summary *summary, const struct fg_summary_lane *lane, uint32_t depth,
@@ -146,7 +183,7 @@ static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *
         give_up_calls(summary, lane, depth);
     if (lane->nr_unrooted)
         fg_lane_settle_unrooted(lane, depth, NO_FUNCTION);
-    if (summary->tree && fg_tree_begin(summary->tree, lane, depth, func) < 0)
+    if (summary->tree && fg_tree_begin(summary->tree, lane, depth, tree_function(summary, entry.func)) < 0)
         return -ENOMEM;
 
     bool is_resumed = entry.kind == FG_WIRE_RESUME;
@@ -217,7 +254,8 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
         uint64_t callees_ns = call->is_open ? 0 : call->callees_ns;
         give_up_calls(summary, lane, depth);
         call->callees_ns = callees_ns;
-        if (summary->tree && fg_tree_begin_late(summary->tree, lane, depth, func) < 0)
+        if (summary->tree &&
+            fg_tree_begin_late(summary->tree, lane, depth, tree_function(summary, exit.func)) < 0)
             return -ENOMEM;
         if (exit.kind == FG_WIRE_CLOSE) /* a suspended call may be closed without a resume */
             is_whole = false;
@@ -240,6 +278,8 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
         parked->ran_ns += ran_ns;
         return 0;
     }
+    if (fg_unlikely(func > summary->nr_functions))
+        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
     if (exit.kind == FG_WIRE_RAISE) {
         function->exceptions++;
         if (summary->tree)
@@ -281,6 +321,9 @@ int fg_summary_add(struct fg_summary *summary, struct fg_summary_lane *lane, con
         if (!fg_event_is_whole(event))
             return fg_merge_damaged(summary->merge, event);
         return add_function(summary, lane, event);
+    case FG_EVENT_FOLDED:
+        add_unfinished_import(summary, lane, event);
+        return 0;
     case FG_EVENT_recorder_wait:
         if (!fg_event_is_whole(event))
             return fg_merge_damaged(summary->merge, event);

@@ -13,7 +13,7 @@
 
 struct fg_summary {
     struct fg_merge *merge;
-    struct fg_function_summary *functions;
+    struct fg_function_summary *functions; /* the rows: see fg_summary_functions() */
     uint32_t nr_functions;
     uint64_t *events; /* hits of each kind */
     size_t nr_events;

@@ -15,6 +15,7 @@
 #ifndef FG_SUMMARY_FIGURES_H
 #define FG_SUMMARY_FIGURES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct fg_function_summary {
@@ -23,6 +24,9 @@ struct fg_function_summary {
     uint64_t min_ns, max_ns;  /* min_ns is UINT64_MAX while no call has ended */
     uint64_t ended, ended_ns; /* the calls of min and max, and their sum: in recursion more than total */
 };
+
+/* So many rows: one of each function, one of those without a name, one of all imports. */
+#define FG_SUMMARY_ROWS(nr_functions) ((nr_functions) + (size_t)2)
 
 /* What has a root of its own in the merged call tree. */
 enum fg_tree_groups {

@@ -13,6 +13,7 @@
 #include "tracedata/view/summary_lane.h"
 
 #include "engine/core/array.h"
+#include "tracedata/view/summary_figures.h"
 #include <stdlib.h>
 
 void fg_summary_lane_free(struct fg_summary_lane *lane)
@@ -28,7 +29,7 @@ void fg_summary_lane_free(struct fg_summary_lane *lane)
 bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint32_t nr_functions)
 {
     if (!lane->running) {
-        lane->running = calloc(nr_functions + (size_t)1, sizeof(*lane->running));
+        lane->running = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*lane->running));
         if (!lane->running)
             return false;
     }
@@ -77,7 +78,7 @@ bool fg_lane_add_unrooted(struct fg_summary_lane *lane, uint32_t depth, uint32_t
                           uint32_t nr_functions)
 {
     if (!lane->unrooted_top) {
-        lane->unrooted_top = calloc(nr_functions + (size_t)1, sizeof(*lane->unrooted_top));
+        lane->unrooted_top = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*lane->unrooted_top));
         if (!lane->unrooted_top)
             return false;
     }

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "tracedata/select/fold.h"
 #include "tracedata/select/select.h"
 #include "tracedata/view/call_columns.h"
+#include "tracedata/view/report.h"
+#include "tracedata/view/summary.h"
 
 static struct fg_selection selection_of(uint32_t number, uint32_t nr_functions)
 {
@@ -74,4 +77,68 @@ int read_selected_calls(struct fg_trace_file *file, struct fg_name_table *names,
     fg_select_free(select);
     fg_selection_free(&selection);
     return result;
+}
+
+/* ---- imports */
+
+static int sum_up(const struct fg_trace_file *file, struct fg_name_table *names, struct fg_merge_stage *stage)
+{
+    struct fg_summary *summary = NULL;
+    struct fg_merge merge;
+    int result = fg_merge_open_selected(&merge, file, names, stage);
+
+    if (result == 0) {
+        assert(fg_summary_new(&merge, &summary) == 0 && fg_summary_grow_tree(summary, FG_TREE_BY_TASK) == 0);
+        while ((result = fg_summary_run(summary, 100)) == 1)
+            ;
+    }
+    fg_summary_free(summary);
+    fg_merge_close(&merge);
+    return result;
+}
+
+static int print(const struct fg_trace_file *file, struct fg_name_table *names, struct fg_merge_stage *stage)
+{
+    struct fg_report_style *styles = calloc(file->nr_buffers, sizeof(*styles));
+    struct fg_report *report = NULL;
+    struct fg_text text = {0};
+    struct fg_merge merge;
+    int result = fg_merge_open_selected(&merge, file, names, stage);
+
+    for (uint32_t i = 0; i < file->nr_buffers; i++)
+        styles[i].layout = FG_LAYOUT_FUNCTION_GRAPH;
+    if (result == 0) {
+        assert(fg_report_new(styles, file->nr_buffers, 0, &merge, &report) == 0);
+        while ((result = fg_report_next(report, &text, 1000)) == 1)
+            ;
+    }
+    fg_report_free(report);
+    fg_text_free(&text);
+    fg_merge_close(&merge);
+    free(styles);
+    return result;
+}
+
+static void check(int result)
+{
+    assert(result == 0 || result == -EINVAL || result == -ENOMEM);
+}
+
+void read_folded(struct fg_trace_file *file, struct fg_name_table *names, uint32_t number)
+{
+    struct fg_fold_rules rules = {.nr_functions = names->nr_functions, .names = names};
+    uint8_t *marks = calloc(names->nr_functions + 1, 1);
+    struct fg_fold *fold = NULL;
+
+    assert(marks);
+    for (uint32_t i = 0; i < names->nr_functions; i++)
+        marks[i] = (uint8_t[]){0, FG_FOLD_MACHINERY | FG_FOLD_NAMES, FG_FOLD_OWN}[(i + number) % 3];
+    rules.functions = marks;
+    assert(fg_fold_new(&rules, file, &fold) == 0);
+    check(sum_up(file, names, fg_fold_stage(fold)));
+    fg_fold_free(fold);
+    assert(fg_fold_new(&rules, file, &fold) == 0);
+    check(print(file, names, fg_fold_stage(fold)));
+    fg_fold_free(fold);
+    free(marks);
 }

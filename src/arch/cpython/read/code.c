@@ -89,6 +89,13 @@ static uint16_t flags_of(const PyCodeObject *code)
     return flags;
 }
 
+/* The function to which each import of a module that is not loaded yet comes, of any loader. */
+static bool is_import(const struct fg_func_desc *desc)
+{
+    return strcmp(desc->qualname, "_find_and_load") == 0 &&
+           strcmp(desc->file, "<frozen importlib._bootstrap>") == 0;
+}
+
 /* UTF-8 of a str, or `otherwise` if it has none: a lone surrogate has no UTF-8. */
 static const char *text_of(PyObject *str, const char *otherwise)
 {
@@ -177,6 +184,8 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
     };
     struct fg_func *func;
 
+    if (is_import(&desc))
+        desc.flags |= FG_FUNC_IMPORTS;
     fg_discovery_ops->meet_module(desc.module);
     fg_lock(FG_LOCK_DISCOVERY);
     /* Another thread may have made the record meanwhile, or a finalizer that ran just now. */
