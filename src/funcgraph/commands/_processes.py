@@ -14,7 +14,7 @@ from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
-from funcgraph.steering.processes import NoProcessError, find, has_ended
+from funcgraph.steering.processes import NoProcessError, ended_text, find, has_ended, named
 
 __all__ = [
     "Processes",
@@ -141,7 +141,7 @@ class Processes:
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
-        asked: how many processes were asked for.
+        asked: how many processes were asked for: those that were found and have ended do not count.
         output: where their texts are printed.
 
     Raises:
@@ -153,6 +153,7 @@ class Processes:
         _check_command(getattr(args, "command", ()))
         pids = chosen(args)
         self.asked = len(pids)
+        self._named = named(args.processes)
         self._failed: set[int] = set()
         self._living: list[Process] = []
         self._refused: list[Process] = []
@@ -160,7 +161,13 @@ class Processes:
             try:
                 self._living.append(_connect(pid, borrows=leave_nothing))
             except (OSError, ValueError, CommandError) as error:
-                self.fail(pid, error)
+                if self._has_left(pid):
+                    self.asked -= 1
+                else:
+                    self.fail(pid, error)
+        left = len(pids) - self.asked
+        if left:
+            say(ended_text(left))
         self.output = Output(pids)
 
     def __enter__(self) -> Processes:
@@ -200,9 +207,16 @@ class Processes:
             return False
         return True
 
+    def _has_left(self, pid: int) -> bool:
+        """Return whether a process has ended that nobody named: then it counts as never found."""
+        return pid not in self._named and has_ended(pid)
+
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
-        self._failed.add(pid)
+        if self._has_left(pid):
+            self.asked -= 1
+        else:
+            self._failed.add(pid)
         say(f"process {pid}: has ended" if has_ended(pid) else process_error_text(pid, error))
 
     @property
@@ -214,7 +228,7 @@ class Processes:
     def status(self) -> int:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
-            return 0
+            return 0 if self.asked else 2
         return 1 if len(self._failed) < self.asked else 2
 
 
