@@ -4,6 +4,7 @@ that ended."""
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
@@ -14,9 +15,10 @@ from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
-from funcgraph.steering.processes import NoProcessError, ended_text, find, has_ended, named
+from funcgraph.steering.processes import NoProcessError, ended_text, find, has_ended, named, owner
 
 __all__ = [
+    "ALL_USERS",
     "Processes",
     "add_instance_names",
     "add_instances",
@@ -28,10 +30,17 @@ __all__ = [
 ]
 
 
-def add_processes(
-    parser: argparse.ArgumentParser, without: str = "all processes that can be steered already"
-) -> None:
-    """Add -P and --children, for `chosen`. `without`: what a command without -P is for."""
+ALL_USERS = "all processes that can be steered already"
+_OWN = "those of this user's processes that can be steered already"
+
+
+def add_processes(parser: argparse.ArgumentParser, without: str = _OWN) -> None:
+    """Add -P and --children, for `chosen`.
+
+    Args:
+        without: what a command without -P is for. By default also --all-users is added: root must not change
+            other users' processes unless told so. ALL_USERS is for commands that change nothing.
+    """
     parser.add_argument(
         "-P",
         dest="processes",
@@ -44,6 +53,10 @@ def add_processes(
     parser.add_argument(
         "--children", action="store_true", help="also the Python processes that descend from these now"
     )
+    if without is _OWN:
+        parser.add_argument(
+            "--all-users", action="store_true", help="without -P: also other users' processes, for root"
+        )
 
 
 def chosen(args: argparse.Namespace) -> list[int]:
@@ -52,8 +65,9 @@ def chosen(args: argparse.Namespace) -> list[int]:
     Raises:
         CommandError: there is no such process.
     """
+    is_own = not args.processes and not getattr(args, "all_users", True)
     try:
-        pids = find(args.processes, _running)
+        pids = find(args.processes, _own if is_own else _running)
     except NoProcessError as error:
         raise CommandError(str(error)) from None
     return [*pids, *descendants(pids)] if args.children else pids
@@ -248,6 +262,10 @@ def _running() -> list[int]:
     from funcgraph.control import processes
 
     return processes.running()
+
+
+def _own() -> list[int]:
+    return [pid for pid in _running() if owner(pid) == os.geteuid()]
 
 
 def _connect(pid: int, *, borrows: bool) -> Process:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from funcgraph.session.proc_facts import effective_user, read_status
 from funcgraph.session.process import start_time, stat_fields
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "has_ended",
     "is_python",
     "named",
+    "owner",
 ]
 
 _PROC = "/proc"
@@ -131,6 +133,14 @@ def ancestors(pid: int) -> set[int]:
         if pid in (0, *found):
             return found
         found.add(pid)
+
+
+def owner(pid: int) -> int | None:
+    """Return the effective user of a process; None: it has ended."""
+    try:
+        return effective_user(read_status(pid))[0]
+    except (OSError, KeyError):
+        return None
 
 
 def has_ended(pid: int) -> bool:
