@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,33 @@ def test_a_time_that_is_none_is_refused(seconds: str) -> None:
     status, _, error = command("attach", "--timeout", seconds, 2**22 + 1)
     assert (status, error.count("\n")) == (2, 1)
     assert "--timeout" in error and seconds in error
+
+
+@pytest.mark.one_python
+def test_detach_takes_patterns_and_children_as_other_verbs_do() -> None:
+    program = """
+import os, time
+mark = "detach-me-{mark}"
+child = os.fork()
+if child == 0:
+    time.sleep(1000)
+def end(number, frame):
+    os.kill(child, signal.SIGKILL)
+    sys.exit(7)
+signal.signal(signal.SIGUSR1, end)
+ready()
+time.sleep(1000)
+"""
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    with Running(program.format(mark=mark)) as running:
+        (child,) = map(int, Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split())
+        for words in (["-P", str(running.pid), "--children"], ["-P", f"detach-me-{mark}"]):
+            assert command("attach", running.pid, child)[0] == 0
+            said = {f"process {pid}: detached" for pid in (running.pid, child)}
+            status, output, errors = command("detach", *words)
+            assert (status, set(output.splitlines()), errors) == (0, said, "")
+        assert command("detach") == (2, "", "funcgraph: from which processes? Give their ids, or -P\n")
+        assert running.end() == (7, "", "")
 
 
 def test_detaching_from_a_program_that_is_not_attached_does_nothing() -> None:

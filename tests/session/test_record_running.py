@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -286,3 +287,75 @@ def wait_until(condition: Callable[[], object], recorder: subprocess.Popen[str])
 def wait_for_ring(fg: Funcgraph, recorder: subprocess.Popen[str]) -> None:
     """Wait until a process has joined."""
     wait_until(lambda: list(fg.runtime.glob("funcgraph-*/*.ring")), recorder)
+
+
+_SHORT_CHILDREN = """
+import os, signal, sys, threading, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def work():
+    return sum(range(100))
+def child():
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        work()
+    os._exit(0)
+print("ready", flush=True)
+while True:
+    if os.fork() == 0:
+        child()
+    work()
+    time.sleep(0.02)
+"""
+
+
+def test_children_that_end_meanwhile_are_left_out_and_counted(
+    fg: Funcgraph, record: Record, helper: Recorder
+) -> None:
+    """Broken: one of many short-lived children always ended before it was attached to."""
+    with subprocess.Popen([sys.executable, "-c", _SHORT_CHILDREN], stdout=subprocess.PIPE) as parent:
+        try:
+            assert parent.stdout is not None
+            assert parent.stdout.readline() == b"ready\n"
+            time.sleep(0.2)
+            words = ["-P", str(parent.pid), "--children", "-l", "*.work"]
+            for _ in range(4):
+                assert record(*words, "--", "sleep", "0.3") == 0, helper.errors
+                assert parent.pid in pids(fg.trace)
+            assert (
+                "that was found has ended" in helper.errors or "that were found have ended" in helper.errors
+            )
+            verbs = ["stat", "-P", str(parent.pid), "--children"]
+            assert helper.run(fg.folder, fg.env, *verbs) == 0, helper.errors
+        finally:
+            parent.kill()
+
+
+@pytest.mark.one_python
+def test_what_was_named_must_be_there_and_what_was_found_need_not(capsys: pytest.CaptureFixture[str]) -> None:
+    from funcgraph.commands import CommandError
+    from funcgraph.commands._running import RunningProcesses
+
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with serving_nothing() as program:
+        processes = RunningProcesses([program, gone.pid], {program})
+        assert processes.pids == [program]
+        processes.close()
+        assert capsys.readouterr().err == "funcgraph: 1 process that was found has ended meanwhile\n"
+        with pytest.raises(CommandError, match=f"process {gone.pid}: there is no such process"):
+            RunningProcesses([program, gone.pid], {program, gone.pid})
+        with pytest.raises(CommandError, match="1 process that was found has ended meanwhile; nothing"):
+            RunningProcesses([gone.pid], ())
+
+
+@contextmanager
+def serving_nothing() -> Iterator[int]:
+    """Run a Python that has a control socket and waits."""
+    code = "import funcgraph, time; funcgraph.serve(); print('ready', flush=True); time.sleep(1000)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == b"ready\n"
+            yield program.pid
+        finally:
+            program.kill()

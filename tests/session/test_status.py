@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -16,6 +17,22 @@ def test_status_without_sessions(fg: Funcgraph) -> None:
     assert f"CPython {sys.version_info.major}.{sys.version_info.minor}" in result.stdout
     assert "engine: " in result.stdout
     assert str(fg.runtime) not in result.stdout
+
+
+def test_status_lists_the_processes_that_have_a_socket(fg: Funcgraph) -> None:
+    """Broken: nothing told which processes had been attached to."""
+    code = "import funcgraph; funcgraph.serve(); print('ready', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=fg.env
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        lines = fg.run("status").stdout.splitlines()
+        (line,) = [line for line in lines if line.startswith(f"  {process.pid}: ")]
+        assert line == f"  {process.pid}: {f'{sys.executable} -c {code}'[:100]}"
+        assert lines.index("processes with a socket:") < lines.index(line)
+        process.communicate("\n", timeout=60)
+    assert line not in fg.run("status").stdout.splitlines()
 
 
 @pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring came with CPython 3.12")

@@ -10,6 +10,8 @@ import sys
 import pytest
 
 import funcgraph
+from funcgraph import cli
+from funcgraph.commands import _processes
 from funcgraph.steering.events import NoEventError, choose, matching
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, has_ended, is_python
@@ -211,3 +213,27 @@ def test_a_name_that_is_too_long_loses_its_middle() -> None:
     (_, line) = table([rate], "n", pids=False, width=55)
     assert len(line) == 55 and line.endswith(" packa..lass.method")
     assert table([rate], "n", pids=False, width=80)[1].endswith(" package.module.Class.method")
+
+
+@pytest.mark.parametrize(
+    "verb", ["start", "stop", "restart", "reset", "clear", "trace", "top", "profile", "set"]
+)
+def test_without_a_process_a_verb_that_changes_something_is_for_own_processes(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken: root's commands changed other users' processes."""
+    monkeypatch.setattr(_processes, "_running", lambda: [11, 12, 13])
+    monkeypatch.setattr(_processes, "owner", {11: os.geteuid(), 12: os.geteuid() + 1, 13: None}.get)
+    parser = cli.parser_of(cli.load(verb))
+    assert _processes.chosen(parser.parse_args([])) == [11]
+    assert _processes.chosen(parser.parse_args(["--all-users"])) == [11, 12, 13]
+    assert _processes.chosen(parser.parse_args(["-P", "12,13"])) == [12, 13]
+
+
+@pytest.mark.parametrize("verb", ["stat", "list", "show"])
+def test_without_a_process_a_verb_that_changes_nothing_is_for_all_processes(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_processes, "_running", lambda: [11, 12])
+    monkeypatch.setattr(_processes, "owner", {11: os.geteuid(), 12: os.geteuid() + 1}.get)
+    assert _processes.chosen(cli.parser_of(cli.load(verb)).parse_args([])) == [11, 12]

@@ -4,6 +4,7 @@ that ended."""
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
@@ -15,9 +16,10 @@ from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
-from funcgraph.steering.processes import NoProcessError, find, has_ended
+from funcgraph.steering.processes import NoProcessError, ended_text, find, has_ended, named, owner
 
 __all__ = [
+    "ALL_USERS",
     "Processes",
     "add_instance_names",
     "add_instances",
@@ -29,10 +31,17 @@ __all__ = [
 ]
 
 
-def add_processes(
-    parser: argparse.ArgumentParser, without: str = "all processes that can be steered already"
-) -> None:
-    """Add -P and --children, for `chosen`. `without`: what a command without -P is for."""
+ALL_USERS = "all processes that can be steered already"
+_OWN = "those of this user's processes that can be steered already"
+
+
+def add_processes(parser: argparse.ArgumentParser, without: str = _OWN) -> None:
+    """Add -P and --children, for `chosen`.
+
+    Args:
+        without: what a command without -P is for. By default also --all-users is added: root must not change
+            other users' processes unless told so. ALL_USERS is for commands that change nothing.
+    """
     parser.add_argument(
         "-P",
         dest="processes",
@@ -47,6 +56,10 @@ def add_processes(
     parser.add_argument(
         "--children", action="store_true", help="also the Python processes that descend from these now"
     )
+    if without is _OWN:
+        parser.add_argument(
+            "--all-users", action="store_true", help="without -P: also other users' processes, for root"
+        )
 
 
 def chosen(args: argparse.Namespace) -> list[int]:
@@ -55,8 +68,9 @@ def chosen(args: argparse.Namespace) -> list[int]:
     Raises:
         CommandError: there is no such process.
     """
+    is_own = not args.processes and not getattr(args, "all_users", True)
     try:
-        pids = find(args.processes, _running)
+        pids = find(args.processes, _own if is_own else _running)
     except NoProcessError as error:
         raise CommandError(str(error)) from None
     return [*pids, *descendants(pids)] if args.children else pids
@@ -144,7 +158,7 @@ class Processes:
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
-        asked: how many processes were asked for.
+        asked: how many processes were asked for: those that were found and have ended do not count.
         output: where their texts are printed.
 
     Raises:
@@ -156,6 +170,7 @@ class Processes:
         _check_command(getattr(args, "command", ()))
         pids = chosen(args)
         self.asked = len(pids)
+        self._named = named(args.processes)
         self._failed: set[int] = set()
         self._living: list[Process] = []
         self._refused: list[Process] = []
@@ -163,7 +178,13 @@ class Processes:
             try:
                 self._living.append(_connect(pid, borrows=leave_nothing))
             except (OSError, ValueError, CommandError) as error:
-                self.fail(pid, error)
+                if self._has_left(pid):
+                    self.asked -= 1
+                else:
+                    self.fail(pid, error)
+        left = len(pids) - self.asked
+        if left:
+            say(ended_text(left))
         self.output = Output(pids)
 
     def __enter__(self) -> Processes:
@@ -203,9 +224,16 @@ class Processes:
             return False
         return True
 
+    def _has_left(self, pid: int) -> bool:
+        """Return whether a process has ended that nobody named: then it counts as never found."""
+        return pid not in self._named and has_ended(pid)
+
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
-        self._failed.add(pid)
+        if self._has_left(pid):
+            self.asked -= 1
+        else:
+            self._failed.add(pid)
         say(f"process {pid}: has ended" if has_ended(pid) else process_error_text(pid, error))
 
     @property
@@ -217,7 +245,7 @@ class Processes:
     def status(self) -> int:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
-            return 0
+            return 0 if self.asked else 2
         return 1 if len(self._failed) < self.asked else 2
 
 
@@ -237,6 +265,10 @@ def _running() -> list[int]:
     from funcgraph.control import processes
 
     return processes.running()
+
+
+def _own() -> list[int]:
+    return [pid for pid in _running() if owner(pid) == os.geteuid()]
 
 
 def _connect(pid: int, *, borrows: bool) -> Process:

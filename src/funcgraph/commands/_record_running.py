@@ -24,7 +24,7 @@ from funcgraph.session.reach import Reach, ReachError, outer_pid
 from funcgraph.session.recording import Recording
 from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.children import descendants
-from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, is_python
+from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, is_python, named
 
 __all__ = ["run"]
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, settings: dict[str, Any]) -> int:
     occupy_standard_descriptors()
     output = check_output(args.output)
     _raise_descriptors()
-    with _until_left(RunningProcesses(_pids(args))) as processes:
+    with _until_left(RunningProcesses(_pids(args), named(args.processes))) as processes:
         recording = _prepared(processes, settings, output, args)
         ending = _begin(processes, recording, args, command)
         progress = ProgressLine(not args.quiet)

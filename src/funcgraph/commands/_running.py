@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, process_error_text
+from funcgraph.commands import CommandError, process_error_text, say
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
-from funcgraph.steering.processes import command_line
+from funcgraph.steering.processes import command_line, ended_text, has_ended
 
 __all__ = ["RunningProcess", "RunningProcesses"]
 
@@ -79,20 +79,48 @@ class RunningProcesses:
 
     Args:
         pids: their ids.
+        named: those of them that a user named. The others were found: that they end meanwhile is no error.
 
     Raises:
-        CommandError: one of them cannot be reached. All are as before then.
+        CommandError: one of them cannot be reached, or none is left. All are as before then.
     """
 
-    def __init__(self, pids: Iterable[int]) -> None:
+    def __init__(self, pids: Sequence[int], named: Container[int]) -> None:
         self.all: list[RunningProcess] = []
+        self._named = named
         self._session = ""
         try:
             for pid in pids:
-                self.all.append(_reached(pid))
+                process = self._reached(pid)
+                if process is not None:
+                    self.all.append(process)
+            self._drop_ended(len(pids))
         except BaseException:
             self.close()
             raise
+
+    def _has_left(self, pid: int) -> bool:
+        return pid not in self._named and has_ended(pid)
+
+    def _reached(self, pid: int) -> RunningProcess | None:
+        """Return a process; None: it was found, and has ended."""
+        try:
+            return RunningProcess(pid)
+        except (OSError, RuntimeError) as error:
+            if self._has_left(pid):
+                return None
+            raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded") from None
+
+    def _drop_ended(self, count: int) -> None:
+        """Leave out those that were found and have ended, and say how many of `count` have."""
+        for process in [process for process in self.all if self._has_left(process.pid)]:
+            self.all.remove(process)
+            process.close()
+        left = count - len(self.all)
+        if left and not self.all:
+            raise CommandError(f"{ended_text(left)}; nothing is recorded")
+        if left:
+            say(ended_text(left))
 
     def join(self, recording: Recording) -> None:
         """Have all of them join the recording, at about the same time.
@@ -102,6 +130,7 @@ class RunningProcesses:
         """
         self._session = recording.session.seen_path
         errors = self._ask(self.all, lambda process: process.join(self._session), recording.step)
+        errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
         if errors:
             self.leave()
             pid, error = next(iter(errors.items()))
@@ -114,6 +143,8 @@ class RunningProcesses:
             try:
                 process = RunningProcess(pid)
             except (OSError, RuntimeError) as error:
+                if self._has_left(pid):
+                    continue
                 lines.append(f"{process_error_text(pid, error)}; it is not recorded")
                 continue
             self.all.append(process)
@@ -163,10 +194,3 @@ class RunningProcesses:
                 time.sleep(meanwhile())
         errors = {pid: future.exception() for pid, future in asked.items()}
         return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}
-
-
-def _reached(pid: int) -> RunningProcess:
-    try:
-        return RunningProcess(pid)
-    except (OSError, RuntimeError) as error:
-        raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded") from None

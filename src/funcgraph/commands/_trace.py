@@ -215,7 +215,9 @@ def add_imports_argument(parser: argparse.ArgumentParser, *, default: str) -> No
 
 def add_count_argument(parser: argparse.ArgumentParser, *, lines: str) -> None:
     """Add -n. `lines`: what it counts."""
-    parser.add_argument("-n", dest="count", metavar="N", type=_count, help=f"print only the first N {lines}")
+    parser.add_argument(
+        "-n", dest="count", metavar="N", type=_count, help=Common(f"print only the first N {lines}")
+    )
 
 
 def _count(text: str) -> int:

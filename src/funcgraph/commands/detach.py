@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import process_error_text, say
+from funcgraph.commands import CommandError, process_error_text, say
+from funcgraph.commands._processes import add_processes, chosen
 from funcgraph.control.client import NotServedError, connect
+from funcgraph.steering.processes import ended_text, has_ended, named
 
 NAME = "detach"
 HELP = "end funcgraph in running processes: no hooks, threads, files"
@@ -16,21 +18,31 @@ the loaded module stays. It can be attached again."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
-    parser.add_argument("pids", metavar="PID", nargs="+", type=int, help="a process")
+    parser.add_argument("pids", metavar="PID", nargs="*", type=int, help="a process, as -P PID")
+    add_processes(parser, "none")
 
 
 def run(args: argparse.Namespace) -> int:
     """Detach from each; the exit status is 2 if one could not be detached from."""
-    status = 0
-    for pid in args.pids:
+    args.processes += map(str, args.pids)
+    if not args.processes:
+        raise CommandError("from which processes? Give their ids, or -P")
+    ids = named(args.processes)
+    status = left = 0
+    for pid in chosen(args):
         try:
             with connect(pid) as process:
                 process.call("detach")
         except NotServedError:
             print(f"process {pid}: is not attached")
         except OSError as error:
+            if pid not in ids and has_ended(pid):
+                left += 1
+                continue
             say(process_error_text(pid, error))
             status = 2
         else:
             print(f"process {pid}: detached", flush=True)
+    if left:
+        say(ended_text(left))
     return status

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from funcgraph.commands import CommandError
-from funcgraph.commands._processes import Processes, add_processes
+from funcgraph.commands._processes import ALL_USERS, Processes, add_processes
 from funcgraph.session.progress import plural
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
@@ -20,7 +20,7 @@ trace options."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
-    add_processes(parser)
+    add_processes(parser, ALL_USERS)
     add = parser.add_argument
     add("-e", dest="events", metavar="REGEX", nargs="?", const="", help="the events, or those that match")
     files = parser.add_mutually_exclusive_group()

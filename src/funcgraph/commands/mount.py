@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._processes import add_processes, chosen
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
@@ -17,6 +17,7 @@ from funcgraph.mount.mountpoint import MountError, prepare
 from funcgraph.mount.process import ProcessTree
 from funcgraph.mount.processes import Processes
 from funcgraph.mount.serving import OPTIONS, serve, stop
+from funcgraph.steering.processes import ended_text, has_ended, named
 from funcgraph.tracefs.interface import Tree
 
 NAME = "mount"
@@ -69,12 +70,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(args: argparse.Namespace, pids: list[int], folder: str, started: Callable[[], None]) -> None:
-    trees = [_process_tree(pid) for pid in pids]
+    trees = _process_trees(pids, named(args.processes))
     prepare(folder)
 
     def begin() -> None:
         if trees:
-            when_all_ended(pids, stop)
+            when_all_ended([tree.pid for tree in trees], stop)
         started()
 
     source = ",".join(str(tree.pid) for tree in trees) or "processes"
@@ -97,6 +98,27 @@ def _tree_of(trees: list[ProcessTree]) -> Tree:
         return ProcessTree(pid)
 
     return Processes(lambda: [tree.pid for tree in trees if not tree.has_ended()], open_again, by_pid)
+
+
+def _process_trees(pids: list[int], named: Container[int]) -> list[ProcessTree]:
+    """Return the trees of processes; those that were found, not named, and have ended are left out.
+
+    Raises:
+        CommandError: one cannot be attached to, or none is left.
+    """
+    trees = []
+    for pid in pids:
+        try:
+            trees.append(_process_tree(pid))
+        except (OSError, CommandError):
+            if pid in named or not has_ended(pid):
+                raise
+    left = len(pids) - len(trees)
+    if left and not trees:
+        raise CommandError(ended_text(left))
+    if left:
+        say(ended_text(left))
+    return trees
 
 
 def _process_tree(pid: int) -> ProcessTree:

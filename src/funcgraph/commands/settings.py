@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._processes import Processes, add_instances, add_processes, folders
+from funcgraph.commands._processes import ALL_USERS, Processes, add_instances, add_processes, folders
 from funcgraph.steering.folder import Process
 from funcgraph.steering.stat import stat
 
@@ -14,7 +14,7 @@ HELP = "show what running processes trace: what is not a default"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
-    add_processes(parser)
+    add_processes(parser, ALL_USERS)
     add_instances(parser, "show")
     parser.add_argument("-o", dest="options", action="store_true", help="show all trace options, too")
 

@@ -6,7 +6,7 @@ import argparse
 
 from funcgraph.commands._live import End, follow
 from funcgraph.commands._parser import Common
-from funcgraph.commands._processes import Processes, add_processes, lane_file, named_folders
+from funcgraph.commands._processes import ALL_USERS, Processes, add_processes, lane_file, named_folders
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.events import choose, folder_of
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -39,7 +39,7 @@ _FILES = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     parser.usage = "funcgraph show [-P PID]... [OPTIONS]"
-    add_processes(parser)
+    add_processes(parser, ALL_USERS)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "-p",

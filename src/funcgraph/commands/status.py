@@ -9,16 +9,22 @@ import sys
 
 import funcgraph
 from funcgraph import _tracedata
+from funcgraph.control.processes import running
+from funcgraph.names import printable
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.process import ProcessWatch
+from funcgraph.steering.processes import command_line, has_ended
 
 NAME = "status"
-HELP = "show recordings, what this Python can tell, its monitoring ids"
+HELP = "show recordings, processes with a socket, this Python, its monitoring ids"
 DESCRIPTION = """\
 Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
 sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's
-recording sessions on this machine, with their processes."""
+recording sessions on this machine, with their processes, and the processes that can be steered: they were
+attached to, or serve a control socket."""
+
+_SHOWN = 100  # characters of a command line
 
 # The conventional use of ids, from CPython's documentation of sys.monitoring.
 _CONVENTION = {0: "debugger", 1: "coverage", 2: "profiler", 5: "optimizer"}
@@ -45,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if nothing:
             print("nothing is left")
         return 0
-    for line in (*_interpreter_lines(), *_session_lines()):
+    for line in (*_interpreter_lines(), *_session_lines(), *_process_lines()):
         print(line)
     return 0
 
@@ -85,6 +91,16 @@ def _session_lines() -> list[str]:
         lines.append(f"{session.path}: {state}")
         lines += [f"  {line}" for line in _describe(session)]
     return ["sessions:", *(f"  {line}" for line in lines)] if lines else ["sessions: none"]
+
+
+def _process_lines() -> list[str]:
+    pids = running()
+    lines = [f"{pid}: {printable(command_line(pid)[:_SHOWN])}" for pid in pids if not has_ended(pid)]
+    return (
+        ["processes with a socket:", *(f"  {line}" for line in lines)]
+        if lines
+        else ["processes with a socket: none"]
+    )
 
 
 def _describe(session: Session) -> list[str]:

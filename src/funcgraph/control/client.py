@@ -13,6 +13,7 @@ import pwd
 import socket
 import threading
 import time
+from types import UnionType
 from typing import Any
 
 from funcgraph.control import wire
@@ -101,10 +102,14 @@ class Connection:
         self._stream: socket.socket | None = stream
         self._lock = threading.Lock()
         self._waits = Waits(process)
-        hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
-        if hello["version"] != wire.VERSION:
+        try:
+            hello: dict[str, Any] = self.value(dict, "hello", version=wire.VERSION)
+        except BaseException:
             self.close()
-            versions = f"it speaks version {hello['version']} at its socket, we {wire.VERSION}"
+            raise
+        if hello.get("version") != wire.VERSION:
+            self.close()
+            versions = f"it speaks version {hello.get('version')} at its socket, we {wire.VERSION}"
             raise OSError(errno.EPROTO, f"process {self.pid} has another version of funcgraph: {versions}")
 
     def __enter__(self) -> Connection:
@@ -125,11 +130,17 @@ class Connection:
 
     def stat(self, path: str) -> Entry:
         """Return what the path is, as Tree.stat()."""
-        return Entry(*self.ask("stat", path=path)[0])
+        facts = self.value(list, "stat", path=path)
+        try:
+            return Entry(*facts)
+        except TypeError:
+            raise self._nonsense(f"{facts} to 'stat'") from None
 
     def list(self, path: str) -> list[str]:
         """Return the names in a folder, as Tree.list()."""
-        names: list[str] = self.ask("list", path=path)[0]
+        names: list[str] = self.value(list, "list", path=path)
+        if not all(isinstance(name, str) for name in names):
+            raise self._nonsense("names that are no strings")
         return names
 
     def mkdir(self, path: str) -> None:
@@ -142,12 +153,12 @@ class Connection:
 
     def open(self, path: str, flags: int) -> RemoteFile:
         """Open a file, as Tree.open()."""
-        return RemoteFile(self, self.ask("open", path=path, flags=flags)[0])
+        return RemoteFile(self, self.value(int, "open", path=path, flags=flags))
 
     def read_text(self, path: str) -> str:
         """Return what a file says; of a pipe, what it has now."""
         number, data = self.ask("get", path=path)
-        if number is not None:  # there may be more than fits into one answer
+        if isinstance(number, int):  # there may be more than fits into one answer
             with RemoteFile(self, number) as file:
                 data += file.read_all(len(data))
         return data.decode("utf-8", "surrogateescape")
@@ -188,7 +199,24 @@ class Connection:
             header, answered = self._exchange(message)
         if "ok" in header:
             return header["ok"], answered
-        raise OSError(header["errno"], header["error"])
+        number, text = header.get("errno"), header.get("error")
+        if not isinstance(number, int) or not isinstance(text, str):
+            raise self._nonsense("neither a result nor an error")
+        raise OSError(number, text)
+
+    def value(self, kind: type | UnionType, op: str, body: bytes = b"", /, **fields: Any) -> Any:
+        """Make one request; return the answer's value.
+
+        Raises:
+            OSError: as ask(). EPROTO: the value is of another type than `kind`.
+        """
+        value = self.ask(op, body, **fields)[0]
+        if not isinstance(value, kind):
+            raise self._nonsense(f"{type(value).__name__} to '{op}'")
+        return value
+
+    def _nonsense(self, what: object) -> OSError:
+        return OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {what}")
 
     def wait(self, place: tuple[int, int]) -> RemoteWait:
         """Wait at a connection of its own for what a file waits for (Wait.place)."""
@@ -211,7 +239,7 @@ class Connection:
             raise self._ended() from None
         except wire.WireError as error:
             self._drop()
-            raise OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {error}") from None
+            raise self._nonsense(error) from None
 
     def _drop(self) -> None:
         if self._stream is not None:
@@ -252,7 +280,7 @@ class RemoteFile:
 
     def wait(self) -> RemoteWait | None:
         """Begin to wait until it is ready, as OpenFile.wait(). The process is asked once."""
-        place = self._connection.ask("wait", file=self._open())[0]
+        place = self._connection.value(list | None, "wait", file=self._open())
         return None if place is None else self._connection.wait((place[0], place[1]))
 
     def read(self, offset: int, size: int) -> bytes:
@@ -273,9 +301,8 @@ class RemoteFile:
 
     def write(self, offset: int, data: bytes) -> int:
         """Carry out one write(), as OpenFile.write(): of at most 1 MiB."""
-        written: int = self._connection.ask("write", data[: wire.MAX_BODY], file=self._open(), offset=offset)[
-            0
-        ]
+        part = data[: wire.MAX_BODY]
+        written: int = self._connection.value(int, "write", part, file=self._open(), offset=offset)
         return written
 
     def write_all(self, data: bytes) -> None:

@@ -6,9 +6,20 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from funcgraph.session.proc_facts import effective_user, read_status
 from funcgraph.session.process import start_time, stat_fields
 
-__all__ = ["NoProcessError", "ancestors", "command_line", "find", "has_ended", "is_python"]
+__all__ = [
+    "NoProcessError",
+    "ancestors",
+    "command_line",
+    "ended_text",
+    "find",
+    "has_ended",
+    "is_python",
+    "named",
+    "owner",
+]
 
 _PROC = "/proc"
 _PYTHON = re.compile(r"python|pypy", re.IGNORECASE)
@@ -42,6 +53,21 @@ def find(words: Sequence[str], running: Callable[[], Iterable[int]]) -> list[int
     for word in words:
         found += _ids(word) or _matching(word, running)
     return list(dict.fromkeys(found))
+
+
+def named(words: Iterable[str]) -> set[int]:
+    """Return the processes that the values of `-P` name by their ids. The others were found: they may end
+    before they are asked for anything, and nobody asked for these very processes."""
+    return {pid for word in words for pid in _ids(word)}
+
+
+def ended_text(count: int) -> str:
+    """Return what is said of processes that were found, and had ended when they were asked for something."""
+    return (
+        "1 process that was found has ended meanwhile"
+        if count == 1
+        else (f"{count} processes that were found have ended meanwhile")
+    )
 
 
 def _ids(word: str) -> list[int]:
@@ -107,6 +133,14 @@ def ancestors(pid: int) -> set[int]:
         if pid in (0, *found):
             return found
         found.add(pid)
+
+
+def owner(pid: int) -> int | None:
+    """Return the effective user of a process; None: it has ended."""
+    try:
+        return effective_user(read_status(pid))[0]
+    except (OSError, KeyError):
+        return None
 
 
 def has_ended(pid: int) -> bool:
