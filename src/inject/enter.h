@@ -22,8 +22,8 @@ struct fg_entry {
  * @entry: what to do
  * @place: set to where it was
  *
- * A main thread that waits for a lock of Python's, while the new thread would not get the GIL, queues a pending
- * call and goes on as after a signal: it asks for the GIL itself, see place.h.
+ * A main thread that waits for a lock of Python's, while the new thread would not get the GIL, queues a
+ * pending call and goes on as after a signal: it asks for the GIL itself, see place.h.
  *
  * The main thread is stopped, too: nobody else can do the same meanwhile, as a thread has one tracer. The
  * thread is stopped only within this function. If the caller is killed inside it, the thread goes on where it

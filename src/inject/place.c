@@ -20,8 +20,8 @@ enum {
     RESTART_BLOCK = 516,
 };
 
-/* System calls that wait for somebody else. open() does so for the other end of a FIFO. The loader opens files,
- * too: whether it has called is seen on the stack. */
+/* System calls that wait for somebody else. open() does so for the other end of a FIFO. The loader opens
+ * files, too: whether it has called is seen on the stack. */
 static const long waiting_calls[] = {
     SYS_accept,
     SYS_accept4,

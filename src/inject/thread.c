@@ -14,9 +14,9 @@
 #define PAUSE_NS 20000
 #define MAX_PAUSES 25000 /* half a second */
 
-/* Return: whether a thread is stopped, with *status as waitpid() has it. Another thread of this process may wait
- * for its children. If the traced process is one of them, that thread may get the stop, and waitpid() tells
- * nobody else. */
+/* Return: whether a thread is stopped, with *status as waitpid() has it. Another thread of this process may
+ * wait for its children. If the traced process is one of them, that thread may get the stop, and waitpid()
+ * tells nobody else. */
 static bool is_stopped(pid_t tid, int *status)
 {
     siginfo_t info;

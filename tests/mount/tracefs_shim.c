@@ -1,7 +1,7 @@
 /* For a program that looks for the kernel's tracefs: it finds the folder that FG_TRACEFS names.
  *
- * What is below /sys/kernel/tracing is below that folder, /proc/kallsyms is its file kallsyms, FG_MOUNTS stands
- * for /proc/mounts, and the kernel's own tracer stays as it is. To be preloaded (LD_PRELOAD). */
+ * What is below /sys/kernel/tracing is below that folder, /proc/kallsyms is its file kallsyms, FG_MOUNTS
+ * stands for /proc/mounts, and the kernel's own tracer stays as it is. To be preloaded (LD_PRELOAD). */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>

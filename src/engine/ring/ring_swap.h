@@ -1,10 +1,10 @@
 /* A snapshot of a ring without a file: a second memory of the same size, the spare (ring_spare.h), and the
  * exchange of both.
  *
- * As in the kernel a snapshot is no copy. The spare takes the place of the ring's memory. That is the snapshot
- * from then on. While the ring records, the spare is emptied before. While it is paused, or has no records,
- * the spare keeps its records, so a further snapshot swaps back. Symbols stay with the ring: both memories are
- * read with them.
+ * As in the kernel a snapshot is no copy. The spare takes the place of the ring's memory. That is the
+ * snapshot from then on. While the ring records, the spare is emptied before. While it is paused, or has no
+ * records, the spare keeps its records, so a further snapshot swaps back. Symbols stay with the ring: both
+ * memories are read with them.
  *
  * A task may be in the middle of a record at that moment. It ends it in the snapshot. Its cursor has no room
  * there any longer, so its next record takes a sub-buffer of the ring's new memory. Only then does the task

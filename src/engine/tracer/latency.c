@@ -172,7 +172,8 @@ static void tell_event(const struct fg_latency *latency, int handle, const struc
     tell_text(latency, handle, text);
 }
 
-/* A text for the section, one for its slowest call, and one for each of its events. They stand at the section's end. */
+/* A text for the section, one for its slowest call, and one for each of its events. They stand at the
+ * section's end. */
 static void tell(const struct fg_latency *latency, int handle, const struct fg_latency_section *section)
 {
     char text[2 * FG_LATENCY_TEXT_BYTES + 64];

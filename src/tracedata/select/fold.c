@@ -222,7 +222,8 @@ static void name_beginning(const struct stage_lane *lane, int step, const struct
 }
 
 /* Takes in events, from the cursor's on, until something waits to which the lane can move, or the lane has
- * ended. After the beginning of an import it reads on: an event that is shown in it, or its end, comes next. */
+ * ended. After the beginning of an import it reads on: an event that is shown in it, or its end, comes
+ * next. */
 static int fill(struct fg_fold *fold, struct stage_lane *lane, struct fg_cursor *cursor,
                 struct fg_event *latest, char reason[FG_REASON_BYTES])
 {

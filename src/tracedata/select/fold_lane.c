@@ -94,7 +94,8 @@ static int name_import(const struct fg_fold_rules *rules, struct fg_fold_import 
     return import->index == UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* Whether a call that is not in an import begins one. A generator of the machinery that is resumed does not. */
+/* Whether a call that is not in an import begins one. A generator of the machinery that is resumed does
+ * not. */
 static bool is_beginning(const struct fg_fold_rules *rules, const struct fg_event *event,
                          const struct fg_graph_event *call)
 {

@@ -236,7 +236,7 @@ static void test_a_stack_is_its_functions(void)
     CHECK(!is_same(&made[2], &made[3], words));
 }
 
-/* Fails if a stack of the event's goes on behind its first 0, behind the image, or beyond what a key holds. */
+/* Fails if a stack of the event's goes on after its first 0, after the image, or beyond what a key holds. */
 static void test_a_stack_in_a_field_ends_before_the_first_zero(void)
 {
     struct fg_hist_term term = field_term(FG_FIELD_SYMBOL, FG_HIST_KIND_STACK);

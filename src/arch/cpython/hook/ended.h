@@ -1,9 +1,9 @@
-/* Stopping what is over: instances whose recorder is gone or has asked them to stop, and users that have found
- * what they waited for.
+/* Stopping what is over: instances whose recorder is gone or has asked them to stop, and users that have
+ * found what they waited for.
  *
  * A callback finds out, in any thread. Stopping an instance unregisters its user, and removes the hooks if no
- * user is left. So it waits for the next hooked call of the interpreter, in
- * whichever thread, that begins outside of callbacks. The main thread, which may sleep for ever, need not
+ * user is left. So it waits for the next hooked call of the interpreter, in whichever thread, that begins
+ * outside of callbacks. The main thread, which may sleep for ever, need not
  * take part. */
 #ifndef FG_CPYTHON_ENDED_H
 #define FG_CPYTHON_ENDED_H

@@ -13,7 +13,8 @@ struct fg_thread_watch {
  * fg_thread_watch_start() - Have a watch told of threads.
  * @watch: stays where it is until it is stopped
  *
- * Return: 0; -EBUSY: there is a watch; -EOPNOTSUPP: this build has no call hooks, or threading is not imported.
+ * Return: 0; -EBUSY: there is a watch; -EOPNOTSUPP: this build has no call hooks, or threading is not
+ * imported.
  * Context: with the GIL.
  */
 int fg_thread_watch_start(const struct fg_thread_watch *watch);
