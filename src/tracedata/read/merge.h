@@ -16,8 +16,8 @@ struct fg_merge_stage {
     struct fg_merge_stage *below; /* where its events come from; NULL: the lanes themselves */
     /* Moves a lane to its next event that is not left out, or to its end: as fg_cursor_advance().
      * @is_at_next: the cursor is at an event about which nothing was decided yet.
-     * @latest: the event that the lane was at, if it is still in use: it gets other data if the call moves the
-     * cursor more than once. The data stays valid until the next call. */
+     * @latest: the event that the lane was at, if it is still in use: it gets other data if the call moves
+     * the cursor more than once. The data stays valid until the next call. */
     int (*advance)(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_at_next,
                    struct fg_event *latest, char reason[FG_REASON_BYTES]);
     /* The stage need not be called for a lane that it has set idle, up to the next entry of a function with
