@@ -124,11 +124,13 @@ static void test_nor_has_a_call_what_another_user_sets_up(void)
 static void test_a_resumed_call_goes_on_after_it(void)
 {
     int handle = begin(&fg_tracer_function_graph);
+    struct fg_instance *instance = fg_instance_get(handle);
     uintptr_t generator = sim_call(f);
     uint64_t first_at = set_up_at;
 
     sim_suspend(generator);
-    fg_ring_retire_all(&fg_instance_get(handle)->ring);
+    fg_ring_retire_all(&instance->ring);
+    fg_instance_put(instance);
     sim_resume(generator);
     CHECK_EQ(nr_set_ups, 2);
     sim_return(generator);
