@@ -107,6 +107,8 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Steering": (("control/serving.py", "serve"),),
     "Events": (
         ("events/typed.py", "Event"),
+        ("events/program_event.py", "trace_event"),
+        (_STUB, "TraceEvent"),
         ("events/registry.py", "Registry"),
         ("instance/events.py", "EventFile"),
         ("instance/events.py", "Events"),

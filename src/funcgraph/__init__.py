@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RetFrame,
         ReturnAddress,
         ReturnLocation,
+        TraceEvent,
         User,
         capabilities,
         disable_fprobe,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from funcgraph._include import get_include
     from funcgraph.control.serving import serve
     from funcgraph.events.live import dynamic_events
+    from funcgraph.events.program_event import trace_event
     from funcgraph.events.typed import Event
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
@@ -111,6 +113,7 @@ __all__ = [
     "Snapshot",
     "Trace",
     "TraceError",
+    "TraceEvent",
     "TraceMarker",
     "TracePipe",
     "User",
@@ -145,6 +148,7 @@ __all__ = [
     "registered",
     "registered_fprobe",
     "serve",
+    "trace_event",
     "trace_marker",
     "trace_printk",
     "unregister_fprobe",
@@ -185,6 +189,7 @@ _LAZY = {
     "Snapshot": "funcgraph.instance.snapshot",
     "Trace": "funcgraph.tracedata.opened",
     "TraceError": "funcgraph.tracedata.description",
+    "TraceEvent": "funcgraph._engine",
     "TraceMarker": "funcgraph.instance.marker",
     "TracePipe": "funcgraph.instance.pipe",
     "User": "funcgraph._engine",
@@ -218,6 +223,7 @@ _LAZY = {
     "registered": "funcgraph.fgraph",
     "registered_fprobe": "funcgraph.fprobe",
     "serve": "funcgraph.control.serving",
+    "trace_event": "funcgraph.events.program_event",
     "trace_marker": "funcgraph.instance.marker",
     "trace_printk": "funcgraph._engine",
     "unregister_fprobe": "funcgraph._engine",

@@ -27,7 +27,7 @@ def _attach(directory: str) -> None:
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
             reason = _TOO_LARGE
-        _leave_note(directory, f"could not be traced: {reason}")
+        tracing.leave_note(directory, f"could not be traced: {reason}")
 
 
 def _serve(asked_by: str) -> None:
@@ -40,18 +40,6 @@ def _serve(asked_by: str) -> None:
         if asked_by:
             reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
             os.write(2, f"funcgraph: {asked_by}: {reason}\n".encode("utf-8", "backslashreplace"))
-
-
-def _leave_note(directory: str, text: str) -> None:
-    for folder in (directory, f"{directory}/spare"):
-        try:
-            with open(
-                f"{folder}/{os.getpid()}.note", "w", encoding="utf-8", errors="backslashreplace"
-            ) as file:
-                file.write(text)
-            return
-        except OSError:
-            pass  # the directory was removed, or its file system is full
 
 
 def boot() -> None:

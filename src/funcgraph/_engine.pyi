@@ -561,8 +561,63 @@ def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
 def mark(text: str, /) -> int:
     """Write a text into the recordings of this process and the instance "top"; return its length."""
 
-def static_events() -> list[tuple[str, str, str]]:
-    """Return system, name and values of each static event: FG_STATIC_EVENTS of static_event.h."""
+def static_events() -> list[tuple[str, str, str, bool]]:
+    """Return system, name and values of each static event: FG_STATIC_EVENTS of static_event.h, then those
+    that the program has declared, which have True.
+    """
+
+@final
+class TraceEvent:
+    """An event that the program has declared with `trace_event()`. A call hits it.
+
+        paid(3, "ann")
+        paid(amount=3, user="ann")
+
+    The arguments are the fields, all of them, in their order or by name. While nobody wants the event, a call
+    compares the names of its arguments and reads one word. A wrong call raises TypeError as that of a Python
+    function does, whether the event is enabled or not: a recording changes nothing of what a program does.
+    The call returns None.
+
+    The values are read in C, so no code of the program runs. A value that does not fit its field's type, such
+    as 300 for a "u8" or a str for an int, is a fault in the record (0, or "(fault)"), and raises nothing.
+
+    Where the arguments are expensive to make, ask first, as with the kernel's trace_foo_enabled():
+
+        if paid.enabled:
+            paid(amount=order.total(), user=order.user.name)
+
+    The kernel's trace_foo() of a TRACE_EVENT(foo, ...): include/linux/tracepoint.h.
+    """
+
+    def __call__(self, *args: object, **kwargs: object) -> None: ...
+    @property
+    def group(self) -> str:
+        """The event's group."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the group."""
+
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def fields(self) -> dict[str, str]:
+        """The type of each field by its name, in their order."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether a call has any effect now: an instance, a trigger or another event wants it."""
+
+def trace_event(group: str, name: str, fields: tuple[tuple[Any, ...], ...], /) -> TraceEvent:
+    """Declare a static event, or find it. funcgraph.trace_event() checks the names.
+
+    Args:
+        group, name: its names.
+        fields: as those of Event, each ("arg", N).
+
+    Errors: ValueError: a type is none. OSError: EEXIST: it has other fields; EPERM: the group is CPython's;
+    E2BIG: the fields take too much room.
+    """
 
 def function_name(id: int, /) -> str | None:
     """Return the name of the function with this id, "module.qualname"; None: there is none."""

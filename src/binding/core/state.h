@@ -34,6 +34,7 @@
     X(event)                                                                                                 \
     X(trigger)                                                                                               \
     X(event_switch)                                                                                          \
+    X(trace_event)                                                                                           \
     X(func_command)
 
 struct fg_buffer;

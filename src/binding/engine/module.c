@@ -26,6 +26,7 @@
 #include "binding/event/event_names.h"
 #include "binding/event/event_switch.h"
 #include "binding/event/func_command.h"
+#include "binding/event/trace_event.h"
 #include "binding/event/trigger.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ops.h"
@@ -191,6 +192,7 @@ static int add_types(PyObject *module)
         {&fg_event_spec, &state->event_type},
         {&fg_trigger_spec, &state->trigger_type},
         {&fg_event_switch_spec, &state->event_switch_type},
+        {&fg_trace_event_spec, &state->trace_event_type},
         {&fg_func_command_spec, &state->func_command_type},
     };
 
@@ -235,6 +237,7 @@ static int exec_module(PyObject *module)
                    PyModule_AddFunctions(module, fg_kprobe_multi_functions) ||
                    PyModule_AddFunctions(module, fg_kprobe_functions) ||
                    PyModule_AddFunctions(module, fg_event_functions) ||
+                   PyModule_AddFunctions(module, fg_trace_event_functions) ||
                    PyModule_AddFunctions(module, fg_trigger_functions) || fg_exit_add(module) ||
                    fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
                    fg_recording_add(module) || fg_waits_add(module)

@@ -39,10 +39,11 @@ static PyObject *function_name(PyObject *Py_UNUSED(module), PyObject *id)
 static PyObject *static_events(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     PyObject *all = PyList_New(0);
+    const struct fg_static_event_names *names;
 
-    for (int i = 0; all && i < FG_NR_STATIC_EVENTS; i++) {
-        const struct fg_static_event_names *names = &fg_static_events[i];
-        PyObject *one = Py_BuildValue("(sss)", names->system, names->name, names->values);
+    for (uint32_t i = 0; all && (names = fg_static_names(i)); i++) {
+        PyObject *one = Py_BuildValue("(sssN)", names->system, names->name, names->values,
+                                      PyBool_FromLong(i >= FG_NR_STATIC_EVENTS));
 
         if (!one || PyList_Append(all, one) != 0)
             Py_CLEAR(all);
@@ -53,7 +54,9 @@ static PyObject *static_events(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 
 PyMethodDef fg_event_functions[] = {
     {"static_events", static_events, METH_NOARGS,
-     "static_events() -> list[tuple[str, str, str]]: system, name and values of each static event."},
+     "static_events() -> list[tuple[str, str, str, bool]]: system, name and values of each static event; "
+     "whether "
+     "the program has declared it."},
     {"function_name", function_name, METH_O, "function_name(id) -> str | None: the function with this id."},
     {NULL, NULL, 0, NULL},
 };

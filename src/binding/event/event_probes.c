@@ -21,7 +21,7 @@ struct fg_event_probe {
     struct fg_probe_event hits;  /* at entries or returns; or */
     struct fg_place_event place; /* at a place, if it has a symbol; or */
     struct fg_source_probe told; /* on a static event */
-    int which;                   /* enum fg_static_event, or NOT_STATIC */
+    int which;                   /* the number of the static event, or NOT_STATIC */
     struct fg_fetch_program *program;
     PyObject *patterns; /* tuple of str: the functions; of a place: one name */
     bool is_pending;    /* there may be none yet */
@@ -76,9 +76,9 @@ static int with_filter(struct fg_event_probe *probe, filter_function function)
 }
 
 /* Why a static event cannot be had. */
-static PyObject *raise_untold(enum fg_static_event which, int error)
+static PyObject *raise_untold(int which, int error)
 {
-    const struct fg_static_event_names *names = &fg_static_events[which];
+    const struct fg_static_event_names *names = fg_static_names((uint32_t)which);
     const char *why = error == -EOPNOTSUPP ? "this Python does not tell it"
                       : error == -EPERM    ? "an audit hook of the program refuses another one"
                                            : "another interpreter has it, or a collection is in progress";
@@ -101,9 +101,9 @@ static int attach_one(struct fg_event_probe *probe)
             fg_event_raise(error);
         return error ? -1 : 0;
     }
-    error = fg_cpython_static_attach((enum fg_static_event)probe->which, &probe->told);
+    error = fg_cpython_static_attach(fg_static_source((uint32_t)probe->which), &probe->told);
     if (error && !PyErr_Occurred())
-        raise_untold((enum fg_static_event)probe->which, error);
+        raise_untold(probe->which, error);
     return error ? -1 : 0;
 }
 
@@ -253,7 +253,7 @@ PyObject *fg_event_add_static_probe(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "iO:add_static_probe", &which, &fields))
         return NULL;
-    if (which < 0 || which >= FG_NR_STATIC_EVENTS)
+    if (which < 0 || !fg_static_names((uint32_t)which))
         return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("there is no static event %d", which));
     probe = static_probe_new(self, which, fields);
     return probe ? take_probe(self, probe) : NULL;

@@ -269,4 +269,5 @@ def _nothing(
         return None
     if outcome.looks_for_latency(settings):
         return None
-    return outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())
+    missing = outcome.undeclared(settings)
+    return missing or outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from funcgraph.events import filter as event_filter
 from funcgraph.events import static
 from funcgraph.events.definition import Definition
+from funcgraph.events.event_name import is_identifier
 from funcgraph.events.parse import parse_definition
 from funcgraph.events.registry import AnyDefinition, Registry
 from funcgraph.names import did_you_mean
@@ -33,6 +34,8 @@ class Asked(NamedTuple):
         definition: what the definition means; None: a static event is asked for.
         filter: which hits are recorded; None: all.
         triggers: what its hits do besides.
+        is_undeclared: no static event has the name yet; the program may declare it later. Its filter and its
+            triggers are checked only then: here they are None and (), and `text` has everything.
     """
 
     text: str
@@ -40,6 +43,7 @@ class Asked(NamedTuple):
     definition: Definition | None
     filter: event_filter.Filter | None
     triggers: tuple[str, ...]
+    is_undeclared: bool = False
 
 
 _IF = " if "
@@ -73,6 +77,8 @@ def parse(text: str) -> Asked:
     """
     first, *lines = text.split("\n")
     line, condition = _split(first)
+    if (undeclared := _undeclared(line)) is not None:
+        return Asked(text, undeclared, None, None, (), is_undeclared=True)
     event = _static_event(line)
     if event is not None:
         definition, name, fields = None, (event.group, event.name), event.fields
@@ -108,18 +114,35 @@ def _check_triggers(
             raise ValueError(f"{text}: an event has one trigger of that kind")
 
 
+def _event_name(text: str) -> tuple[str, str] | None:
+    """Return group and name of `py/raise` or `py:raise`, and ("", "raise") of `raise`; None: a definition."""
+    word = text.strip()
+    if not word.replace("_", "").replace("/", "").replace(":", "").isalnum() or word[1:2] == ":":
+        return None
+    group, _, name = word.replace(":", "/").rpartition("/")
+    return group, name
+
+
+def _undeclared(text: str) -> tuple[str, str] | None:
+    """Return group and name of an event that the program may declare later; None: the text names no such."""
+    found = _event_name(text)
+    if found is None or static.find(*found) is not None or static.is_cpythons(found[0]):
+        return None
+    return found if all(map(is_identifier, found)) else None
+
+
 def _static_event(text: str) -> static.StaticEvent | None:
     """Return the event of `py/raise`, `py:raise` or `raise`; None: the text is a definition.
 
     Raises:
         ValueError: it is the name of no event, or of one that is always recorded.
     """
-    word = text.strip()
-    if not word.replace("_", "").replace("/", "").replace(":", "").isalnum() or word[1:2] == ":":
+    found = _event_name(text)
+    if found is None:
         return None
-    group, _, name = word.replace(":", "/").rpartition("/")
-    event = static.find(group, name)
+    event = static.find(*found)
     if event is None:
+        word = text.strip()
         every = "/".join(word.split(":"))
         known = [f"{one.group}/{one.name}" for one in static.static_events().values()]
         raise ValueError(f"no such event: {word!r}{did_you_mean(every, known)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from _thread import RLock
 from typing import NamedTuple
 
 from funcgraph import _engine
@@ -108,12 +110,15 @@ class Installer:
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], LiveEvent | MadeEvent] = {}
         self._static: dict[tuple[str, str], AnyEvent] = {}
+        self._lock = RLock()  # so that each static event is made once
+        os.register_at_fork(after_in_child=self._lock._at_fork_reinit)  # type: ignore[attr-defined]
 
     def everything(self) -> dict[tuple[str, str], AnyEvent]:
         """Return the events by group and name: the static ones, then the others, the oldest first."""
-        if not self._static:
+        with self._lock:
             for key, event in static.static_events().items():
-                self._static[key] = install_t.LiveStaticEvent(event, numbers_of)
+                if key not in self._static:
+                    self._static[key] = install_t.LiveStaticEvent(event, numbers_of)
         return {**self._static, **self.events}
 
     def install(self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False) -> Installed:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from _thread import RLock
+
+from funcgraph.events import asked as asked_events
 from funcgraph.events import static
 from funcgraph.events.asked import Asked
 from funcgraph.events.installer import AnyEvent, Installer
@@ -9,18 +13,21 @@ from funcgraph.events.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import CodeType
 
     from funcgraph.events.definition import Definition
     from funcgraph.events.wanted import Wanted
 
-__all__ = ["define", "dynamic_events", "events", "remove", "start", "stop"]
+__all__ = ["declare", "define", "dynamic_events", "events", "is_dynamic", "remove", "start", "stop"]
 
 _OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the variables are slots of the frame
 
 _installer = Installer()
 _recorded: dict[int, dict[str, Wanted]] = {}  # handle of such an instance -> its events with triggers
+_undeclared: dict[int, list[tuple[Asked, Callable[[str], object]]]] = {}  # handle -> what it waits for
+_declaring = RLock()  # between looking for an event and waiting for its declaration
+os.register_at_fork(after_in_child=_declaring._at_fork_reinit)  # type: ignore[attr-defined]
 _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
 
 
@@ -59,12 +66,46 @@ def events() -> dict[tuple[str, str], AnyEvent]:
     return _installer.everything()
 
 
-def start(handle: int, asked: Asked) -> None:
+def is_dynamic(group: str, name: str) -> bool:
+    """Return whether a definition has this name."""
+    return any((definition.group, definition.event) == (group, name) for definition in dynamic_events)
+
+
+def start(handle: int, asked: Asked, refuse: Callable[[str], object]) -> None:
     """Have an instance of a recording record an event, which is made if it does not exist.
+
+    One that the program has not declared is recorded from its declaration on.
+
+    Args:
+        handle: the instance's.
+        asked: the event.
+        refuse: called with the reason if it turns out at the declaration that it cannot be recorded.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
+    with _declaring:
+        if asked.is_undeclared and asked.name not in static.static_events():
+            _undeclared.setdefault(handle, []).append((asked, refuse))
+            return
+    _start(handle, asked_events.parse(asked.text) if asked.is_undeclared else asked)
+
+
+def declare(group: str, name: str) -> None:
+    """Have the instances record a static event that wait for its declaration. Raises nothing."""
+    found = []
+    with _declaring:
+        for handle, waiting in _undeclared.items():
+            found += [(handle, *one) for one in waiting if one[0].name == (group, name)]
+            waiting[:] = [one for one in waiting if one[0].name != (group, name)]
+    for handle, asked, refuse in found:
+        try:
+            _start(handle, asked_events.parse(asked.text))
+        except (OSError, ValueError, RuntimeError) as error:
+            refuse(f"{group}:{name}: {' '.join(str(error).split())}")
+
+
+def _start(handle: int, asked: Asked) -> None:
     if define(asked) and asked.definition:
         _made.setdefault(handle, []).append(asked.definition)
     event = events()[asked.name]
@@ -111,6 +152,8 @@ def stop(handles: Iterable[int]) -> None:
     handles = list(handles)
     for handle in handles:
         _recorded.pop(handle, None)
+        with _declaring:
+            _undeclared.pop(handle, None)
     remove([definition for handle in handles for definition in _made.pop(handle, ())])
 
 

@@ -1,17 +1,17 @@
-"""Static events: what CPython itself tells. Each exists in every process, off until an instance wants it.
+"""Static events: what CPython itself tells, and what the program declares (program_event.py).
 
-The engine's table (src/arch/cpython/static/static_event.h) names them and what they tell.
+The engine's table (src/arch/cpython/static/static_event.h) names CPython's and what they tell. They exist in
+every process. Each event is off until an instance wants it.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.field import Field
 
-__all__ = ["PRINT", "StaticEvent", "find", "names", "static_events"]
+__all__ = ["PRINT", "StaticEvent", "find", "is_cpythons", "names", "static_events"]
 
 #: The event of a text that the program writes into traces. It is always recorded, as that text.
 PRINT = ("ftrace", "print")
@@ -21,10 +21,11 @@ class StaticEvent(NamedTuple):
     """A static event.
 
     Attributes:
-        index: in the engine's table.
+        index: its number in the engine.
         group, name: "py" and "raise".
         fields: its fields.
         told: what a dynamic event on it can fetch, in the order of `$argN`: its fields, and more.
+        is_declared: by the program; False: it is CPython's.
     """
 
     index: int  # type: ignore[assignment]  # not tuple.index(), which nobody needs here
@@ -32,16 +33,23 @@ class StaticEvent(NamedTuple):
     name: str
     fields: tuple[Field, ...]
     told: tuple[str, ...]
+    is_declared: bool
 
 
-@cache
+_found: dict[tuple[str, str], StaticEvent] = {}
+
+
 def static_events() -> dict[tuple[str, str], StaticEvent]:
-    """Return all static events by group and name."""
-    found = {}
-    for index, (group, name, values) in enumerate(_engine.static_events()):
-        fields, told = _values(values)
-        found[group, name] = StaticEvent(index, group, name, fields, told)
-    return found
+    """Return all static events by group and name: CPython's, then the program's, the oldest first."""
+    for index, (group, name, values, is_declared) in enumerate(_engine.static_events()):
+        if (group, name) not in _found:
+            _found[group, name] = StaticEvent(index, group, name, *_values(values), is_declared)
+    return dict(_found)
+
+
+def is_cpythons(group: str) -> bool:
+    """Return whether a group has events of CPython's: a program declares none in it."""
+    return any(event.group == group and not event.is_declared for event in static_events().values())
 
 
 def _values(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:

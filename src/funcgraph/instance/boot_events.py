@@ -30,7 +30,8 @@ def _definitions(value: str) -> list[str]:
         raise ValueError("no definition between two semicolons")
     for line in lines:
         try:
-            asked.parse(line)
+            if asked.parse(line).is_undeclared:
+                raise ValueError(f"no such event: {line!r}")
         except ProbeError as error:
             raise ValueError(f"{line!r}, column {error.caret + 1}: {error.message}") from None
         except ValueError as error:

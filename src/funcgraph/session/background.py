@@ -189,7 +189,7 @@ class Background:
             return outcome.silent(settings, recording.records, recording.seen_names())
         if patterns and not outcome.looks_for_latency(settings):
             return [outcome.nothing_matched(patterns, recording.seen_names())]
-        return []
+        return list(filter(None, [outcome.undeclared(settings)]))
 
     def _line(self, wait_s: float) -> bytes | None:
         """Return the program's next line, or None if none is complete within `wait_s` seconds.

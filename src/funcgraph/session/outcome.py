@@ -22,6 +22,7 @@ __all__ = [
     "nothing_matched",
     "silent",
     "summary",
+    "undeclared",
     "waits",
     "write_failure",
 ]
@@ -172,6 +173,8 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
 def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     if instance["tracer"] == "nop":
         events = [asked.parse(text) for text in instance["events"]]
+        if undeclared := _undeclared(events):
+            return undeclared
         # A static event that was never hit is no mistake.
         if not all(event.definition and event.definition.kind != "t" for event in events):
             return ""
@@ -182,6 +185,17 @@ def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     if not patterns or is_quick:
         return ""
     return nothing_matched(patterns, names)
+
+
+def undeclared(settings: Mapping[str, Any]) -> str:
+    """Return why a recording has no hits of events that only the program can declare; "": it names none."""
+    texts = [text for instance in settings["instances"] for text in instance["events"]]
+    return _undeclared([asked.parse(text) for text in texts])
+
+
+def _undeclared(events: Sequence[asked.Asked]) -> str:
+    names = ", ".join("/".join(event.name) for event in events if event.is_undeclared)
+    return f"no hit of {names}: the program declares no such event, or never calls it" if names else ""
 
 
 def _no_hit(events: Sequence[asked.Asked], names: Sequence[str]) -> str:

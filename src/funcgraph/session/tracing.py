@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["directories", "join", "leave", "leave_dead", "settings_of", "start", "stop"]
+__all__ = ["directories", "join", "leave", "leave_dead", "leave_note", "settings_of", "start", "stop"]
 
 # The sessions that this process has joined, oldest first, each with the handles of its instances here.
 _joined: "dict[str, list[int]]" = {}
@@ -136,7 +136,7 @@ def start(
             _engine.latency_start(tracer, 0, 0, handle)
             _engine.latency_set_thresh(tracer, thresh_us * 1000)
         if instance["events"]:
-            _start_events(handle, instance["events"])
+            _start_events(directory, handle, instance["events"])
     except BaseException:
         stop([handle])
         raise
@@ -164,9 +164,24 @@ def _forget(handles: "list[int]") -> None:
             del _joined[directory]
 
 
-def _start_events(handle: int, texts: "list[str]") -> None:
+def _start_events(directory: str, handle: int, texts: "list[str]") -> None:
     """Have the instance record these events. Imported only by recordings that have some."""
+    from functools import partial
+
     from funcgraph.events import asked, live
 
     for text in texts:
-        live.start(handle, asked.parse(text))
+        live.start(handle, asked.parse(text), partial(leave_note, directory))
+
+
+def leave_note(directory: str, text: str) -> None:
+    """Leave a text about this process for the recorder of a session."""
+    for folder in (directory, f"{directory}/spare"):
+        try:
+            with open(
+                f"{folder}/{os.getpid()}.note", "w", encoding="utf-8", errors="backslashreplace"
+            ) as file:
+                file.write(text)
+            return
+        except OSError:
+            pass  # the directory was removed, or its file system is full

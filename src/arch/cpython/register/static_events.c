@@ -29,9 +29,8 @@ static bool needs_hooks(const struct fg_event_source *source)
     return source->ops == &fg_raise_source;
 }
 
-int fg_cpython_static_attach(enum fg_static_event which, struct fg_source_probe *probe)
+int fg_cpython_static_attach(struct fg_event_source *source, struct fg_source_probe *probe)
 {
-    struct fg_event_source *source = &fg_static_sources[which];
     int error;
 
     if (probe->source)

@@ -68,14 +68,19 @@ struct fg_fetched fg_static_text(const char *text)
     return (struct fg_fetched){.kind = FG_FETCHED_TEXT, .text = text, .n = (uint32_t)strlen(text)};
 }
 
-void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site,
-                   const struct fg_fetched *values)
+void fg_static_hit_source(struct fg_event_source *source, const struct fg_static_site *site,
+                          const struct fg_fetched *values, uint32_t n)
 {
-    struct fg_told told = {
-        .regs = {&fg_told_regs_ops, site->frame, NULL, NULL}, .n = nr_values(event), .values = values};
+    struct fg_told told = {.regs = {&fg_told_regs_ops, site->frame, NULL, NULL}, .n = n, .values = values};
     struct fg_event_site at = {
         .func = site->func ? site->func->id : 0, .regs = &told.regs, .only = site->only};
 
     if (interp_here())
-        fg_event_source_hit(&fg_static_sources[event], interp_here(), &at);
+        fg_event_source_hit(source, interp_here(), &at);
+}
+
+void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site,
+                   const struct fg_fetched *values)
+{
+    fg_static_hit_source(&fg_static_sources[event], site, values, nr_values(event));
 }

@@ -88,4 +88,8 @@ struct fg_fetched fg_static_text(const char *text);
 void fg_static_hit(enum fg_static_event event, const struct fg_static_site *site,
                    const struct fg_fetched *values);
 
+/* The same of any source, with @n values. */
+void fg_static_hit_source(struct fg_event_source *source, const struct fg_static_site *site,
+                          const struct fg_fetched *values, uint32_t n);
+
 #endif
