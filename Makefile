@@ -8,7 +8,7 @@ PY ?=
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly real dev pythons pythons-sid bench lint format types asan tsan docs clean
+.PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -20,11 +20,15 @@ demo: ## build, record a real program, print its function graph and its summary,
 test: ## all tests: C, and Python on every CPython 3.11 to 3.15 that is here
 	@$(RUN) tools.test
 
-nightly: ## all tests on each CPython, 10,000 random programs against the models, a minute of stress, all of CPython's tests, a deep look at all C code
+nightly: ## all tests on each CPython, 10,000 random programs against the models, a minute of stress, all of CPython's tests, a deep look at all C code, the kernel's selftests
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.lint
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
+	@$(RUN) tools.kselftest
+
+kselftest: ## the kernel's own selftests of ftrace, on a mount: each as docs/kselftest.md has it (as root; downloads; 10 minutes)
+	@$(RUN) tools.kselftest
 
 real: ## other people's test suites and servers, untraced and traced: nothing may differ (downloads; 15 minutes)
 	@$(RUN) tools.real

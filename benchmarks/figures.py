@@ -385,6 +385,7 @@ def latency_tracers(bench: Bench) -> Iterator[Figure]:
         ("loopblock", "loopblock", 1.03),
         ("wakeup", "wakeup", 1.03),
         ("gilwait", "gilwait", 1.03),
+        ("slowest:loopblock", "loopblock with the slowest call", None),
         ("graph:loopblock", "loopblock with display-graph", None),
     ):
         command = bench.plain("echo_server.py", "streams", what, _ECHO_PAIRS)

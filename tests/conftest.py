@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from own_folders import SHARED, enter_own_folders
 
 from funcgraph import cli
 from funcgraph.session.until_signal import ENDING
@@ -27,6 +28,11 @@ TIMEOUT_S = 60.0
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_configure() -> None:
+    """Leave the folders that others record in, before any test has a thread."""
+    enter_own_folders()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -169,7 +175,7 @@ def in_process(
 @pytest.fixture
 def fg(tmp_path: Path) -> Iterator[Funcgraph]:
     """Return a Funcgraph in a temporary folder, with its sessions in a memory-backed folder."""
-    runtime = Path(tempfile.mkdtemp(prefix="fgtest-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    runtime = Path(tempfile.mkdtemp(prefix="fgtest-", dir=SHARED if os.path.isdir(SHARED) else None))
     try:
         yield Funcgraph(tmp_path, runtime)
     finally:

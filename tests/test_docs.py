@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,7 +17,7 @@ import pytest
 import funcgraph
 from funcgraph import _engine, cli, selftest
 from funcgraph.settings import table
-from tools import rooms
+from tools import manual_pages, rooms
 
 pytestmark = pytest.mark.one_python
 
@@ -71,6 +72,51 @@ def test_each_manual_page_has_all_sections(command: str) -> None:
     page = (MAN / f"funcgraph-{command}.md").read_text()
     headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert {"Synopsis", "Options", "Examples", "Exit status", "Environment", "Files"} <= set(headings)
+
+
+@pytest.mark.parametrize("page", sorted(MAN.glob("*.md")), ids=lambda page: page.stem)
+def test_groff_takes_each_manual_page_without_a_warning(page: Path) -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("needs groff")
+    text = manual_pages.manual_page(page.stem, page.read_text(), "1.0")
+    words = ["groff", "-t", "-man", "-Tutf8", "-Kutf8", "-ww", "-rLL=80n"]
+    done = subprocess.run(words, input=text, capture_output=True, text=True)
+    # An example may be wider than a terminal: it is not broken.
+    warnings = [line for line in done.stderr.splitlines() if "cannot adjust" not in line]
+    assert (done.returncode, warnings) == (0, [])
+    assert "`" not in done.stdout.replace("``", ""), "something is left of Markdown"
+
+
+def test_markdown_becomes_the_macros_of_man() -> None:
+    text = """# funcgraph x
+
+Do it, with `-a`.
+
+## Options
+
+`-a FILE`, `--all`
+: Read [the other](funcgraph-y.md#part) page,
+  or [docs](../docs.md). It's "all".
+
+  | key | what |
+  |---|---|
+  | `k` | a \\ word |
+
+- one
+  more
+
+    $ .code
+"""
+    page = manual_pages.manual_page("funcgraph-x", text, "1.0").splitlines()
+    assert page[0] == "'\\\" t"
+    assert page[4:] == [
+        '.SH "NAME"', r"funcgraph\-x \- do it, with \fB\-a\fR", '.SH "OPTIONS"',
+        ".TP", r"\fB\-a FILE\fR, \fB\-\-all\fR",
+        r"Read \fBfuncgraph\-y\fR(1) page, or docs. It\(aqs \(dqall\(dq.",
+        ".PP", ".TS", "tab(\t);", "lb lb .", "l lx.", "key\tT{", "what", "T}",
+        "\\fBk\\fR\tT{", r"a \e word", "T}", ".TE",
+        '.IP "\\(bu" 4', "one more", ".PP", ".RS 4", ".nf", "$ .code", ".fi", ".RE",
+    ]  # fmt: skip
 
 
 def test_each_check_of_the_self_test_is_in_its_manual_page_in_order() -> None:

@@ -99,5 +99,5 @@ def test_each_verb_is_on_the_page() -> None:
         for name in verbs
         if "add_processes(parser)" in (ROOT / f"src/funcgraph/commands/{name}.py").read_text()
     }
-    assert of_processes - pages - {"set", "hist", "stream"} == set()
+    assert of_processes - pages - {"set", "hist"} == set()
     assert all(f"funcgraph {name} -P" in PAGE for name in ("set", "hist"))

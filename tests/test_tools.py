@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import sizes
 
-from tools import bench, console, lint, progress, sid
+from tools import bench, console, junit, lint, native, progress, pythons, sid, stack_layouts
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
@@ -58,7 +59,7 @@ def run(
     monkeypatch.setattr(
         suites,
         "suites_of",
-        lambda chosen: [suites.Suite(f"suite {n}", Path(os.devnull), each) for n, each in enumerate(tests)],
+        lambda *_: [suites.Suite(f"suite {n}", Path(os.devnull), each) for n, each in enumerate(tests)],
     )
     monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
     status = suites.main([])
@@ -91,6 +92,128 @@ def test_the_last_line_has_the_total_and_the_status_says_whether_all_passed(
     assert ("FAILED: suite 1" in out) == bool(status)
 
 
+def test_the_last_lines_name_the_failed_tests_and_what_runs_one_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = "tests/attach/test_attach.py::test_a[in C code]"
+    outcome = suites.Outcome(5, 1, failures=(bad,), again=("python3", "-m", "tools.test", "--"))
+    _, out = run(monkeypatch, capsys, lambda log: suites.Outcome(3), lambda log: outcome)
+    assert out.splitlines()[-3:-1] == [
+        f"FAILED: suite 1: {bad}",
+        f"  again: python3 -m tools.test -- '{bad}'",
+    ]
+
+
+def test_many_failed_tests_are_counted_after_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = suites.Outcome(0, 40, failures=tuple(f"tests/x.py::test_{n}" for n in range(40)))
+    out = run(monkeypatch, capsys, lambda log: outcome)[1].splitlines()
+    assert sum("::test_" in line for line in out) == 12
+    assert out[-2].startswith("FAILED: suite 0: 28 more, in ")
+
+
+def test_a_test_that_passed_at_the_second_try_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = suites.Outcome(1, repeats=("tests/x.py::test_ray",))
+    status, out = run(monkeypatch, capsys, lambda log: outcome)
+    assert status == 0
+    assert out.splitlines()[-2] == "passed at the second try: suite 0: tests/x.py::test_ray"
+
+
+PYTEST_FILE = """
+import pytest
+
+tries = []
+
+@pytest.mark.flaky(reruns=1)
+def test_fails_at_first():
+    tries.append(1)
+    assert len(tries) == 2
+
+@pytest.mark.parametrize("where", ["in C code", "a::b[c]"])
+def test_fails(where):
+    assert False
+
+class TestGroup:
+    def test_inside(self):
+        assert False
+
+@pytest.fixture
+def broken():
+    yield
+    assert False
+
+def test_with_a_broken_end(broken):
+    assert False
+"""
+
+
+def test_what_pytest_reports_is_read_back(tmp_path: Path) -> None:
+    """The node ids run the same tests again."""
+    (tmp_path / "test_it.py").write_text(PYTEST_FILE)
+    (tmp_path / "test_damaged.py").write_text("1 +")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    log = tmp_path / "log"
+    words = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", "-rR", "test_it.py"]
+    words += ["--junitxml=log.xml", "-o", "junit_family=xunit1"]
+    assert console.run(words, log=log, check=False, cwd=tmp_path) == 1
+    outcome = suites._outcome(PYTHON, stack_layouts.LAYOUTS[1], 1, log)
+    assert (outcome.passed, outcome.problem) == (1, "")
+    assert outcome.repeats == ("test_it.py::test_fails_at_first",)
+    assert outcome.failures == (
+        "test_it.py::test_fails[in C code]",
+        "test_it.py::test_fails[a::b[c]]",
+        "test_it.py::TestGroup::test_inside",
+        "test_it.py::test_with_a_broken_end",
+    )
+    assert outcome.again[-4:] == ("3.13", "--layout", "fixed-addresses", "--")
+
+
+PYTHON = pythons.Interpreter("3.13", (3, 13, 0), "3.13.0", Path(sys.executable))
+
+
+def test_a_failed_c_test_is_named_by_ctest(tmp_path: Path) -> None:
+    case = '<testcase name="engine.test_ring" classname="engine.test_ring"><failure/></testcase>'
+    path = tmp_path / "ctest.xml"
+    path.write_text(f'<testsuite tests="2" failures="1" skipped="0">{case}</testsuite>')
+    report = junit.read_report(path)
+    assert report == junit.Report(2, 1, 0, ("engine.test_ring",))
+    path.write_text("<testsuite")
+    assert junit.read_report(path) is None
+
+
+def test_one_c_test_can_be_run_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words: list[str] = []
+    tools = SimpleNamespace(ctest="ctest", environment={})
+    monkeypatch.setattr(native, "build_tests", lambda name: tools)
+    monkeypatch.setattr(native, "run", lambda command, **_: words.extend(map(str, command)) or 0)
+    monkeypatch.setattr(native, "read_report", lambda path: junit.Report(1, 0, 0, ()))
+    assert native.run_tests("plain", "engine.test_ring").passed == 1
+    assert words[words.index("--tests-regex") + 1] == r"^engine\.test_ring$"
+
+
+@pytest.mark.parametrize("layout", stack_layouts.LAYOUTS, ids=lambda layout: layout.name)
+def test_a_layout_moves_what_is_on_the_stack(layout: stack_layouts.Layout) -> None:
+    if not layout.can_run():
+        pytest.skip("this machine does not allow it")
+    code = "import os; e = os.environ; print(open('/proc/self/personality').read(), "
+    code += "len(e.get('FUNCGRAPH_TEST_FILL', '')), e.get('LD_BIND_NOW'))"
+    words = [*layout.prefix, sys.executable, "-c", code]
+    environment = {**os.environ, **layout.environment}
+    personality, fill, bind = subprocess.check_output(words, env=environment, text=True).split()
+    fixed = bool(int(personality, 16) & 0x40000)
+    found = (fixed, int(fill) > 0, bind == "1")
+    own = {"default": (), "fixed-addresses": (0,), "large-environment": (1,), "bind-now": (2,)}[layout.name]
+    assert all(found[index] for index in own)
+
+
+def test_the_cpythons_run_on_different_layouts() -> None:
+    chosen = [stack_layouts.layout_for((3, minor)).name for minor in range(11, 15)]
+    assert len(set(chosen)) == sum(layout.can_run() for layout in stack_layouts.LAYOUTS)
+
+
 def test_no_test_at_all_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,13 +238,27 @@ def test_progress_is_read_from_the_logs_of_pytest_and_ctest(
 
 
 def test_progress_names_what_runs_and_what_has_ended(tmp_path: Path) -> None:
-    shown = progress.Progress(2)
-    with shown.part("first", tmp_path / "none"):
+    shown = progress.Progress(400.0, 2)
+    with shown.part("first", tmp_path / "none", 300.0):
         pass
     log = tmp_path / "log"
     log.write_text("tests/test_a.py ....    [ 12%]\n")
-    with shown.part("second", log):
+    with shown.part("second", log, 100.0):
         assert shown.line().endswith("1 of 2 suites ended; second: 12%")
+
+
+def test_progress_tells_about_when_all_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what the suites usually take, and how fast this machine is today."""
+    monkeypatch.setattr(console.Stopwatch, "seconds", 312.0)
+    shown = progress.Progress(400.0, 2)
+    log = tmp_path / "log"
+    with shown.part("first", log, 300.0):
+        assert shown.line().startswith("[312 s] 0 of 2")
+        log.write_text("tests/test_a.py ....    [ 52%]\n")
+        assert shown.line().startswith("[312 s, about 8 min left] 0 of 2")
+    log.write_text("tests/test_a.py ....    [ 99%]\n")
+    with shown.part("second", log, 100.0):
+        assert shown.line().startswith("[312 s, less than 1 min left] 1 of 2")
 
 
 def test_without_a_terminal_progress_is_a_line_each_time(
@@ -130,7 +267,7 @@ def test_without_a_terminal_progress_is_a_line_each_time(
     told = threading.Event()
     monkeypatch.setattr(progress, "say", lambda text: (print(text), told.set()))
     monkeypatch.setattr(progress, "MINUTE_S", 0.001)
-    with progress.Progress(3).shown():
+    with progress.Progress(3.0, 3).shown():
         assert told.wait(60)
     assert re.match(r"\[\d+ s\] 0 of 3 suites ended; none runs\n", capsys.readouterr().out)
 

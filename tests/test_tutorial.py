@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +70,43 @@ def test_the_examples_work_beside_cprofile(script: str) -> None:
     plain = run(script)
     assert without_times(plain) == without_times(profiled)[: len(without_times(plain))]
     assert re.search(r"^ +6 .* shop\.py:\d+\(price_of\)$", profiled, re.MULTILINE)
+
+
+def test_the_readmes_instance_for_the_database_has_what_was_asked_of_it(fg: Any) -> None:
+    """Functions of sqlite3 in Python run only while it is imported: what a program asks of it is in C."""
+    command = re.search(r"^    funcgraph (record .*-B sql .*? app\.py)", README, re.MULTILINE)
+    assert command
+    shop = fg.folder / "shop"
+    shop.mkdir()
+    (shop / "__init__.py").write_text("")
+    (shop / "db.py").write_text("def rows(db, sql):\n    return db.execute(sql).fetchall()\n")
+    fg.script("""
+        import sqlite3
+        from shop.db import rows
+        print(rows(sqlite3.connect(":memory:"), "SELECT 1"))
+    """)
+    assert fg.run(*shlex.split(command[1])).stdout == "[(1,)]\n"
+    report = fg.run("report", "-B", "sql").stdout
+    assert "sqlite3.Connection.execute" in report and "sqlite3.Cursor.fetchall" in report
+    assert "import" not in report
+
+
+def test_the_readmes_slowest_call_is_one_short_line(fg: Any) -> None:
+    assert fg.record("-q", "-c", "def f(): pass\nf()").returncode == 0
+    (block,) = (block for block in python_blocks(README) if "trace.calls()" in block)
+    done = fg.plain(sys.executable, "-c", f"import funcgraph\n{block}")
+    assert re.fullmatch(r"[\w.<>]+ \d+\n", done.stdout), done
+
+
+def test_the_first_screen_of_the_readme_has_the_two_commands_and_then_the_installation() -> None:
+    screen = README.splitlines()[:32]
+    places = [
+        next(n for n, line in enumerate(screen) if text in line)
+        for text in ("`make demo`", "`make test`", "pip install", "funcgraph record app.py")
+    ]
+    assert places == sorted(places)
+    for row in (screen[places[0]], screen[places[1]]):
+        assert "minutes" in row
 
 
 def test_the_readmes_tool_prints_what_the_readme_shows() -> None:

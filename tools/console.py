@@ -97,5 +97,9 @@ class Stopwatch:
     def __init__(self) -> None:
         self._start = time.monotonic()
 
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._start
+
     def __str__(self) -> str:
-        return f"{time.monotonic() - self._start:.0f} s"
+        return f"{self.seconds:.0f} s"

@@ -19,7 +19,15 @@ SID = Path(os.environ.get("FG_SID") or "/srv/sid").resolve()
 NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 
 #: What may differ between two builds of the package.
-BUILD_INPUTS = ("src", "CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
+BUILD_INPUTS = (
+    "src",
+    "docs/man",
+    "tools/manual_pages.py",
+    "CMakeLists.txt",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 
 
 def pyproject() -> dict[str, Any]:

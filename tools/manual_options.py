@@ -1,6 +1,7 @@
-"""Writes the options of manual pages from the commands' parsers: those of the pages that have the marker.
+"""Writes what manual pages have from the program: options of the commands' parsers, and the list of commands.
 
-The verbs for running processes share most of their flags, and those come from the table of settings.
+A page has a marker where that stands. The verbs for running processes share most of their flags, and those
+come from the table of settings.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from tools.console import say
 from tools.layout import ROOT
 
 MAN = ROOT / "docs" / "man"
-#: After this line of a page come the options, up to the next heading.
-MARKER = "<!-- The options are written by python -m tools.manual_options. -->"
+#: After one of these lines of a page comes what is written here, up to the next heading.
+OPTIONS_MARKER, COMMANDS_MARKER = (
+    f"<!-- The {what} are written by python -m tools.manual_options. -->" for what in ("options", "commands")
+)
 _WIDTH = 120
 
 
@@ -39,14 +42,26 @@ def options(command: str) -> str:
     return "\n\n".join(entries)
 
 
+def commands() -> str:
+    """Return the commands in their groups."""
+    groups = {"to begin with": cli.FIRST, **cli.GROUPS}
+    texts = []
+    for title, names in groups.items():
+        rows = [f"- [`{name}`](funcgraph-{name}.md): {cli.load(name).HELP}" for name in names]
+        texts.append("\n".join([f"### {title[:1].upper()}{title[1:]}", "", *rows]))
+    return "\n\n".join(texts)
+
+
 def page(path: Path) -> str:
     """Return the text that a page has to have."""
-    before, marker, rest = path.read_text().partition(MARKER)
-    if not marker:
-        return before
+    text = path.read_text()
+    marker = next((marker for marker in (OPTIONS_MARKER, COMMANDS_MARKER) if marker in text), None)
+    if marker is None:
+        return text
+    before, _, rest = text.partition(marker)
     _, heading, after = rest.partition("\n## ")
-    command = path.stem.removeprefix("funcgraph-")
-    return f"{before}{MARKER}\n\n{options(command)}\n{heading}{after}"
+    written = commands() if marker == COMMANDS_MARKER else options(path.stem.removeprefix("funcgraph-"))
+    return f"{before}{marker}\n\n{written}\n{heading}{after}"
 
 
 def main() -> int:

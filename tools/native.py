@@ -10,12 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
+from tools.junit import read_report
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT
 from tools.pythons import choose
 from tools.venvs import Environment, locked
@@ -54,6 +54,7 @@ class Result:
     passed: int
     failed: int
     log: Path
+    failures: tuple[str, ...] = ()
 
 
 def native_tools() -> NativeTools:
@@ -123,8 +124,8 @@ def built(target: str = "all") -> Path:
     return folder
 
 
-def run_tests(name: str) -> Result:
-    """Build the variant `name` of SANITIZERS and run its tests; the output goes to a log."""
+def run_tests(name: str, only: str = "") -> Result:
+    """Build the variant `name` of SANITIZERS and run its tests, or only the one named; it goes to a log."""
     sanitize, settings = SANITIZERS[name]
     folder = folder_of(name)
     log = LOGS / f"c-{name}.log"
@@ -135,26 +136,30 @@ def run_tests(name: str) -> Result:
     command += ["--no-tests=error", "--output-junit", report, "--parallel", str(os.cpu_count() or 1)]
     if sanitize == "thread" and not NIGHTLY:
         command += ["--exclude-regex", _ONE_THREAD]
+    if only:
+        command += ["--tests-regex", f"^{re.escape(only)}$"]
     setarch = shutil.which("setarch")
     if sanitize == "thread" and setarch:
         # The runtimes of older compilers stop at the memory layout of newer kernels (high-entropy ASLR).
         command = [setarch, platform.machine(), "-R", *command]
     status = run(command, log=log, env={**tools.environment, **settings}, check=False)
-    suite = ElementTree.parse(report).getroot() if report.is_file() else None
-    if suite is None:
+    outcome = read_report(report)
+    if outcome is None:
         raise CommandFailedError([str(word) for word in command], status, log)
-    total, failed = int(suite.get("tests", "0")), int(suite.get("failures", "0"))
-    return Result(total - failed, max(failed, 1 if status else 0), log)
+    failed = max(outcome.failed, 1 if status else 0)
+    return Result(outcome.total - outcome.failed, failed, log, outcome.failures)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.native", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("variant", choices=sorted(SANITIZERS))
-    variant: str = parser.parse_args(argv).variant
+    parser.add_argument("--only", metavar="TEST", default="", help="one test (engine.test_ring)")
+    options = parser.parse_args(argv)
+    variant: str = options.variant
     heading(f"C tests, {variant}")
     watch = Stopwatch()
     try:
-        result = run_tests(variant)
+        result = run_tests(variant, options.only)
     except (CommandFailedError, LookupError) as error:
         log = getattr(error, "log", None)
         if log is not None:

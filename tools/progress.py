@@ -15,6 +15,8 @@ _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 _COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
 _TAIL = 4096
 MINUTE_S = 60.0
+#: Before so much is done, the end cannot be told.
+_LEAST_SHARE = 0.04
 
 
 def done_percent(log: Path) -> int | None:
@@ -34,40 +36,59 @@ def done_percent(log: Path) -> int | None:
     return None
 
 
-class Progress:
-    """What runs now. Its methods may be called by any thread."""
+def time_left(seconds: float, share: float) -> str:
+    """Return how long the rest takes, as ", about 7 min left": as the share `share` took `seconds`."""
+    if share < _LEAST_SHARE:
+        return ""
+    left = seconds * (1 - share) / share
+    return f", about {left / 60:.0f} min left" if left >= 60 else ", less than 1 min left"
 
-    def __init__(self, total: int) -> None:
+
+class Progress:
+    """What runs now, and when all will have ended. Its methods may be called by any thread.
+
+    Args:
+        usual_s: the sum of what the parts usually take, in seconds.
+        total: the number of parts.
+    """
+
+    def __init__(self, usual_s: float, total: int) -> None:
+        self._usual_s = usual_s
         self._total = total
         self._ended = 0
-        self._running: dict[str, Path] = {}
+        self._ended_s = 0.0
+        self._running: dict[str, tuple[Path, float]] = {}
         self._lock = threading.Lock()
         self._watch = Stopwatch()
         self._live = sys.stdout.isatty()
         self._over = threading.Event()
 
     @contextmanager
-    def part(self, name: str, log: Path) -> Iterator[None]:
-        """Run a part that writes to `log`."""
+    def part(self, name: str, log: Path, usual_s: float) -> Iterator[None]:
+        """Run a part that writes to `log`, and usually takes `usual_s` seconds."""
         with self._lock:
-            self._running[name] = log
+            self._running[name] = log, usual_s
         try:
             yield
         finally:
             with self._lock:
                 del self._running[name]
                 self._ended += 1
+                self._ended_s += usual_s
 
     def line(self) -> str:
         """Return what can be said now."""
         with self._lock:
             running = dict(self._running)
-            ended = self._ended
+            ended, done_s = self._ended, self._ended_s
         parts = []
-        for name, log in running.items():
+        for name, (log, usual_s) in running.items():
             percent = done_percent(log)
+            done_s += usual_s * (percent or 0) / 100
             parts.append(f"{name}: {'building' if percent is None else f'{percent}%'}")
-        return f"[{self._watch}] {ended} of {self._total} suites ended; {', '.join(parts) or 'none runs'}"
+        left = time_left(self._watch.seconds, done_s / self._usual_s if self._usual_s else 0.0)
+        what = ", ".join(parts) or "none runs"
+        return f"[{self._watch}{left}] {ended} of {self._total} suites ended; {what}"
 
     def say(self, text: str) -> None:
         """Print lines, in place of the line that tells how far things are."""

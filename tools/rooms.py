@@ -55,7 +55,8 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
     "binding/control": ("binding/base",),
-    "inject": (),
+    "inject/unwind": (),
+    "inject": ("inject/unwind",),
     "binding/inject": ("binding/base", "inject"),
 }
 

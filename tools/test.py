@@ -3,7 +3,10 @@
 Suites run side by side: the C tests, `pip install .` as a user does it, and the Python tests against the
 wheel that is installed in an environment for each CPython. On each CPython run the tests whose outcome may
 depend on its version. Those marked one_python run on the machine's newest alone. A suite that ends prints
-its line, and its output if it failed; the table of all comes at the very end.
+its line, and its output if it failed. At the very end come the table of all, and each failed test with the
+command that runs it again.
+
+Each CPython's tests run on another memory layout (tools/stack_layouts.py); --layout chooses one for all.
 
 In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPHNIGHTLY=1, `make nightly`, runs
 everything on each CPython, and all that takes long (tests/support/sizes.py).
@@ -13,83 +16,46 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import threading
-import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools import native, pythons
-from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown, table
+from tools.console import CommandFailedError, heading, run, say, shown, table
+from tools.junit import read_report
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT, VENVS
 from tools.progress import Progress
 from tools.pythons import Interpreter
+from tools.stack_layouts import LAYOUTS, Layout, layout_for
+from tools.suite import Outcome, Suite, say_failures
 from tools.venvs import test_environment
 
-#: Lines of a failed suite's log that are printed; the log has all of them.
-_SHOWN_LINES = 400
 #: Dask and Ray, of one CPython: they bring so much along that other tests beside them take longer.
 _CLUSTERS, _CLUSTERS_TAG = "tests/cluster", "3.12"
 
+#: About how many seconds the suites take on two quiet processors.
+_ONE_PYTHON_S, _EACH_PYTHON_S, _INSTALL_S, _CLUSTERS_S, _C_S = 450.0, 350.0, 80.0, 90.0, 40.0
 
-@dataclass(frozen=True)
-class Outcome:
-    """What running one suite came to. `problem` is why it could not be run to its end."""
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    problem: str = ""
-    seconds: str = ""
-
-    @property
-    def good(self) -> bool:
-        return not self.failed and not self.problem
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Tests that run one after the other, and the log that they write."""
-
-    name: str
-    log: Path
-    tests: Callable[[Path], Outcome]
-
-    def run(self, progress: Progress) -> Outcome:
-        """Run it, and print how it ended."""
-        watch = Stopwatch()
-        self.log.unlink(missing_ok=True)
-        with progress.part(self.name, self.log):
-            try:
-                outcome = self.tests(self.log)
-            except CommandFailedError as error:
-                outcome = Outcome(problem=f"could not be built: {error}")
-        outcome = Outcome(outcome.passed, outcome.failed, outcome.skipped, outcome.problem, str(watch))
-        self._print(outcome, progress)
-        return outcome
-
-    def _print(self, outcome: Outcome, progress: Progress) -> None:
-        lines = []
-        if not outcome.good and self.log.is_file():
-            output = self.log.read_text(errors="replace").splitlines()
-            lines = [f"\n== {self.name}: output", *output[-_SHOWN_LINES:]]
-        if outcome.problem:
-            lines.append(f"{self.name}: {outcome.problem}")
-        verdict = "ok" if outcome.good else "FAILED"
-        counts = f"{outcome.passed + outcome.failed} run, {outcome.failed} failed, {outcome.skipped} skipped"
-        lines.append(f"{verdict}: {self.name}: {counts} ({outcome.seconds}; {shown(self.log)})")
-        progress.say("\n".join(lines))
+#: How pytest names a test that it ran a second time (pytest-rerunfailures, -rR).
+_REPEAT = re.compile(r"^RERUN (\S+)$", re.MULTILINE)
 
 
 def c_tests(log: Path) -> Outcome:
     """Build and run the C tests."""
     del log  # native.py knows where it writes
     result = native.run_tests("plain")
-    return Outcome(result.passed, result.failed, problem="" if result.passed else "passed no test")
+    return Outcome(
+        result.passed,
+        result.failed,
+        problem="" if result.passed else "passed no test",
+        failures=result.failures,
+        again=("python3", "-m", "tools.native", "plain", "--only"),
+    )
 
 
 def plain_install(python: Interpreter) -> Callable[[Path], Outcome]:
@@ -115,7 +81,7 @@ def plain_install(python: Interpreter) -> Callable[[Path], Outcome]:
 _making: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
-def python_tests(python: Interpreter, *arguments: str) -> Callable[[Path], Outcome]:
+def python_tests(python: Interpreter, layout: Layout, *arguments: str) -> Callable[[Path], Outcome]:
     """Build the wheel for `python`, install it, and run pytest with it."""
 
     def tests(log: Path) -> Outcome:
@@ -125,54 +91,65 @@ def python_tests(python: Interpreter, *arguments: str) -> Callable[[Path], Outco
         report.unlink(missing_ok=True)
         words = ["-m", "pytest", "--color=no", "-p", "no:cacheprovider", "--durations=10"]
         words += [f"--junitxml={report}", "-o", "junit_family=xunit1", *arguments]
-        status = run(environment.command(*words), log=log, env={"PATH": environment.path}, check=False)
-        counts = _counts(report)
-        if counts is None:
-            return Outcome(problem=f"pytest ended with status {status}")
-        total, failed, skipped = counts
-        problem = ""
-        if total == 0:
-            problem = "ran no test"
-        elif status != 0 and not failed:
-            problem = f"pytest ended with status {status}"
-        return Outcome(total - failed - skipped, failed, skipped, problem)
+        command = [*layout.prefix, *environment.command(*words)]
+        variables = {"PATH": environment.path, **layout.environment}
+        status = run(command, log=log, env=variables, check=False)
+        return _outcome(python, layout, status, log)
 
     return tests
 
 
-def _counts(report: Path) -> tuple[int, int, int] | None:
-    """Return (all, failed, skipped) from a JUnit file, None if there is none."""
-    try:
-        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
-    except (OSError, ElementTree.ParseError):
-        return None
+def _outcome(python: Interpreter, layout: Layout, status: int, log: Path) -> Outcome:
+    """Return what pytest's report and output say."""
+    report = read_report(log.with_suffix(".xml"))
+    if report is None:
+        return Outcome(problem=f"pytest ended with status {status}")
+    problem = ""
+    if report.total == 0:
+        problem = "ran no test"
+    elif status != 0 and not report.failed:
+        problem = f"pytest ended with status {status}"
+    return Outcome(
+        report.total - report.failed - report.skipped,
+        report.failed,
+        report.skipped,
+        problem,
+        failures=report.failures,
+        repeats=tuple(dict.fromkeys(_REPEAT.findall(log.read_text(errors="replace")))),
+        again=("python3", "-m", "tools.test", "--python", python.tag, "--layout", layout.name, "--"),
+    )
 
-    def count(*names: str) -> int:
-        return sum(int(suite.get(name, "0")) for suite in suites for name in names)
 
-    return count("tests"), count("failures", "errors"), count("skipped")
-
-
-def suites_of(chosen: Sequence[Interpreter]) -> list[Suite]:
+def suites_of(chosen: Sequence[Interpreter], layout: Layout | None = None) -> list[Suite]:
     """Return all suites, those that take long first: so that at the end no processor waits for one."""
     newest = next((python for python in reversed(chosen) if not python.inside), None)
     suites = []
     if newest is not None and not NIGHTLY:
         log = LOGS / f"pytest-{newest.tag}-alone.log"
-        suites.append(Suite("one Python", log, python_tests(newest, "-m", "one_python", "tests")))
+        tests = python_tests(newest, layout or LAYOUTS[0], "-m", "one_python", "tests")
+        suites.append(Suite("one Python", log, tests, _ONE_PYTHON_S))
     each = () if NIGHTLY else ("-m", "not one_python")
-    for python in reversed(chosen):
-        log = LOGS / f"pytest-{python.tag}.log"
-        words = (*each, f"--ignore={_CLUSTERS}", "tests")
-        suites.append(Suite(f"Python {python.release}", log, python_tests(python, *words)))
+    words = (*each, f"--ignore={_CLUSTERS}", "tests")
+    suites += [_python_suite(python, layout, *words) for python in reversed(chosen)]
     if newest is not None:
-        suites.append(Suite("pip install .", LOGS / "plain-install.log", plain_install(newest)))
+        tests = plain_install(newest)
+        suites.append(Suite("pip install .", LOGS / "plain-install.log", tests, _INSTALL_S))
     for python in chosen:
         if python.tag == _CLUSTERS_TAG:
             log = LOGS / "pytest-clusters.log"
-            suites.append(Suite(f"clusters on {python.release}", log, python_tests(python, _CLUSTERS)))
-    suites.append(Suite("C", LOGS / "c-plain.log", c_tests))
+            tests = python_tests(python, layout or LAYOUTS[0], _CLUSTERS)
+            suites.append(Suite(f"clusters on {python.release}", log, tests, _CLUSTERS_S))
+    suites.append(Suite("C", LOGS / "c-plain.log", c_tests, _C_S))
     return suites
+
+
+def _python_suite(python: Interpreter, layout: Layout | None, *words: str) -> Suite:
+    layout = layout or layout_for(python.version)
+    name = f"Python {python.release}"
+    if layout is not LAYOUTS[0]:
+        name += f", {layout.name}"
+    log = LOGS / f"pytest-{python.tag}.log"
+    return Suite(name, log, python_tests(python, layout, *words), _EACH_PYTHON_S)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -183,6 +160,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="TAG",
         help="only all Python tests on this one (3.13); may be repeated",
     )
+    names = [layout.name for layout in LAYOUTS]
+    parser.add_argument("--layout", choices=names, help="run all Python tests on this memory layout")
     jobs = os.cpu_count() or 1
     parser.add_argument(
         "--jobs", type=int, default=jobs, help="how many suites at a time (default: %(default)s)"
@@ -198,15 +177,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     pythons.main(found)
     say(f"environments in {shown(VENVS)}, everything else that is built in {shown(BUILD)}\n")
 
+    layout = next((layout for layout in LAYOUTS if layout.name == options.layout), None)
+    if layout is not None and not layout.can_run():
+        parser.error(f"--layout {layout.name}: this machine does not let {layout.prefix[0]} set it")
     if options.python or options.arguments:
         words = options.arguments or ["tests"]
-        suites = [
-            Suite(f"Python {python.release}", LOGS / f"pytest-{python.tag}.log", python_tests(python, *words))
-            for python in chosen
-        ]
+        suites = [_python_suite(python, layout, *words) for python in chosen]
     else:
-        suites = suites_of(chosen)
-    progress = Progress(len(suites))
+        suites = suites_of(chosen, layout)
+    progress = Progress(sum(suite.usual_s for suite in suites), len(suites))
     with progress.shown(), ThreadPoolExecutor(max(1, options.jobs)) as pool:
         outcomes = list(pool.map(lambda suite: suite.run(progress), suites))
 
@@ -225,9 +204,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"not found, so not run: {', '.join(lacking)}")
     if fatal:
         say(f"FAILED: CPython {', '.join(fatal)} must be here")
-    bad = [suite.name for suite, outcome in zip(suites, outcomes, strict=True) if not outcome.good]
-    if bad:
-        say(f"FAILED: {', '.join(bad)}")
+    for suite, outcome in zip(suites, outcomes, strict=True):
+        say_failures(suite, outcome)
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     skipped = sum(outcome.skipped for outcome in outcomes)

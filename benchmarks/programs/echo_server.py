@@ -83,8 +83,8 @@ def traced(what):
         return evaluator()
     from funcgraph.instance.latency import Latency
 
-    graph, _, tracer = what.rpartition(":")
-    return Latency(tracer, display_graph=bool(graph))
+    kind, _, tracer = what.rpartition(":")
+    return Latency(tracer, display_graph=kind == "graph", slowest_call=kind == "slowest")
 
 
 async def segment(what):

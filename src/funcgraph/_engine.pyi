@@ -134,7 +134,9 @@ def status() -> dict[str, Any]:
 
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
-def latency_start(tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 0, /) -> None:
+def latency_start(
+    tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 0, slowest_call: bool = True, /
+) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
     Args:
@@ -143,6 +145,7 @@ def latency_start(tracer: str, inside_kb: int = 0, inside: int = 0, told: int = 
             call.
         told: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
             none.
+        slowest_call: look for the slowest call of sections, if the tracer does.
 
     Errors: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
     with this CPython), ENOSPC (all slots for users are taken), EINVAL (no such instance), RuntimeError
@@ -171,7 +174,8 @@ def latency_set_thresh(tracer: str, ns: int, /) -> None:
 
 def latency_section(tracer: str, /) -> dict[str, Any] | None:
     """Return the section kept last: {"latency_ns", "begin_ns", "end_ns", "task", "tid", "started_at",
-    "ended_at", "events": [(time_ns, duration_ns, text), ...], "left_out"}; times of CLOCK_MONOTONIC."""
+    "ended_at", "slowest_call", "slowest_ns", "events": [(time_ns, duration_ns, text), ...], "left_out"};
+    times of CLOCK_MONOTONIC."""
 
 # ---- instances
 
@@ -268,6 +272,9 @@ class Event:
 
         Errors: OSError: EEXIST: the event's fields have other names or types. RuntimeError: no hook is free.
         """
+
+    def probe_counts(self) -> list[tuple[int, int]]:
+        """Return hits and missed hits of each probe, the oldest first."""
 
     def remove_probe(self, index: int, /) -> None:
         """Remove the probe that was added as this one, from 0. OSError ENOENT: there is none."""
@@ -473,9 +480,14 @@ class Instance:
         graph: Iterable[str] = (),
         graph_notrace: Iterable[str] = (),
         tids: Iterable[int] | None = None,
+        notrace_tids: Iterable[int] | None = None,
         c_calls: bool = False,
     ) -> None:
-        """Replace the whole filter. The arguments are as for FgraphOps; `c_calls`: C functions too.
+        """Replace the whole filter. The arguments are as for FgraphOps.
+
+        Args:
+            notrace_tids: no calls in these threads; None: no such threads.
+            c_calls: C functions too.
 
         Errors: ValueError (an invalid pattern), TypeError.
         """
@@ -536,6 +548,14 @@ def apart(function: Callable[..., Any], /, *args: object) -> Any:
 
     No user sees what it calls, no trace, profile or trace function of another tool either, and the thread
     gets no shadow stack. The function may wait for locks.
+    """
+
+def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
+    """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.
+
+    The function runs in that thread, apart(). None: it is no longer called.
+
+    Errors: OSError: EOPNOTSUPP: this Python has no call hooks, or threading is not imported.
     """
 
 def mark(text: str, /) -> int:

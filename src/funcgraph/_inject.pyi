@@ -21,7 +21,7 @@ def enter(
     content: bytes,
     text: bytes,
     functions: tuple[int, int, int, int, int, int, int, int],
-    places: tuple[int, int, int, int, int, int, int, bytes, int, int],
+    places: tuple[int, int, int, int, int, bytes, bytes, bytes, bytes, int, int],
     may_spawn: bool,
     may_queue: bool,
     /,
@@ -36,23 +36,30 @@ def enter(
         text: Python code for PyRun_SimpleString(), without a NUL.
         functions: addresses of pthread_create, pthread_detach, Py_AddPendingCall, Py_IsInitialized,
             Py_IsFinalizing, PyGILState_Ensure, PyGILState_Release, PyRun_SimpleString.
-        places: start and end of the interpreter's code, of its loop, of the loader, and the
-            address that signal handlers return to (0: not known); and start and end, as pairs of native
-            64-bit words, of code that must not be interrupted by queueing a call: at most 32; and the
-            lock of the pending calls: its kind (0: not known, 1: semaphore, 2: PyMutex) and its address.
+        places: start and end of the interpreter's code, and of its loop; the address that signal handlers
+            return to (0: not known); tables of native 64-bit words: the executable segments in the order of
+            their addresses (start and end of each, of its image, and address and size of the image's
+            .eh_frame_hdr), and start and end of functions of the loader, of the allocator, and of
+            those of the interpreter that take and release locks; and the lock of the pending calls: its kind
+            (0: not known, 1: semaphore, 2: PyMutex) and its address.
         may_spawn: whether the new thread would get the GIL.
         may_queue: whether it is the main thread, which runs pending calls.
 
     Returns:
         Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
-        there), "handler", "foreign" (it waits for other code than the interpreter),
-            "kernel", "code", "no room" (on its stack) or "taken" (other
-        content is in the cave).
+        Whether it was sent there; and where it was: "waits", "lock" (of Python's: it waits), "queues" (the
+        main thread can queue a call there), "handler" (of a signal), "loader", "allocator", "foreign" (it
+        waits for other code than the interpreter), "kernel", "code", "no room" (on its stack) or "taken"
+        (other content is in the cave). A main thread that waits for a lock of Python's while `may_spawn` is
+        false queues a call and goes on as after a signal: then that is "queues".
 
     Raises:
         OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
         above.
     """
+
+def pc(tid: int, /) -> int:
+    """Return the address of the instruction that a thread executes next."""
 
 def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.

@@ -283,6 +283,9 @@ class Reader:
     @property
     def is_complete(self) -> bool:
         """Whether the recording had ended when the file was opened."""
+    @property
+    def whole_bytes(self) -> int:
+        """How many bytes a .fg had when it was complete; 0: it never was, or it is a trace.dat."""
 
 @final
 class ReportIterator:

@@ -11,18 +11,28 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn, Protocol, cast
+from typing import Protocol, cast
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.names import did_you_mean, nearest_names
+from funcgraph.commands._parser import Parser
+from funcgraph.names import did_you_mean
 
-# Each is a module of funcgraph.commands. The help text has them in this order.
-COMMANDS = (
-    "record", "mount", "report", "summary", "sql", "diff",
-    "convert", "export", "merge", "recover", "attach", "detach", "status", "selftest",
-    "list", "trace", "top", "profile", "start", "stop", "restart", "show", "stream", "extract", "snapshot",
-    "hist", "stat", "set", "clear", "reset",
-)  # fmt: skip
+#: The commands with which to begin.
+FIRST = ("record", "report", "summary", "top", "trace")
+#: The title of a group -> its other commands. The help text has them in this order; each is a module of
+#: funcgraph.commands.
+GROUPS = {
+    "record and read": ("export", "sql", "diff"),
+    "a running process": ("attach", "detach", "profile", "settings", "mount"),
+    "control by trace-cmd's verbs": (
+        "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",
+    ),
+    "files and upkeep": ("merge", "recover", "status", "selftest"),
+}  # fmt: skip
+COMMANDS = (*FIRST, *(name for names in GROUPS.values() for name in names))
+
+#: Former names of commands, which the help does not list -> the words that they stand for.
+ALIASES = {"stream": ("trace",), "convert": ("export", "-F", "trace-dat"), "stat": ("settings",)}
 
 
 class Command(Protocol):
@@ -37,62 +47,6 @@ class Command(Protocol):
     def run(self, args: argparse.Namespace) -> int: ...
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line, and finds where a traced command begins."""
-
-    def __init__(self, **settings: Any) -> None:
-        self._takes_value: dict[str, bool] = {}  # flags of a group are missing: they must take no value
-        self._flags: dict[str, str] = {}  # a word that a person may try -> the flag
-        super().__init__(**settings, allow_abbrev=False)
-
-    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        action = super().add_argument(*args, **kwargs)
-        for flag in action.option_strings:
-            self._takes_value[flag] = action.nargs != 0
-        if action.option_strings:
-            # The long name of a short flag: "filter" for -l.
-            self._flags.setdefault(action.dest.replace("_", "-"), action.option_strings[-1])
-            self._flags |= {flag.lstrip("-"): flag for flag in action.option_strings if flag[:2] == "--"}
-        return action
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        parsed, extras = self.parse_known_args(args, namespace)
-        if extras:
-            self.error(f"unrecognized arguments: {' '.join(extras)}{self._meant(extras)}")
-        return parsed
-
-    def _meant(self, extras: Sequence[str]) -> str:
-        """Return the end of the message about words that are no arguments: the flag that was meant."""
-        word = next((word for word in extras if word.startswith("-")), "").partition("=")[0].lstrip("-")
-        near = nearest_names(word, list(self._flags), 1)
-        return f"; did you mean '{self._flags[near[0]]}'?" if near else ""
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            names = list(map(str, action.choices))
-            text = f"invalid choice {value!r}: must be one of {', '.join(names)}{did_you_mean(value, names)}"
-            raise argparse.ArgumentError(action, text)
-
-    def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} (see '{self.prog} --help')")
-
-    def split_command(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Split `words` before the first one that is neither an option of ours nor an option's value.
-
-        `-m` and `-c` begin a command too (a module, a piece of code for Python), and `--` precedes one.
-        argparse's REMAINDER cannot do this: it takes options of ours for the command's, or the reverse.
-        """
-        position = 0
-        while position < len(words):
-            word = words[position]
-            if word == "--":
-                return list(words[:position]), list(words[position + 1 :])
-            if word in ("-m", "-c") or len(word) < 2 or not word.startswith("-"):
-                break
-            position += 2 if self._takes_value.get(word) else 1
-        return list(words[:position]), list(words[position:])
-
-
 def load(name: str) -> Command:
     """Import a command's module."""
     return cast(Command, import_module(f"funcgraph.commands.{name}"))
@@ -101,30 +55,50 @@ def load(name: str) -> Command:
 def parser_of(command: Command) -> Parser:
     """Return the parser of one command."""
     parser = Parser(
-        prog=f"funcgraph {command.NAME}",
-        description=getattr(command, "DESCRIPTION", command.HELP),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog=f"funcgraph {command.NAME}", description=getattr(command, "DESCRIPTION", f"{command.HELP}.")
     )
     command.add_arguments(parser)
+    parser.complete()
     return parser
 
 
 def top_parser() -> Parser:
     """Return the parser of the options before a command's name."""
-    listing = "\n".join(f"  {name:<10}{load(name).HELP}" for name in COMMANDS)
+    groups = {"begin with one of these": FIRST, **GROUPS}
+    listing = "\n\n".join(f"{title}:\n{_help_lines(names)}" for title, names in groups.items())
     parser = Parser(
         prog="funcgraph",
-        usage="funcgraph [-h] [--version] COMMAND ...",
-        description="Record which functions of a Python program run, in what nesting, for how long.",
-        epilog=f"commands:\n{listing}\n\n'funcgraph COMMAND --help' says more about one.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="funcgraph [-h] [-V] COMMAND ...",
+        description="Record which functions of a Python program run, in what nesting, for how long.\n\n"
+        f"{listing}",
+        epilog="'funcgraph help COMMAND' says more about one, 'man funcgraph-COMMAND' everything.",
     )
-    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
     return parser
+
+
+def _help_lines(names: Sequence[str]) -> str:
+    return "\n".join(f"  {name:<10}{load(name).HELP}" for name in names)
+
+
+def _known(name: str) -> str:
+    """Return the name of a command. Raises CommandError if there is none of that name."""
+    if name not in COMMANDS:
+        meant = did_you_mean(name, COMMANDS)
+        raise CommandError(f"unknown command '{name}': must be one of {', '.join(COMMANDS)}{meant}")
+    return name
+
+
+def _without_alias(words: Sequence[str]) -> list[str]:
+    """Return a command line with the present name of its command."""
+    name, *rest = words
+    return [*ALIASES.get(name, (name,)), *rest]
 
 
 def run(words: Sequence[str]) -> int:
     """Run one command line (without the program's name). Raises CommandError."""
+    if words and words[0] == "help":
+        words = [*words[1:2], "--help"]
     if not words or words[0].startswith("-"):
         parser = top_parser()
         if words and parser.parse_args(words).version:
@@ -134,11 +108,8 @@ def run(words: Sequence[str]) -> int:
             return 0
         parser.print_help(sys.stderr)
         return 2
-    name, *rest = words
-    if name not in COMMANDS:
-        meant = did_you_mean(name, COMMANDS)
-        raise CommandError(f"unknown command '{name}': must be one of {', '.join(COMMANDS)}{meant}")
-    command = load(name)
+    name, *rest = _without_alias(words)
+    command = load(_known(name))
     parser = parser_of(command)
     if not getattr(command, "TAKES_COMMAND", False):
         return command.run(parser.parse_args(rest))

@@ -26,17 +26,10 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from funcgraph.cluster import worker as here
 from funcgraph.cluster.collector import Collected, Collector
+from funcgraph.cluster.task_events import TASK_EVENTS
 from funcgraph.cluster.worker import Piece
 
 __all__ = ["TASK_EVENTS", "Record"]
-
-#: The events that tie calls to task keys. A key is a text, or a tuple: its first parts are name, i and j.
-_KEY = "key=task.key name=task.key[0] i=task.key[1] j=task.key[2]"
-TASK_EVENTS = (
-    f"f:dask/task distributed.worker._run_task_simple {_KEY}",
-    f"f:dask/task_done distributed.worker._run_task_simple%return {_KEY} exc=$exc",
-    f"f:dask/async_task distributed.worker._run_task_async {_KEY}",
-)
 
 
 class Record(WorkerPlugin):

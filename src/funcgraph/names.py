@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 
-__all__ = ["did_you_mean", "nearest_names", "printable"]
+__all__ = ["did_you_mean", "nearest_names", "printable", "shortened"]
 
 _LEAST = 0.6  # the lowest ratio of similarity
+_CUT = ".."  # in place of what is left out of a name
+_LEAST_LEFT = 6  # characters of a name that are readable
 
 
 def did_you_mean(word: object, names: Iterable[str]) -> str:
@@ -29,6 +31,19 @@ def printable(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)
+
+
+def shortened(name: str, width: int) -> str:
+    """Return a name that has at most `width` characters: its middle is left out if it has more.
+
+    The end of a name says more than its beginning, and gets two thirds. Where nothing readable would be left
+    the name stays whole.
+    """
+    left = width - len(_CUT)
+    if len(name) <= width or left < _LEAST_LEFT:
+        return name
+    begin = left // 3
+    return f"{name[:begin]}{_CUT}{name[begin - left :]}"
 
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:

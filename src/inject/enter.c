@@ -6,11 +6,24 @@
 
 #define ENTRY_BYTES 512 /* red zone, registers */
 
-static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum fg_place place)
+/* How a thread goes through the stub. */
+enum way { WAY_NONE, WAY_SPAWN, WAY_QUEUE, WAY_INTERRUPT };
+
+static void resume(const struct fg_thread *thread, enum way way, struct fg_stub *stub)
+{
+    fg_place_resume(thread, &stub->resume_rip, &stub->resume_rax, &stub->eintr_rip);
+    if (way == WAY_INTERRUPT) {
+        stub->resume_rip = thread->regs.rip;
+        stub->resume_rax = (uint64_t)-EINTR;
+        stub->eintr_rip = 0;
+    }
+}
+
+static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum way way)
 {
     size_t bytes = fg_stub_size_bytes(strlen(entry->text));
     struct fg_stub stub = {
-        .call = place == FG_PLACE_QUEUES ? FG_STUB_QUEUE : FG_STUB_SPAWN,
+        .call = way == WAY_SPAWN ? FG_STUB_SPAWN : FG_STUB_QUEUE,
         .signal_mask = thread->signal_mask,
         .xsave_bytes = fg_stub_xsave_bytes(),
         .functions = entry->functions,
@@ -20,7 +33,7 @@ static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum
 
     if (code == NULL)
         return -ENOMEM;
-    fg_place_resume(thread, &stub.resume_rip, &stub.resume_rax, &stub.eintr_rip);
+    resume(thread, way, &stub);
     fg_stub_write(code, &stub, entry->text);
     error = fg_thread_write(thread, entry->cave.low, code, bytes);
     if (error == 0)
@@ -29,9 +42,13 @@ static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum
     return error;
 }
 
-static bool is_wanted(const struct fg_entry *entry, enum fg_place place)
+static enum way way_of(const struct fg_entry *entry, enum fg_place place)
 {
-    return (place == FG_PLACE_WAITS && entry->may_spawn) || (place == FG_PLACE_QUEUES && entry->may_queue);
+    if (place == FG_PLACE_QUEUES && entry->may_queue)
+        return WAY_QUEUE;
+    if ((place == FG_PLACE_WAITS || place == FG_PLACE_LOCK) && entry->may_spawn)
+        return WAY_SPAWN;
+    return place == FG_PLACE_LOCK && entry->may_queue ? WAY_INTERRUPT : WAY_NONE;
 }
 
 /* Return: 1: the cave's bytes are the expected ones. 0: they are others. Or a negative errno. */
@@ -52,19 +69,23 @@ static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
 {
     struct fg_thread thread;
     int result = fg_thread_stop(&thread, tid);
+    enum way way;
 
     if (result < 0)
         return result;
     *place =
         fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
-    if (is_wanted(entry, *place)) {
+    way = way_of(entry, *place);
+    if (way != WAY_NONE) {
         result = is_cave_free(&thread, entry);
         if (result == 0)
             *place = FG_PLACE_TAKEN;
         if (result > 0)
-            result = redirect(&thread, entry, *place);
+            result = redirect(&thread, entry, way);
         if (result == 0)
             result = *place != FG_PLACE_TAKEN;
+        if (result > 0 && way == WAY_INTERRUPT)
+            *place = FG_PLACE_QUEUES;
     }
     fg_thread_go(&thread);
     return result;
@@ -87,6 +108,18 @@ int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *
     result = enter(tid, entry, place);
     fg_thread_go(&leader);
     return result;
+}
+
+int fg_pc(pid_t tid, uint64_t *pc)
+{
+    struct fg_thread thread;
+    int error = fg_thread_stop(&thread, tid);
+
+    if (error < 0)
+        return error;
+    *pc = thread.regs.rip;
+    fg_thread_go(&thread);
+    return 0;
 }
 
 int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)

@@ -22,6 +22,9 @@ struct fg_entry {
  * @entry: what to do
  * @place: set to where it was
  *
+ * A main thread that waits for a lock of Python's, while the new thread would not get the GIL, queues a pending
+ * call and goes on as after a signal: it asks for the GIL itself, see place.h.
+ *
  * The main thread is stopped, too: nobody else can do the same meanwhile, as a thread has one tracer. The
  * thread is stopped only within this function. If the caller is killed inside it, the thread goes on where it
  * was, or through the whole stub: one system call decides.
@@ -31,6 +34,14 @@ struct fg_entry {
  * XSAVE.
  */
 int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place);
+
+/**
+ * fg_pc() - Find out which instruction a thread executes next.
+ * @pc: set to its address
+ *
+ * Return: 0, or a negative errno of fg_thread_stop().
+ */
+int fg_pc(pid_t tid, uint64_t *pc);
 
 /**
  * fg_is_inside() - Whether a thread executes code in a range, or will return there. See fg_place_is_inside().

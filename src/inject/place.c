@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "inject/unwind/stack.h"
+
 #define SYSCALL_BYTES 2 /* the instruction */
-#define SCAN_BYTES ((size_t)128 << 10)
 #define DEEP_SCAN_BYTES ((size_t)1 << 20)
 
 /* What a system call returns inside the kernel if it is to be made again (include/linux/errno.h of the
@@ -19,17 +20,40 @@ enum {
     RESTART_BLOCK = 516,
 };
 
-/* System calls that wait for somebody else, and that neither malloc() nor the loader wait in. */
+/* System calls that wait for somebody else. open() does so for the other end of a FIFO. The loader opens files,
+ * too: whether it has called is seen on the stack. */
 static const long waiting_calls[] = {
-    SYS_accept,          SYS_accept4,       SYS_clock_nanosleep,
-    SYS_epoll_pwait,     SYS_epoll_pwait2,  SYS_epoll_wait,
-    SYS_nanosleep,       SYS_pause,         SYS_poll,
-    SYS_ppoll,           SYS_pread64,       SYS_preadv,
-    SYS_pselect6,        SYS_read,          SYS_readv,
-    SYS_recvfrom,        SYS_recvmmsg,      SYS_recvmsg,
-    SYS_restart_syscall, SYS_rt_sigsuspend, SYS_rt_sigtimedwait,
-    SYS_select,          SYS_sendmsg,       SYS_sendto,
-    SYS_wait4,           SYS_waitid,        SYS_write,
+    SYS_accept,
+    SYS_accept4,
+    SYS_clock_nanosleep,
+    SYS_epoll_pwait,
+    SYS_epoll_pwait2,
+    SYS_epoll_wait,
+    SYS_fcntl,
+    SYS_flock,
+    SYS_nanosleep,
+    SYS_open,
+    SYS_openat,
+    SYS_pause,
+    SYS_poll,
+    SYS_ppoll,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_pselect6,
+    SYS_read,
+    SYS_readv,
+    SYS_recvfrom,
+    SYS_recvmmsg,
+    SYS_recvmsg,
+    SYS_restart_syscall,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_select,
+    SYS_sendmsg,
+    SYS_sendto,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_write,
     SYS_writev,
 };
 
@@ -59,7 +83,7 @@ static bool is_waiting_call(const struct user_regs_struct *regs)
 }
 
 /* Whether the system call slept when the thread was stopped: one that did not has a result, or another error.
- * */
+ */
 static bool was_waiting(const struct user_regs_struct *regs)
 {
     switch (-(long)regs->rax) {
@@ -74,61 +98,70 @@ static bool was_waiting(const struct user_regs_struct *regs)
     }
 }
 
-/* Return: whether the frame that the kernel puts on the stack for a handler begins at words[0]. A return
- * address that a handler of before has left there has no such frame above it any longer, or a fitting one:
- * then the answer errs on the safe side. See struct rt_sigframe in the kernel's
- * arch/x86/include/asm/sigframe.h. */
-static bool is_signal_frame(const uint64_t *words, uint64_t address)
-{
-    enum { LINK = 2, REGISTERS = 6, RSP = REGISTERS + 15, SEGMENTS = REGISTERS + 18 };
+/* ---- the functions that the thread is in */
 
-    return words[LINK] == 0 && (words[SEGMENTS] & 0xffff) == 0x33 && words[RSP] > address;
-}
+/* What they say. */
+struct stack_facts {
+    bool in_handler;
+    bool in_python;    /* the interpreter has called what the thread is in */
+    bool in_loader;    /* or may be */
+    bool in_allocator; /* surely */
+    bool may_be_in_allocator;
+    bool in_locking;     /* the loop has called a function that takes or releases locks, or may have */
+    bool waits_for_lock; /* such a function has called the C library */
+    bool is_past_loop;
+};
 
-enum { FRAME_WORDS = 32 };
-enum { NEAR_WORDS = 512 }; /* more than functions that lock have on the stack */
+struct visit {
+    const struct fg_places *places;
+    struct stack_facts facts;
+};
 
-static bool is_closed(const struct fg_places *places, uint64_t address)
+static bool is_in_any(const struct fg_ranges *ranges, uint64_t address)
 {
     size_t i;
 
-    for (i = 0; i < places->nr_closed; i++) {
-        if (in(places->closed[i], address))
+    for (i = 0; i < ranges->nr; i++) {
+        if (in(ranges->ranges[i], address))
             return true;
     }
     return false;
 }
 
-/* What the stack of a thread says. */
-struct stack_facts {
-    bool in_handler, called_by_python;
-    bool near_closed; /* a closed function may be among the latest callers */
-    bool in_loader;   /* the loader may be among them */
-};
+/* Functions that lock call no Python code while they hold a lock, so callers of the loop do not matter. Of a
+ * function that is only possible nobody knows whether it is one of these. */
+static void visit_function(void *data, uint64_t place, enum fg_stack_find find)
+{
+    const struct fg_places *places = ((struct visit *)data)->places;
+    struct stack_facts *facts = &((struct visit *)data)->facts;
+    bool is_sure = find == FG_STACK_SURE;
+
+    facts->in_loader |= is_in_any(&places->loader, place);
+    if (is_in_any(&places->allocator, place))
+        *(is_sure ? &facts->in_allocator : &facts->may_be_in_allocator) = true;
+    if (is_sure && !facts->in_python && in(places->python, place))
+        facts->waits_for_lock = is_in_any(&places->locking, place);
+    facts->in_python |= in(places->python, place);
+    facts->is_past_loop |= is_sure && in(places->loop, place);
+    facts->in_locking |= !facts->is_past_loop && is_in_any(&places->locking, place);
+}
+
+static ssize_t read_thread(const void *thread, uint64_t address, void *into, size_t bytes)
+{
+    return fg_thread_read(thread, address, into, bytes);
+}
 
 static struct stack_facts read_stack(const struct fg_thread *thread, const struct fg_places *places)
 {
-    struct stack_facts facts = {.in_handler = true};
-    uint64_t *words = malloc(SCAN_BYTES);
-    size_t i, count;
-    ssize_t got;
+    struct visit visit = {.places = places};
+    struct fg_memory memory;
+    int error = fg_memory_open(&memory, read_thread, thread);
 
-    if (words == NULL)
-        return facts;
-    got = fg_thread_read(thread, thread->regs.rsp, words, SCAN_BYTES);
-    count = got < 0 ? 0 : (size_t)got / sizeof(*words);
-    facts.in_handler = got < 0;
-    for (i = 0; i < count; i++) {
-        facts.called_by_python |= in(places->python, words[i]);
-        if (i < NEAR_WORDS) {
-            facts.near_closed |= is_closed(places, words[i]);
-            facts.in_loader |= in(places->loader, words[i]);
-        }
-        if (words[i] == places->signal_return && i + FRAME_WORDS <= count)
-            facts.in_handler |= is_signal_frame(words + i, thread->regs.rsp + i * sizeof(*words));
-    }
-    free(words);
-    return facts;
+    if (error == 0)
+        error = fg_stack_visit(&places->code, &memory, &thread->regs, visit_function, &visit);
+    fg_memory_close(&memory);
+    visit.facts.in_handler = error != 0; /* a stack that cannot be read is no better */
+    return visit.facts;
 }
 
 /* The main thread's stack grows when it is touched. */
@@ -143,11 +176,9 @@ static bool has_room(const struct fg_thread *thread, size_t room_bytes)
 static enum fg_place by_registers(const struct user_regs_struct *regs, const struct fg_places *places)
 {
     if ((long)regs->orig_rax >= 0) {
-        bool waits = is_waiting_call(regs) && was_waiting(regs) && !in(places->loader, regs->rip);
-
-        return waits ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
+        return is_waiting_call(regs) && was_waiting(regs) ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
     }
-    return is_closed(places, regs->rip) ? FG_PLACE_CODE : FG_PLACE_QUEUES;
+    return is_in_any(&places->locking, regs->rip) ? FG_PLACE_CODE : FG_PLACE_QUEUES;
 }
 
 enum lock_state { LOCK_UNKNOWN, LOCK_FREE, LOCK_HELD };
@@ -171,39 +202,60 @@ static bool can_queue(const struct fg_thread *thread, const struct fg_places *pl
     enum lock_state state = lock_state(thread, places);
 
     if (state != LOCK_UNKNOWN)
-        return state == LOCK_FREE && !facts->in_loader;
+        return state == LOCK_FREE;
     return in(places->loop, thread->regs.rip) ||
-           (!in(places->python, thread->regs.rip) && !facts->near_closed && !facts->in_loader);
+           (!in(places->python, thread->regs.rip) && !facts->in_locking);
+}
+
+/* Return: the place, by the functions that the thread is in. One that is only possible counts where a mistake
+ * would block the process: the loader always; the allocator for a new thread, which allocates, but not for a
+ * pending call, which allocates only if it has to be bound first. */
+static enum fg_place by_stack(const struct fg_thread *thread, const struct fg_places *places,
+                              enum fg_place place)
+{
+    struct stack_facts facts = read_stack(thread, places);
+
+    if (facts.in_handler)
+        return FG_PLACE_HANDLER;
+    if (facts.in_loader)
+        return FG_PLACE_LOADER;
+    if (facts.in_allocator || (facts.may_be_in_allocator && place == FG_PLACE_WAITS))
+        return FG_PLACE_ALLOCATOR;
+    if (place == FG_PLACE_WAITS && !facts.in_python)
+        return FG_PLACE_FOREIGN;
+    if (place == FG_PLACE_QUEUES && !can_queue(thread, places, &facts))
+        return FG_PLACE_CODE;
+    if (place == FG_PLACE_WAITS && facts.waits_for_lock && (long)thread->regs.orig_rax == SYS_futex)
+        return FG_PLACE_LOCK;
+    return place;
 }
 
 enum fg_place fg_place_of(const struct fg_thread *thread, const struct fg_places *places, size_t room_bytes)
 {
     enum fg_place place = by_registers(&thread->regs, places);
-    struct stack_facts facts;
 
-    if (place != FG_PLACE_WAITS && place != FG_PLACE_QUEUES)
-        return place;
-    facts = read_stack(thread, places);
-    if (facts.in_handler)
-        return FG_PLACE_HANDLER;
-    if (place == FG_PLACE_WAITS && !facts.called_by_python)
-        return FG_PLACE_FOREIGN;
-    if (place == FG_PLACE_QUEUES && !can_queue(thread, places, &facts))
-        return FG_PLACE_CODE;
-    return has_room(thread, room_bytes) ? place : FG_PLACE_NO_ROOM;
+    if (place == FG_PLACE_WAITS || place == FG_PLACE_QUEUES)
+        place = by_stack(thread, places, place);
+    if (place == FG_PLACE_WAITS || place == FG_PLACE_LOCK || place == FG_PLACE_QUEUES)
+        return has_room(thread, room_bytes) ? place : FG_PLACE_NO_ROOM;
+    return place;
 }
 
 const char *fg_place_name(enum fg_place place)
 {
     static const char *const names[] = {
-        [FG_PLACE_WAITS] = "waits",     [FG_PLACE_QUEUES] = "queues", [FG_PLACE_HANDLER] = "handler",
-        [FG_PLACE_FOREIGN] = "foreign", [FG_PLACE_KERNEL] = "kernel", [FG_PLACE_CODE] = "code",
-        [FG_PLACE_NO_ROOM] = "no room", [FG_PLACE_TAKEN] = "taken",
+        [FG_PLACE_WAITS] = "waits",   [FG_PLACE_QUEUES] = "queues",       [FG_PLACE_HANDLER] = "handler",
+        [FG_PLACE_LOADER] = "loader", [FG_PLACE_ALLOCATOR] = "allocator", [FG_PLACE_FOREIGN] = "foreign",
+        [FG_PLACE_KERNEL] = "kernel", [FG_PLACE_CODE] = "code",           [FG_PLACE_NO_ROOM] = "no room",
+        [FG_PLACE_TAKEN] = "taken",   [FG_PLACE_LOCK] = "lock",
     };
 
     return names[place];
 }
 
+/* Here the other mistake does harm: a thread that returns into a stub that is gone executes filler. So no
+ * description of code is relied on, and each word counts that is an address of the range, far up the stack.
+ * A dead one only delays the removal of the stub, and the stub clears its own. */
 bool fg_place_is_inside(const struct fg_thread *thread, struct fg_range range, uint64_t entry)
 {
     uint64_t *words;

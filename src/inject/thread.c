@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -12,6 +13,21 @@
 
 #define PAUSE_NS 20000
 #define MAX_PAUSES 25000 /* half a second */
+
+/* Return: whether a thread is stopped, with *status as waitpid() has it. Another thread of this process may wait
+ * for its children. If the traced process is one of them, that thread may get the stop, and waitpid() tells
+ * nobody else. */
+static bool is_stopped(pid_t tid, int *status)
+{
+    siginfo_t info;
+    int event;
+
+    if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) < 0)
+        return false;
+    event = info.si_code > 0 ? info.si_code >> 8 : 0; /* ptrace(2), "PTRACE_EVENT stops" */
+    *status = event << 16 | info.si_signo << 8 | 0x7f;
+    return true;
+}
 
 /* Return: 0 with *status; -ETIMEDOUT; -ESRCH. */
 static int wait_for_stop(pid_t tid, int *status)
@@ -25,6 +41,8 @@ static int wait_for_stop(pid_t tid, int *status)
             return WIFSTOPPED(*status) ? 0 : -ESRCH;
         if (got < 0 && errno != EINTR)
             return -ESRCH;
+        if (is_stopped(tid, status))
+            return 0;
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return -ETIMEDOUT;

@@ -212,6 +212,26 @@ sys.stdin.read()
         assert program.end() == (7, "", "")
 
 
+def test_the_parent_that_waits_for_it_meanwhile_does_not_stop_it_for_good() -> None:
+    """Another thread of the attacher takes the kernel's word that the program is stopped."""
+    with Running(PROGRAMS["busy"]) as program:
+        is_over = threading.Event()
+
+        def wait() -> None:
+            while not is_over.is_set():
+                os.waitpid(program.pid, os.WNOHANG)
+
+        parent = threading.Thread(target=wait)
+        parent.start()
+        try:
+            answers = [run_in(program.pid, f"answer = {turn}", 60) for turn in range(10)]
+        finally:
+            is_over.set()
+            parent.join()
+        assert answers == [str(turn) for turn in range(10)]
+        assert program.end() == (7, "", "")
+
+
 def test_no_process_no_python_and_an_old_python_are_named() -> None:
     with pytest.raises(AttachError, match="no such process"):
         run_in(2**22 + 1, "")

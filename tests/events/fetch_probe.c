@@ -24,6 +24,12 @@ PyThreadState *fg_tstate_find(void)
     return PyThreadState_Get();
 }
 
+struct fg_func *fg_code_discover(fg_pyframe *frame)
+{
+    (void)frame;
+    return NULL;
+}
+
 /* ---- programs */
 
 static const char capsule_name[] = "fetch_probe.program";

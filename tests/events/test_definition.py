@@ -310,7 +310,7 @@ def test_a_long_made_up_name_keeps_its_end() -> None:
         ("f shop/x", messages.BAD_PROBE_ADDR, "shop/x"),
         ("f 1shop", messages.BAD_PROBE_ADDR, "1shop"),
         ("p shop.x:0", messages.BAD_PROBE_ADDR, "shop.x:0"),
-        ("p shop.x:y", messages.BAD_PROBE_ADDR, "shop.x:y"),
+        ("p shop.x:y-z", messages.BAD_PROBE_ADDR, "shop.x:y-z"),
         ("p shop.x+4294967296", messages.BAD_PROBE_ADDR, "shop.x+4294967296"),
         ("p :42", messages.BAD_PROBE_ADDR, ":42"),
         ("r shop.x:42", messages.BAD_RETPROBE, "shop.x:42"),

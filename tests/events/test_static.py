@@ -706,6 +706,19 @@ def test_a_text_of_the_program_is_an_event_with_triggers_only(one: funcgraph.Ins
     assert "stop" in one.trace()
 
 
+def test_the_folder_of_print_has_the_files_that_the_kernels_has(one: funcgraph.Instance) -> None:
+    folder = "events/ftrace/print/"
+    assert sorted(name[len(folder) :] for name in one.files if name.startswith(folder)) == [
+        "format",
+        "hist",
+        "id",
+        "trigger",
+    ]
+    for file in ("enable", "filter"):
+        with pytest.raises(FileNotFoundError):
+            one.files.read(f"{folder}{file}")
+
+
 # ---- dynamic events on them
 
 
@@ -852,6 +865,75 @@ def test_a_forked_child_goes_on(one: funcgraph.Instance) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         caught(raise_one)
     assert len(hits(one, "raise")) >= 1
+
+
+_LATE = """
+import sys
+import funcgraph
+instance = funcgraph.Instance("one")
+for name in {names!r}:
+    instance.events[name].enable = True
+    funcgraph.dynamic_events.define(f"t {{name}}")
+assert not sys.modules.keys() & {{"asyncio", "_asyncio", "threading"}}, "imported by an event"
+def waiting():
+    return {{user.name for user in funcgraph.users()}} - {{"one"}}
+"""
+
+
+def _late(names: list[str], program: str) -> str:
+    """Run a program that enables events before it imports what they are about; return what it prints."""
+    code = _LATE.format(names=names) + program
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_events_of_asyncio_wait_until_the_program_imports_it() -> None:
+    program = """
+import asyncio
+async def work():
+    await asyncio.sleep(0)
+async def main():
+    await asyncio.gather(work(), work())
+asyncio.run(main())
+print(instance.trace())
+print(waiting())
+"""
+    text = _late(["asyncio/task_create", "asyncio/task_switch", "asyncio/task_done"], program)
+    for what in ("task_create", "task_done"):
+        assert len(re.findall(rf'\b{what}: .*coro="(?:main|work)"', text)) == 3, text
+    assert len(re.findall(r'\btask_switch: .*next_coro="work"', text)) == 4, text
+    assert text.splitlines()[-1] == "set()"  # nobody waits any longer
+
+
+def test_events_of_threads_wait_until_the_program_imports_it() -> None:
+    program = """
+import threading
+thread = threading.Thread(target=print, name="late")
+thread.start()
+thread.join()
+print(instance.trace())
+"""
+    text = _late(["py/thread_start", "py/thread_exit"], program)
+    assert len(re.findall(r"thread_(start|exit): name=\"late\"", text)) == 2, text
+
+
+def test_events_that_wait_for_nothing_leave_no_user_when_they_go() -> None:
+    program = """
+print(sorted(waiting()))
+for name in {"asyncio/task_switch", "py/thread_start"}:
+    instance.events[name].enable = False
+print(waiting())
+"""
+    text = _late(["asyncio/task_switch", "py/thread_start"], program)
+    assert text == "['asyncio', 'threading']\nset()\n"
+
+
+@pytest.mark.one_python
+def test_a_recorded_program_without_asyncio_stays_without(fg: Funcgraph) -> None:
+    code = "import sys; print(sorted(sys.modules.keys() & {'asyncio', '_asyncio'}))"
+    done = fg.record("-e", "asyncio/task_switch", "-o", fg.trace, "--", sys.executable, "-c", code)
+    assert done.stdout.splitlines()[0] == "[]"
 
 
 def test_a_process_ends_with_all_of_them_on() -> None:

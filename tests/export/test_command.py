@@ -49,6 +49,7 @@ def test_the_format_is_a_word_an_option_or_a_suffix(
 ) -> None:
     ran = command("export", *words)
     assert (ran.status, ran.out) == (0, "")
+    assert ran.err.splitlines()[-1].startswith(f"funcgraph: csv: {output} (")
     assert [row["function"] for row in csv_rows(Path(output))] == ["m.f"]
 
 

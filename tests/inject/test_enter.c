@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/own_code.h"
+
 #define TEXT "the text"
 #define CAVE_BYTES 4096
 
@@ -170,6 +172,7 @@ static struct fg_entry entry_of(void)
     };
 
     /* The whole program stands for the interpreter, the counting child for its loop. */
+    entry.places.code = own_code();
     entry.places.python = (struct fg_range){here & ~UINT64_C(0xfffff), (here | 0xfffff) + 1};
     entry.places.loop = (struct fg_range){here, here + 4096};
     return entry;

@@ -6,6 +6,7 @@ A Linux kernel gave these texts and numbers for the same writes; the functions' 
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ OF_PROCESS = (
     "README",
     "available_filter_functions",
     "available_filter_functions_addrs",
+    "kallsyms",
     "enabled_functions",
     "printk_formats",
     "saved_cmdlines",
@@ -67,10 +69,11 @@ def refused(files: Files, name: str, text: str, number: int, append: bool = Fals
 
 def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> None:
     empty = ("dynamic_events", "kprobe_events", "synthetic_events", "error_log", "set_event")
-    empty += ("available_events", "show_event_filters", "show_event_triggers")
+    empty += ("available_events", "kprobe_profile", "show_event_filters", "show_event_triggers")
     of_events = (*empty, *(f"events/{name}" for name in ("header_event", "header_page", "enable")))
-    of_lanes = [f"per_cpu/cpu0/{name}" for name in ("buffer_size_kb", "snapshot", "stats", "trace")]
-    of_lanes += ["per_cpu/cpu0/trace_pipe", "per_cpu/cpu0/trace_pipe_raw"]
+    of_a_lane = ("buffer_size_kb", "snapshot", "stats", "trace", "trace_pipe", "trace_pipe_raw")
+    cpus = range(os.sysconf("SC_NPROCESSORS_CONF"))
+    of_lanes = [f"per_cpu/cpu{cpu}/{name}" for cpu in cpus for name in of_a_lane]
     others = [name for name in files if name.count("/") < 2 or not name.startswith("events/")]
     options = [f"options/{name}" for name in OPTIONS]
     assert others == [*BY_FILE, *options, *OF_PROCESS, *of_lanes, *of_events]
@@ -96,6 +99,7 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "set_graph_function": ALL_ENABLED,
         "set_graph_notrace": NONE_DISABLED,
         "set_ftrace_pid": "no pid\n",
+        "set_ftrace_notrace_pid": "no pid\n",
         "set_event_pid": "",
         "set_event_notrace_pid": "",
         "max_graph_depth": "0\n",
@@ -109,7 +113,9 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
     }
     assert files["trace"].startswith("# tracer: nop\n")
-    assert files["trace_options"] == "overwrite\nnodisplay-graph\nnostacktrace\n"
+    assert (
+        files["trace_options"] == "overwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,11 +249,14 @@ def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> N
     for text in ("nosuch\n", "nonooverwrite\n", "\n", "funcgraph-cpu\n", "overwrite display-graph", "no"):
         refused(files, "trace_options", text, errno.EINVAL)
     files["trace_options"] = " nooverwrite \n"
-    assert files["trace_options"] == "nooverwrite\nnodisplay-graph\nnostacktrace\n"
+    assert (
+        files["trace_options"]
+        == "nooverwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\n"
+    )
     files["current_tracer"] = "function_graph"
     files["trace_options"] = "nofuncgraph-cpu\n"
     lines = files["trace_options"].split()
-    assert lines[:4] == ["nooverwrite", "nodisplay-graph", "nostacktrace", "nofuncgraph-cpu"]
+    assert lines[:3] == ["nooverwrite", "nodisplay-graph", "nostacktrace"]
     refused(files, "trace_options", "funcgraph-junk\n", errno.EINVAL)
     refused(files, "trace_options", "func-args", errno.EINVAL)
 
@@ -311,9 +320,34 @@ def test_patterns_by_module(files: Files, name: str) -> None:
     files[name] = "*:mod:nosuchmod\n"
     assert files[name] == "*:mod:nosuchmod\n"
     files[name] = ":mod:traced"
-    assert files[name] == ":mod:traced\n"
+    assert "traced.leaf\n" in files[name] and ":mod:" not in files[name]
     files.write(name, "!:mod:traced", append=True)
     refused(files, name, "!:mod:traced", errno.EINVAL, append=True)
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_the_functions_that_a_pattern_selects_are_listed(files: Files, name: str) -> None:
+    """In the order of available_filter_functions, once each; then what selects none yet."""
+    files[name] = "traced.[ms]* nosuch.* traced.leaf *.slow\n"
+    assert files[name] == "traced.leaf\ntraced.marks\ntraced.middle\ntraced.slow\nnosuch.*\n"
+
+
+@pytest.mark.parametrize("name", PATTERN_FILES)
+def test_a_function_that_a_pattern_selects_can_be_removed(files: Files, name: str) -> None:
+    files[name] = "traced.[ms]* traced.leaf nosuch.*\n"
+    files.write(name, "!traced.marks\n", append=True)
+    assert files[name] == "traced.leaf\ntraced.middle\ntraced.slow\nnosuch.*\n"
+    files.write(name, "!traced.l* !*.slow", append=True)
+    assert files[name] == "traced.middle\nnosuch.*\n"
+
+
+def test_a_pattern_selects_functions_that_are_defined_later(files: Files) -> None:
+    files["set_ftrace_filter"] = "later_module.*\n"
+    assert files["set_ftrace_filter"] == "later_module.*\n"
+    exec(compile("def f(): pass", "later", "exec"), {"__name__": "later_module"})  # gone at once
+    held: dict[str, object] = {"__name__": "later_module"}
+    exec(compile("def f(): pass", "later", "exec"), held)
+    assert files["set_ftrace_filter"] == "later_module.f\n"
 
 
 @pytest.mark.parametrize("name", PATTERN_FILES)

@@ -115,6 +115,57 @@ def test_a_step_of_a_task_is_named_by_its_coroutine_and_where_it_gave_way() -> N
     assert inner[0] == f"=> {__name__}.blocks_inside ({__file__}:{blocks_inside.__code__.co_firstlineno + 3})"
 
 
+def audit() -> None:
+    time.sleep(0.03)
+
+
+async def awaits_and_audits() -> None:
+    await asyncio.sleep(0)
+    start_clock()
+    audit()
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("display_graph", [False, True])
+def test_the_call_that_blocked_is_named_not_what_was_awaited(display_graph: bool) -> None:
+    with Latency("loopblock", display_graph=display_graph) as latency:
+        asyncio.run(awaits_and_audits())
+    section = latency.section
+    assert section is not None
+    line = audit.__code__.co_firstlineno + 1
+    assert section.slowest_call == f"time.sleep <-{__name__}.audit:{line}"
+    assert 30 * MS <= section.slowest_ns <= section.latency_ns
+    shown = f"#  => slowest call: {section.slowest_call} ({section.slowest_ns // 1000} us)"
+    assert shown in latency.report().splitlines()
+
+
+def test_the_slowest_call_is_not_looked_for_if_nobody_wants_it() -> None:
+    with Latency("loopblock", slowest_call=False) as latency:
+        asyncio.run(awaits_and_audits())
+    assert latency.section is not None
+    assert (latency.section.slowest_call, latency.section.slowest_ns) == ("", 0)
+    assert "slowest call" not in latency.report()
+
+
+def computes() -> int:
+    return sum(n * n for n in range(300_000))
+
+
+async def computes_between_callbacks() -> None:
+    audit()  # in another section: it is no part of the next
+    await asyncio.sleep(0)
+    computes()
+    await asyncio.sleep(0)
+
+
+def test_the_slowest_call_is_one_of_the_section() -> None:
+    with Latency("loopblock", thresh_us=1) as latency:
+        asyncio.run(computes_between_callbacks())
+        asyncio.run(does_little())
+    assert latency.section is not None  # the latest
+    assert "sleep <-" + __name__ + ".audit" not in latency.section.slowest_call
+
+
 async def ends_blocking() -> None:
     block()
 
@@ -288,7 +339,7 @@ def test_a_method_that_is_taken_is_the_function_that_it_was() -> None:
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="a class's __init__ is a function with a user there")
 def test_methods_that_are_taken_need_no_hook_of_cpythons() -> None:
     """On 3.11 the hook would be the frame evaluator, at a cost to each call of a Python function."""
-    with Latency("loopblock"), Latency("wakeup"):
+    with Latency("loopblock", slowest_call=False), Latency("wakeup"):
         asyncio.run(schedules_blocking_callback())
         status = _engine.status()
     assert status["users"] == [] and status["tool_id"] == -1, status
@@ -403,7 +454,11 @@ def test_the_report_has_the_kernels_layout() -> None:
     assert lines[6].startswith("#    | task: ")
     assert lines[8].startswith("#  => started at: ") and ".blocking_callback (" in lines[8]
     assert lines[9].startswith("#  => ended at:   ")
-    assert lines[-2].split()[1:2] == ["0us*:"]
+    assert latency.section is not None
+    first, last = latency.section.events
+    later_us = (last.time_ns - first.time_ns) // 1000
+    mark = "$" if later_us > 1_000_000 else "@" if later_us > 100_000 else "*"  # a busy machine sleeps longer
+    assert lines[-2].split()[1:2] == [f"0us{mark}:"]
 
 
 # ---- wakeup

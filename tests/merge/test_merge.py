@@ -16,6 +16,9 @@ import pytest
 
 import funcgraph
 from funcgraph.merge import Exchange, Match, MergeError, exchange, merge
+from funcgraph.merge.hosts import Instant
+from funcgraph.merge.join import _find_lines, _Machine
+from funcgraph.merge.messages import Ends
 from funcgraph.tracedata import TraceFile
 from tests.support import fgreader
 
@@ -244,6 +247,47 @@ def test_messages_tell_the_offset_within_their_bound(
     assert order[-1] == 39
 
 
+def machine(name: str, ahead_ns: int) -> _Machine:
+    """Return a host that was recorded for a second, whose clock is ahead of the reference's."""
+    at = 50_000_000_000 + ahead_ns
+    return _Machine(name, name, [Instant(at, 10**18, None), Instant(at + 10**9, 10**18 + 10**9, None)])
+
+
+def talk(
+    sender: _Machine, receiver: _Machine, ahead: dict[str, int], ends: dict[str, Ends], key: str
+) -> None:
+    """Add ten messages that take 20 us each."""
+    for number in range(10):
+        sent_ns = 50_000_000_000 + number * 10**8
+        ends[sender.name].sent[key, number] = sent_ns + ahead[sender.name]
+        ends[receiver.name].received[key, number] = sent_ns + 20_000 + ahead[receiver.name]
+
+
+def test_messages_between_two_hosts_of_which_neither_is_the_first_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """web2 talks only to web3, which talks only to web4, which talks to the first."""
+    ahead = {"web1": 0, "web2": 7 * 10**9, "web3": -3 * 10**9, "web4": 10**8}
+    hosts = {name: machine(name, ahead_ns) for name, ahead_ns in ahead.items()}
+    ends = {name: Ends({}, {}) for name in hosts}
+    for one, other in (("web2", "web3"), ("web3", "web4"), ("web4", "web1")):
+        talk(hosts[one], hosts[other], ahead, ends, one)
+        talk(hosts[other], hosts[one], ahead, ends, other + one)
+    monkeypatch.setattr(_Machine, "ends", lambda self, matches: ends[self.name])
+    _find_lines(hosts["web1"], list(hosts.values()), {}, [Match.parse("a/b.c=a/d.c")])
+    errors = []
+    for name, host in hosts.items():
+        if name == "web1":
+            continue
+        assert host.source == "messages", name
+        assert host.line.error_ns is not None
+        errors.append(host.line.error_ns)
+        for at in (50_000_000_000, 51_000_000_000):
+            assert abs(host.line.at(at + ahead[name]) - at) <= host.line.error_ns
+    assert errors == sorted(errors, reverse=True)  # each step adds its own error
+    assert max(errors) < 1_000_000
+
+
 @pytest.fixture(scope="module")
 def plain_parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("plain")
@@ -262,6 +306,22 @@ def test_traces_of_one_host_need_no_names(copies: tuple[Path, Path], tmp_path: P
     assert len(merged.hosts) == 1
     assert [buffer.name for buffer in TraceFile(merged.path).buffers] == [""]
     assert counts(Path(merged.path), 0) == counts(one, 0) + counts(two, 0)
+
+
+def test_a_host_of_which_only_other_instances_recorded_can_be_shown(tmp_path: Path) -> None:
+    parts = [record(tmp_path, f"{name}.fg", [], 3, "-B", "api") for name in ("web1", "web2")]
+    target = tmp_path / "all.fg"
+    merge(parts, target, names={str(part): part.stem for part in parts})
+    assert "web2" not in [buffer.name for buffer in TraceFile(target).buffers if buffer.events]
+
+    def summary(name: str) -> subprocess.CompletedProcess[str]:
+        words = [*FUNCGRAPH, "summary", "--json", "-B", name, str(target)]
+        return subprocess.run(words, check=False, capture_output=True, text=True)
+
+    shown = json.loads(summary("web2").stdout)
+    assert shown == json.loads(summary("web2/api").stdout)
+    assert "__main__.send" in [row["name"] for row in shown["functions"]]
+    assert "no instance or host 'web3'; it has: 'web1/api', 'web2/api'" in summary("web3").stderr
 
 
 def test_a_trace_that_was_cut_off_is_merged_as_far_as_it_is_whole(
@@ -285,7 +345,7 @@ def test_damage_is_told_and_the_rest_is_there(copies: tuple[Path, Path], tmp_pat
     words = [*FUNCGRAPH, "merge", str(one), str(two), "-o", str(tmp_path / "all.fg")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "1 places of the traces are damaged" in done.stderr
+    assert "1 place of the traces damaged" in done.stderr
     assert counts(tmp_path / "all.fg", 0)["__main__.send"] == 5
 
 

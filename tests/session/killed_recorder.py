@@ -36,6 +36,7 @@ from funcgraph.session.recording import Recording
 from funcgraph.tracedata import TraceError
 
 MOMENTS = ("after call", "in write")
+OLDER = b"an older trace"
 FIRST_US = 1_000_000
 STEP_US = 10
 ROTATE = Limits(rotate=1 << 20, keep=3)
@@ -133,7 +134,7 @@ def rotating(folder: Path, made: Made) -> Callable[[], None]:
 
 def ending(folder: Path, made: Made, name: str = "trace.fg") -> Callable[[], None]:
     """One file, which replaces an older one. Two rings, of which one has ended."""
-    (folder / name).write_text("an older trace")
+    (folder / name).write_bytes(OLDER)
     desk = Desk(folder, name, Limits(), made)
     steady, brief = desk.ring(1), desk.ring(2)
     desk.call(steady, 3)
@@ -157,7 +158,7 @@ def ending_in_trace_dat(folder: Path, made: Made) -> Callable[[], None]:
 
 def beginning(folder: Path, made: Made) -> Callable[[], None]:
     """There is an older trace. The recorder is killed before it has recorded anything."""
-    (folder / "trace.fg").write_text("an older trace")
+    (folder / "trace.fg").write_bytes(OLDER)
     return lambda: Desk(folder, "trace.fg", Limits(), made).end()
 
 
@@ -242,7 +243,7 @@ def check_left(folder: Path, output: str) -> None:
         data = name.read_bytes()
         if is_spool and len(data) < 16:
             continue  # it has nothing
-        if data == b"an older trace":
+        if data == OLDER:
             continue
         with funcgraph.open(name) as trace:
             assert is_spool or trace.is_complete, name
@@ -264,18 +265,26 @@ def check_rotated(output: str, made: Made) -> None:
     assert missing == [] or len(files) == ROTATE.keep, (missing, found)
 
 
+def is_older(output: str) -> bool:
+    """Return whether this is the trace that was there before the recording."""
+    with open(output, "rb") as file:
+        return file.read() == OLDER
+
+
 def check_single(output: str, made: Made) -> None:
+    """The recorder has replaced the older trace, or `recover` has left it as it was."""
     events, _ = made.get()
-    numbers = numbers_in(output)
+    name, suffix = os.path.splitext(output)
+    recovered = f"{name}.recovered{suffix}"
+    assert os.path.exists(recovered) == is_older(output)
+    numbers = numbers_in(recovered if is_older(output) else output)
     assert sorted(numbers) == list(range(events)), (numbers, events)
     assert files_of(output) == [output]
 
 
 def check_nothing(output: str, made: Made) -> None:
     """The older trace is as it was, or replaced by one that is whole."""
-    with open(output, "rb") as file:
-        if file.read() != b"an older trace":
-            assert numbers_in(output) == []
+    assert is_older(output) or numbers_in(output) == []
 
 
 def check_dumps(output: str, made: Made) -> None:
@@ -356,7 +365,8 @@ class Case:
         assert self.sessions() == []
         if os.path.exists(f"{self.output}.part"):  # killed before there was a session
             status = self.funcgraph("recover", f"{self.output}.part")
-            assert status == 2 and "nothing was recorded; removed" in self.said.read_text()
+            assert status == 2 and "nothing was recorded; it can be deleted" in self.said.read_text()
+            os.unlink(f"{self.output}.part")
         check_temporaries(self.folder)
         self.check(self.output, self.made)
 

@@ -98,7 +98,7 @@ def test_a_session_that_another_version_wrote_is_kept(fg: Funcgraph) -> None:
     session = kill(start(fg, "-l", "__main__.step"))
     Path(f"{fg.trace}.part").write_bytes(b"FGSPOOL\xff and what this version cannot read")
     (line,) = clean(fg)
-    assert line == f"{session}: kept: what it holds cannot be read (not a spool of funcgraph's)"
+    assert line == f"{session}: kept: what it holds cannot be read (not a trace.dat file)"
     assert session.exists()
 
 

@@ -55,6 +55,7 @@ def test_a_recording_has_each_longest_section_and_who_blocked(fg: Funcgraph) -> 
     assert text.startswith("# tracer: loopblock\n")
     length, started, ended = longest(text)
     assert (length >= 20_000, started, ended) == (True, "__main__.blocks", "__main__.blocks")
+    assert re.search(r"slowest call: time\.sleep <-__main__\.blocks:\d+ \(\d+ us\)", text), text
     lengths = [int(length) for length in re.findall(r"latency: (\d+) us", text)]
     assert lengths == sorted(lengths)  # without a threshold only longer ones are kept, as in the kernel
 

@@ -264,6 +264,7 @@ def test_flags_of_the_command() -> None:
     assert actions.keys() == {
         "-h",
         "--help",
+        "--help-all",
         "-P",
         "--children",
         "-o",

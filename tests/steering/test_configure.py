@@ -23,11 +23,12 @@ pytestmark = pytest.mark.one_python
 #: Setting -> the words after its flag, and what its file holds then.
 VALUES = {
     "tracer": ("function", "function\n"),
-    "filter": ("work.*", "work.*\n"),
+    "filter": ("work.*", "work.pay\nwork.price\n"),
     "notrace": ("work.price", "work.price\n"),
     "graph": ("work.pay", "work.pay\n"),
     "graph_notrace": ("work.price", "work.price\n"),
     "tids": ("77", "77\n"),
+    "notrace_tids": ("76", "76\n"),
     "event_tids": ("78", "78\n"),
     "event_notrace_tids": ("79", "79\n"),
     "max_graph_depth": ("3", "3\n"),

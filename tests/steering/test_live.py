@@ -22,14 +22,14 @@ def test_start_stop_show_extract_and_reset(fg: Any, shop: Shops, run: Run) -> No
     run("stop", *on)
     text = run("show", *on)
     assert "shop.pay(amount=" in text
-    assert "Tracing is disabled" in run("stat", *on)
+    assert "Tracing is disabled" in run("settings", *on)
     assert run("extract", *on, "-o", "found.fg") == "found.fg\n"
     calls = fg.calls(fg.folder / "found.fg")
     assert calls["shop.pay"] == text.count("shop.pay(amount=") and calls["shop.price"] == calls["shop.pay"]
     run("extract", *on, "-o", "found.dat")
     assert fg.calls(fg.folder / "found.dat") == calls
     run("reset", *on)
-    assert "shop" not in run("show", *on) and "Tracer" not in run("stat", *on)
+    assert "shop" not in run("show", *on) and "Tracer" not in run("settings", *on)
 
 
 def test_a_snapshot_is_extracted(fg: Any, shop: Shops, run: Run, in_process: Verb) -> None:
@@ -67,11 +67,11 @@ def test_what_is_asked_of_a_process_that_ended_is_said(shop: Shops, run: Run, in
 
 def test_a_bad_value_is_one_line_and_changes_nothing(shop: Shops, run: Run, in_process: Verb) -> None:
     child = shop()
-    before = run("stat", "-P", child.pid, "-o")
+    before = run("settings", "-P", child.pid, "-o")
     done = in_process("start", "-P", child.pid, "-l", "shop.*", "-B", "mine", "-l", "x", "-p", "nonsense")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "-p nonsense" in done.stderr
-    assert run("stat", "-P", child.pid, "-o") == before
+    assert run("settings", "-P", child.pid, "-o") == before
     assert "mine" not in run("list", "-P", child.pid, "-B")
 
 

@@ -21,7 +21,7 @@ WORK = ("-l", "work.*")
 
 
 def test_stat_of_a_new_instance_says_only_that_it_is_on(verb: Verb) -> None:
-    assert verb("stat") == "\nEvents:\n All disabled\n\nTracing is enabled\n\n"
+    assert verb("settings") == "\nEvents:\n All disabled\n\nTracing is enabled\n\n"
 
 
 def test_stat_says_what_differs(verb: Verb) -> None:
@@ -54,7 +54,7 @@ def test_stat_says_what_differs(verb: Verb) -> None:
     )
     verb("stop")
     assert (
-        verb("stat")
+        verb("settings")
         == """
 Tracer: function
 
@@ -70,7 +70,8 @@ Triggers:
   py:raise "traceoff:count=1 if type == "No""
 
 Function Filter:
-   work.*
+   work.pay
+   work.price
 
 Function No Trace:
    work.price
@@ -103,14 +104,14 @@ Instances:
 
 def test_stat_lists_the_options_if_asked(verb: Verb, top: funcgraph.Instance) -> None:
     top.options["funcgraph-tail"] = True
-    text = verb("stat", "-o")
+    text = verb("settings", "-o")
     assert "\nOptions:\n" in text and "\n   funcgraph-tail\n" in text and "\n   nofuncgraph-args\n" in text
 
 
 def test_stat_of_instances_names_them(verb: Verb) -> None:
     funcgraph.Instance("a")
-    assert verb("stat", "-B", "a").startswith("Instance: a\n\nEvents:\n")
-    assert "---------------\nInstance: a\n" in verb("stat", "-t", "-B", "a")
+    assert verb("settings", "-B", "a").startswith("Instance: a\n\nEvents:\n")
+    assert "---------------\nInstance: a\n" in verb("settings", "-t", "-B", "a")
 
 
 # ---- reset
@@ -127,6 +128,7 @@ def everything(verb: Verb) -> None:
             "work.price",
             "-g",
             "work.pay",
+            "--retval",
             "-b",
             "512",
         ),

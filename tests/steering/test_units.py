@@ -13,7 +13,7 @@ import funcgraph
 from funcgraph.steering.events import NoEventError, choose, matching
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, has_ended, is_python
-from funcgraph.steering.rates import Counts, Rate, counts_of, rates, table
+from funcgraph.steering.rates import SEVERAL, Counts, Rate, counts_of, rates, summed, table
 
 pytestmark = pytest.mark.one_python
 
@@ -201,8 +201,13 @@ def test_a_table_is_sorted_by_its_key(key: str, order: str) -> None:
     assert table(found, key, pids=True)[1].split()[0] == "7"
 
 
-def test_of_a_name_that_is_too_long_the_end_is_shown() -> None:
+def test_of_several_processes_a_function_has_one_row_with_the_sum() -> None:
+    found = [Rate(7, "f", 5, 2, 400), Rate(7, "g", 9, 1, 111), Rate(8, "f", 15, 4, 267)]
+    assert summed(found) == [Rate(SEVERAL, "f", 20, 6, 300), found[1]]
+
+
+def test_a_name_that_is_too_long_loses_its_middle() -> None:
     rate = Rate(1, "package.module.Class.method", 1.0, 1.0, 1.0)
     (_, line) = table([rate], "n", pids=False, width=55)
-    assert len(line) == 55 and line.endswith(" ..ule.Class.method")
+    assert len(line) == 55 and line.endswith(" packa..lass.method")
     assert table([rate], "n", pids=False, width=80)[1].endswith(" package.module.Class.method")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -138,11 +139,13 @@ def test_a_snapshot_is_taken_printed_emptied_and_freed(verb: Verb) -> None:
 
 def test_a_lane_that_is_not_there_is_told(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("show", "snapshot"):
-        assert cli.run([word, "-c", "7"]) == 2
-        assert capsys.readouterr().err.endswith(": -c 7: no such lane: there is 0\n")
+        assert cli.run([word, "-c", "99999"]) == 2
+        said = capsys.readouterr().err
+        there = ", ".join(str(number) for number in range(os.cpu_count() or 1))
+        assert said.endswith(f": -c 99999: no such lane: there is {there}\n")
 
 
-@pytest.mark.parametrize("word", ["start", "set", "trace", "stream", "profile"])
+@pytest.mark.parametrize("word", ["start", "set", "trace", "profile"])
 def test_a_command_that_is_not_there_leaves_all_as_it_was(verb: Verb, process: Process, word: str) -> None:
     before = process.instance().read("set_ftrace_filter")
     with pytest.raises(CommandError, match="command not found"):
@@ -156,6 +159,24 @@ def test_a_command_that_is_not_there_leaves_all_as_it_was(verb: Verb, process: P
 def test_a_refusal_leaves_no_instance(verb: Verb, process: Process, words: tuple[str, ...]) -> None:
     verb(*words, status=2)
     assert process.instances() == []
+
+
+@pytest.mark.parametrize("word", ["start", "set", "trace", "profile"])
+def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_names(
+    verb: Verb, process: Process, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    import work
+
+    capsys.readouterr()
+    assert cli.run([word, "-l", "work.pya", "-n", ":mod:work", "--", "true"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    begin = (
+        f"funcgraph: process {process.pid}: -l work.pya: matches no function yet; the nearest names: work.pay"
+    )
+    assert len(said) == 1 and said[0].startswith(begin)
+    assert work.pay(1)  # it is there
+    assert cli.run([word, "-l", "work.p*", "-l", "work.pay:mod:work", "--", "true"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 # ---- processes that cannot

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from progress import until_it_got_on
 
+from funcgraph import cli
+from funcgraph.commands import CommandError
 from funcgraph.control.processes import running
 from steering.conftest import Run, Shops
 
@@ -38,12 +40,12 @@ def lines_until(watching: subprocess.Popen[str], wanted: Callable[[list[str]], b
 def test_trace_prints_calls_as_they_come_and_leaves_nothing(fg: Any, shop: Shops, run: Run) -> None:
     child = shop()
     run("set", "-P", child.pid, "-l", "json.*")
-    before = run("stat", "-P", child.pid)
+    before = run("settings", "-P", child.pid)
     watching = fg.start("trace", "-P", str(child.pid), "-l", "shop.pay", "--args")
     lines = lines_until(watching, lambda lines: len(lines) >= 5)
     amounts = [int(line.partition("amount=")[2].partition(")")[0]) for line in lines]
     assert amounts == list(range(amounts[0], amounts[0] + len(lines)))  # each call once, in order
-    assert run("stat", "-P", child.pid) == before
+    assert run("settings", "-P", child.pid) == before
     assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
 
 
@@ -82,14 +84,22 @@ def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Shops) -> None:
     assert watching.returncode == 1
 
 
-def test_stream_traces_until_the_command_ends_and_resets(shop: Shops, run: Run) -> None:
+def test_trace_with_b_removes_an_instance_that_it_made_and_resets_another(shop: Shops, run: Run) -> None:
+    """As `stream`, which it was called before."""
     child = shop()
-    text = run("stream", "-P", child.pid, "-l", "shop.price", *until_it_got_on(child.pid))
-    assert "shop.price();" in text
-    stat = run("stat", "-P", child.pid)
-    assert "Tracer" not in stat and "Filter" not in stat
-    run("stream", "-P", child.pid, "-B", "mine", "-l", "shop.price", *until_it_got_on(child.pid))
+    words = ("-P", child.pid, "-B", "mine", "-l", "shop.price", *until_it_got_on(child.pid))
+    assert "shop.price();" in run("stream", *words)
     assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
+    run("set", "-P", child.pid, "-B", "mine", "-l", "json.*")
+    assert "shop.price();" in run("trace", *words)
+    left = run("settings", "-P", child.pid, "-B", "mine")
+    assert "Tracer" not in left and "Filter" not in left
+    run("set", "-P", child.pid, "-v", "-B", "mine")
+
+
+def test_trace_takes_one_instance(shop: Shops) -> None:
+    with pytest.raises(CommandError, match="one instance at a time"):
+        cli.run(["trace", "-P", "1", "-l", "shop.*", "-B", "mine"])
 
 
 def test_show_p_follows_the_pipe(fg: Any, shop: Shops, run: Run) -> None:
@@ -115,13 +125,49 @@ def test_top_in_batch_mode_prints_pages(shop: Shops, run: Run) -> None:
     text = run("top", *on, "-b", "-n", 2, "-d", "0.4", "-s", "name", "-l", "shop.*")
     pages = text.strip().split("\n\nfuncgraph top")
     assert len(pages) == 2
+    assert "2 processes" in pages[1].splitlines()[0]
     rows = [line.split() for line in pages[1].splitlines()[3:]]
+    assert [row[-1] for row in rows] == ["shop.pay", "shop.price"]  # one row for both processes
+    assert all(float(row[0]) > 0 for row in rows)
+    text = run("top", *on, "-b", "-n", 1, "-d", "0.4", "-s", "name", "-l", "shop.*", "--by-process")
+    rows = [line.split() for line in text.splitlines()[3:] if line]
     assert [(row[-1], int(row[0])) for row in rows] == [
         (name, pid) for name in ("shop.pay", "shop.price") for pid in sorted(pids)
     ]
-    assert all(float(row[1]) > 0 for row in rows)
     for pid in pids:
         assert run("list", "-P", pid, "-B") == "No buffer instances defined\n"
+
+
+def test_top_shows_own_time_without_waiting(fg: Any, run: Run) -> None:
+    """The program sleeps in pay(), after price() has computed for a while."""
+    script = fg.script("""
+        import time
+
+        def price():
+            return sum(range(20000))
+
+        def pay():
+            price()
+            time.sleep(0.002)
+
+        print("runs", flush=True)
+        while True:
+            pay()
+    """)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, env=fg.env) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"runs\n"
+
+        def averages(*more: str) -> dict[str, float]:
+            text = run("top", "-P", child.pid, "-b", "-n", 1, "-d", "0.5", "-l", "__main__.*", *more)
+            assert ("own ms/s" in text) == ("graph-time" not in more)
+            return {line.split()[-1]: float(line.split()[2]) for line in text.splitlines()[3:] if line}
+
+        own = averages()
+        assert own["__main__.pay"] < own["__main__.price"]  # neither its callee nor its sleep
+        whole = averages("-O", "graph-time")
+        assert whole["__main__.pay"] > whole["__main__.price"]
+        assert averages("-O", "sleep-time")["__main__.pay"] > 2000  # microseconds
+        child.kill()
 
 
 class Terminal:

@@ -153,8 +153,9 @@ class File:
             raise ValueError("not a .fg file")
         self.data = data
         self.gaps = 0
+        (self.whole_bytes,) = struct.unpack("<Q", data[8:16])
         found = self._directory()
-        self.is_complete = found is not None
+        self.is_complete = found is not None or self.whole_bytes == len(data)
         self.chunks = list(self._walk()) if found is None else found
 
     def _at(self, offset: int) -> Chunk | None:

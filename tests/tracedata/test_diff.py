@@ -6,10 +6,13 @@ import json
 import math
 import random
 import re
+import statistics
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Funcgraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tracefile import Trace
@@ -18,8 +21,10 @@ import funcgraph
 from funcgraph import cli
 from funcgraph.tracedata import SelectionError, TraceFile
 from funcgraph.tracedata.comparison import compare
+from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.fail_if import ConditionError, parse_condition
 from funcgraph.tracedata.first_difference import first_difference
+from funcgraph.tracedata.summary import FunctionSummary
 from funcgraph.tracedata.welch import significant, two_sided, welch
 from tracedata.programs import STEPS, Program, Step
 
@@ -83,7 +88,7 @@ def test_the_figures_are_the_summarys(
     summaries = [TraceFile(path).summary() for path in paths]
     comparison = compare(*([rows] for rows in summaries))
     for side, rows in zip("ab", summaries, strict=True):
-        expected = {row.name: (row.calls, row.self_ns, row.total_ns) for row in rows}
+        expected = {row.name: (row.calls, row.self_ns, row.total_ns, row.min_ns) for row in rows}
         found = {
             f.name: tuple(getattr(figure, side)[0] for figure in f.measures()) for f in comparison.functions
         }
@@ -262,6 +267,66 @@ def test_the_first_difference_is_printed_in_its_nesting(
     assert json.loads(run(capsys, a, b, "--first-difference", "--json")[1])["difference"]["calls"] == 2
 
 
+VALUES = """
+import sys
+class Thing: pass
+def make(): return Thing()
+def step(n): return n * 2 if n != int(sys.argv[1]) else sys.argv[2]
+def check(n):
+    if n == int(sys.argv[3]): raise KeyError(n)
+def main(word):
+    make()
+    for n in range(5):
+        step(n)
+        try: check(n)
+        except KeyError: pass
+main(sys.argv[4])
+"""
+
+
+@pytest.fixture
+def valued(fg: Funcgraph) -> Callable[..., Path]:
+    script = fg.script(VALUES)
+
+    def record(name: str, *words: str, flags: Sequence[str] = ("--args", "--retval")) -> Path:
+        done = fg.record("-q", "-o", name, "-l", "__main__.*", *flags, script, *words)
+        assert done.returncode == 0, done.stderr
+        return fg.folder / name
+
+    return record
+
+
+def test_runs_part_at_the_first_recorded_value_that_differs(
+    valued: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each run has another Thing at another address, which is no difference."""
+    base = valued("a.fg", "9", "", "9", "w")
+    assert run(capsys, base, valued("same.fg", "9", "", "9", "w"), "--first-difference")[0] == 0
+    for words, what, lines in (
+        (("3", "x", "9", "w"), "a result differs", ["step() returns 6 (", "step() returns 'x' ("]),
+        (("9", "", "2", "w"), "a result differs", ["check() returns None (", "check() raises KeyError ("]),
+        (("9", "", "9", "v"), "arguments differ", ["main(word='w') (", "main(word='v') ("]),
+    ):
+        other = valued("b.fg", *words)
+        status, out, err = run(capsys, base, other, "--first-difference")
+        assert (status, err) == (1, "")
+        first, *_, minus, plus = out.splitlines()
+        assert first.endswith(what)
+        assert minus.startswith("-") and f"__main__.{lines[0]}{base}," in minus
+        assert plus.startswith("+") and f"__main__.{lines[1]}{other}," in plus
+        found = json.loads(run(capsys, base, other, "--first-difference", "--json")[1])["difference"]
+        assert found["what"] in what
+        other.unlink()
+
+
+def test_values_that_only_one_run_recorded_are_no_difference(
+    valued: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = valued("a.fg", "9", "", "9", "w")
+    b = valued("b.fg", "3", "x", "9", "v", flags=())
+    assert run(capsys, a, b, "--first-difference") == (0, "both make the same calls\n", "")
+
+
 def test_runs_of_several_threads_need_a_choice(tmp_path: Path) -> None:
     with calls_of(tmp_path / "a.dat", [(0, 0)], tasks=2) as a, pytest.raises(SelectionError) as info:
         first_difference(a, a)
@@ -278,6 +343,89 @@ def test_runs_of_several_threads_need_a_choice(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_students_t_has_the_values_of_tables(t: float, degrees: float, p: float) -> None:
     assert two_sided(t, degrees) == pytest.approx(p, rel=1e-3)
+
+
+def loaded_runs(source: random.Random, cost_ns: float, count: int = 4) -> list[list[FunctionSummary]]:
+    """Return runs on a loaded machine: 200 calls, which take a little more than they cost each.
+
+    In each run another share of the calls waits for the processor, for milliseconds.
+    """
+    runs = []
+    for _ in range(count):
+        share = source.uniform(0.02, 0.5)
+        calls = [
+            round(cost_ns * source.uniform(1.0, 1.3))
+            + (round(source.expovariate(1 / 4e6)) if source.random() < share else 0)
+            for _ in range(200)
+        ]
+        function = Function("m", "leaf", "", 1, 0, ())
+        runs.append(
+            [
+                FunctionSummary(
+                    function, 200, 0, 0, sum(calls), sum(calls), min(calls), max(calls), 200, sum(calls)
+                )
+            ]
+        )
+    return runs
+
+
+def test_load_does_not_hide_a_difference() -> None:
+    """The sums of a few runs are noise then; the shortest call of each run is not."""
+    source = random.Random(3)
+    found = [compare(loaded_runs(source, 1000), loaded_runs(source, 1600)).functions[0] for _ in range(50)]
+    assert sum(row.self_ns.verdict == "more" for row in found) < 25
+    assert all(row.own_time.verdict == "more" for row in found)
+    for row in found:
+        assert row.best_ns.low is not None and row.best_ns.high is not None
+        assert 1.4 < row.best_ns.low < row.best_ns.high < 1.8
+
+
+def test_load_makes_no_more_false_verdicts_than_it_says() -> None:
+    source = random.Random(4)
+    rows = [compare(loaded_runs(source, 1000), loaded_runs(source, 1000)).functions[0] for _ in range(400)]
+    assert sum(row.own_time.verdict in ("more", "less") for row in rows) <= 400 * 0.05 + 13  # 3 sigma
+
+
+def test_the_smallest_detectable_difference_is_detected_four_times_of_five() -> None:
+    source = random.Random(5)
+    scatter = 0.1
+
+    def sample(middle: float) -> list[float]:
+        return [source.gauss(middle, scatter) for _ in range(6)]
+
+    tests = [welch(sample(0.0), sample(0.0)) for _ in range(300)]
+    typical = statistics.median(test.detectable() for test in tests if test is not None)
+    found = [welch(sample(0.0), sample(typical)) for _ in range(1000)]
+    assert 0.74 < sum(test is not None and test.p < 0.05 for test in found) / 1000 < 0.86
+
+
+@pytest.mark.parametrize(("a", "b"), [(True, True), (True, False), (False, False)])
+def test_diff_says_whether_times_are_cpu_time(
+    noisy: tuple[list[Path], list[Path]], capsys: pytest.CaptureFixture[str], fg: Funcgraph, a: bool, b: bool
+) -> None:
+    script = fg.script("def step(): pass\nfor _ in range(9): step()\n")
+    for name, is_cpu in (("a.fg", a), ("b.fg", b)):
+        flags = ("-O", "nosleep-time") if is_cpu else ()
+        assert fg.record("-q", "-o", name, "-l", "*.step", *flags, script).returncode == 0
+    _, out, err = run(capsys, fg.folder / "a.fg", fg.folder / "b.fg")
+    assert ("times are CPU time" in out) == (a and b)
+    assert ("some runs have CPU time (record -O nosleep-time), others have not" in err) == (a != b)
+    many = run(capsys, *noisy[0], "--with", *noisy[1])[1]
+    assert "-O nosleep-time records CPU time, which does not depend on the machine's load" in many
+
+
+def test_diff_says_the_smallest_difference_that_it_could_have_seen(
+    noisy: tuple[list[Path], list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = noisy
+    _, out, _ = run(capsys, *a, "--with", *b)
+    (line,) = [line for line in out.splitlines() if line.startswith("the smallest difference")]
+    assert re.fullmatch(
+        r"the smallest difference that .*: \d\.\d\dx in all, \d\.\d\dx to \d+\.\d\dx in a function", line
+    )
+    figure = json.loads(run(capsys, *a, "--with", *b, "--json")[1])["whole"]["self_ns"]
+    assert f" {figure['detectable']:.2f}x in all" in line
+    assert "smallest" not in run(capsys, a[0], b[0])[1]
 
 
 def test_welchs_test_is_as_often_wrong_as_it_says() -> None:

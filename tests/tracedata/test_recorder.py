@@ -64,6 +64,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
     assert totals == {
         "records": 5002,
         "lost": 0,
+        "damaged": 0,
         "overrun": 0,
         "waits": 0,
         "wait_ns": 0,

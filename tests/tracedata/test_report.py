@@ -394,7 +394,7 @@ def test_color_marks_names_comments_and_long_durations(tmp_path: Path) -> None:
 
 def test_every_option_is_in_the_help(command: Command, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        command("report", "--help")
+        command("report", "--help-all")
     help_text = capfd.readouterr().out
     assert len(report_options()) >= 10
     assert [option.name for option in report_options() if f"  {option.name} " not in help_text] == []

@@ -114,19 +114,31 @@ int fg_fprobe_filter_fill(struct fg_fprobe_filter *filter, PyObject *patterns, c
     return 0;
 }
 
-int fg_filter_set_tid_tuple(struct fg_filter *filter, PyObject *tuple)
+/* The ids of a tuple, to be freed; NULL: memory is short, or it is None. */
+static int *tids_of(PyObject *tuple, size_t *n)
 {
-    size_t n;
     int *tids;
 
-    if (tuple == Py_None)
-        return 0;
-    n = (size_t)PyTuple_GET_SIZE(tuple);
-    tids = malloc((n + 1) * sizeof(*tids));
-    for (size_t i = 0; tids && i < n; i++)
+    *n = tuple == Py_None ? 0 : (size_t)PyTuple_GET_SIZE(tuple);
+    tids = tuple == Py_None ? NULL : malloc((*n + 1) * sizeof(*tids));
+    for (size_t i = 0; tids && i < *n; i++)
         tids[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, (Py_ssize_t)i));
-    filter->tids = tids ? fg_tids_new(tids, n) : NULL;
+    return tids;
+}
+
+int fg_filter_set_tid_tuples(struct fg_filter *filter, PyObject *only, PyObject *never)
+{
+    size_t n, n_never;
+    int *tids, *never_tids;
+
+    if (only == Py_None && never == Py_None)
+        return 0;
+    tids = tids_of(only, &n);
+    never_tids = tids_of(never, &n_never);
+    if ((tids || only == Py_None) && (never_tids || never == Py_None))
+        filter->tids = fg_tids_new(tids, n, never_tids, n_never);
     free(tids);
+    free(never_tids);
     if (filter->tids)
         return 0;
     PyErr_NoMemory();
@@ -155,7 +167,7 @@ PyObject *fg_tids_to_tuple(const struct fg_tids *set)
     size_t n = 0;
     const int *tids = set ? fg_tids_array(set, &n) : NULL;
 
-    return set ? fg_int_tuple(tids, n) : Py_NewRef(Py_None);
+    return tids ? fg_int_tuple(tids, n) : Py_NewRef(Py_None);
 }
 
 /* ---- methods */

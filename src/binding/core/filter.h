@@ -50,8 +50,13 @@ PyObject *fg_raise_pattern(const struct fg_pattern_error *error);
  * TypeError or ValueError. */
 PyObject *fg_tid_tuple(PyObject *tids);
 
-/* Sets the filter's thread ids from what fg_tid_tuple returned. Return: 0, or -1 with MemoryError. */
-int fg_filter_set_tid_tuple(struct fg_filter *filter, PyObject *tids);
+/**
+ * fg_filter_set_tid_tuples() - Set the filter's threads.
+ * @only, @never: what fg_tid_tuple() returned; None: all threads, and none that is left out
+ *
+ * Return: 0, or -1 with MemoryError.
+ */
+int fg_filter_set_tid_tuples(struct fg_filter *filter, PyObject *only, PyObject *never);
 
 /* The patterns of a set as a tuple of str; thread ids as a tuple of int, or None for all threads. New
  * references, or NULL with an exception. */

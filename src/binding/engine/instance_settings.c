@@ -29,30 +29,33 @@ PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
 
 /* ---- filters */
 
-static int set_tids(struct fg_filter *filter, PyObject *tids)
+static int set_tids(struct fg_filter *filter, PyObject *only, PyObject *never)
 {
-    PyObject *tuple = fg_tid_tuple(tids);
-    int error = tuple ? fg_filter_set_tid_tuple(filter, tuple) : -1;
+    PyObject *only_tuple = fg_tid_tuple(only), *never_tuple = only_tuple ? fg_tid_tuple(never) : NULL;
+    int error = never_tuple ? fg_filter_set_tid_tuples(filter, only_tuple, never_tuple) : -1;
 
-    Py_XDECREF(tuple);
+    Py_XDECREF(only_tuple);
+    Py_XDECREF(never_tuple);
     return error;
 }
 
 PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"filter", "notrace", "graph", "graph_notrace", "tids", "c_calls", NULL};
-    PyObject *sets[FGRAPH_NR_FILTER_SETS] = {NULL}, *tids = Py_None;
+    static char *names[] = {"filter", "notrace",      "graph",   "graph_notrace",
+                            "tids",   "notrace_tids", "c_calls", NULL};
+    PyObject *sets[FGRAPH_NR_FILTER_SETS] = {NULL}, *tids = Py_None, *never = Py_None;
     struct fg_filter filter = {0};
     struct fg_instance *instance;
     int c_calls = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOOOp:set_filter", names, &sets[FGRAPH_FILTER],
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOOOOp:set_filter", names, &sets[FGRAPH_FILTER],
                                      &sets[FGRAPH_NOTRACE], &sets[FGRAPH_GRAPH], &sets[FGRAPH_GRAPH_NOTRACE],
-                                     &tids, &c_calls))
+                                     &tids, &never, &c_calls))
         return NULL;
     filter.c_calls = c_calls;
-    instance = fg_filter_add_sets(&filter, sets) == 0 && set_tids(&filter, tids) == 0 ? fg_instance_take(self)
-                                                                                      : NULL;
+    instance = fg_filter_add_sets(&filter, sets) == 0 && set_tids(&filter, tids, never) == 0
+                   ? fg_instance_take(self)
+                   : NULL;
     error = instance ? fg_cpython_set_filter(instance, &filter) : -1;
     fg_filter_clear(&filter);
     if (!instance)
@@ -63,19 +66,18 @@ PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kw
 
 PyObject *fg_instance_py_set_event_tids(PyObject *self, PyObject *args)
 {
-    struct fg_filter only = {0}, never = {0};
-    PyObject *only_arg, *never_arg;
-    int error = -1;
+    struct fg_filter filter = {0};
+    PyObject *only, *never;
+    int error;
 
-    if (!PyArg_ParseTuple(args, "OO:set_event_tids", &only_arg, &never_arg))
+    if (!PyArg_ParseTuple(args, "OO:set_event_tids", &only, &never))
         return NULL;
-    if (set_tids(&only, only_arg) == 0 && set_tids(&never, never_arg) == 0) {
-        error = fg_event_set_tids(((struct fg_instance_object *)self)->handle, only.tids, never.tids);
-        if (!error)
-            only.tids = never.tids = NULL;
-    }
-    fg_filter_clear(&only);
-    fg_filter_clear(&never);
+    if (set_tids(&filter, only, never) != 0)
+        return NULL;
+    error = fg_event_set_tids(((struct fg_instance_object *)self)->handle, filter.tids);
+    if (!error)
+        filter.tids = NULL;
+    fg_filter_clear(&filter);
     return fg_instance_result(error);
 }
 
@@ -137,7 +139,7 @@ PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args)
     settings = fg_instance_settings(instance);
     error = change_setting(&settings, name, value);
     if (!error)
-        error = fg_cpython_set_settings(instance, &settings);
+        error = fg_instance_set_settings(instance, &settings);
     fg_instance_put(instance);
     return fg_instance_result(error);
 }

@@ -48,11 +48,13 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     Py_ssize_t inside_kb = 0;
     struct fg_latency_output output = {0};
     const struct fg_latency_tracer *tracer;
+    int slowest_call = 1, error;
     const char *why;
-    int error;
 
-    if (!PyArg_ParseTuple(args, "O|nii:latency_start", &name, &inside_kb, &output.inside, &output.told))
+    if (!PyArg_ParseTuple(args, "O|niip:latency_start", &name, &inside_kb, &output.inside, &output.told,
+                          &slowest_call))
         return NULL;
+    output.is_cheap = !slowest_call;
     tracer = find_tracer(name);
     if (!tracer)
         return NULL;
@@ -153,13 +155,15 @@ static PyObject *events_list(const struct fg_latency_section *section)
 
 static PyObject *section_dict(const struct fg_latency_section *section)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:i,s:N,s:N,s:N,s:N,s:I}", "begin_ns",
+    return Py_BuildValue("{s:K,s:K,s:K,s:i,s:N,s:N,s:N,s:N,s:K,s:N,s:I}", "begin_ns",
                          (unsigned long long)fg_clock_to_ns(section->begin), "end_ns",
                          (unsigned long long)fg_clock_to_ns(section->end), "latency_ns",
                          (unsigned long long)fg_clock_duration_ns(section->end - section->begin), "tid",
                          section->tid, "task", text_object(section->task), "started_at",
                          text_object(section->started_at), "ended_at", text_object(section->ended_at),
-                         "events", events_list(section), "left_out", section->nr_left_out);
+                         "slowest_call", text_object(section->slowest), "slowest_ns",
+                         (unsigned long long)fg_clock_duration_ns(section->slowest_ticks), "events",
+                         events_list(section), "left_out", section->nr_left_out);
 }
 
 static PyObject *latency_section(PyObject *Py_UNUSED(module), PyObject *name)
@@ -193,7 +197,7 @@ static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 
 static PyMethodDef functions[] = {
     {"latency_start", latency_start, METH_VARARGS,
-     "latency_start(tracer, inside_kb=0, inside=0, told=0): enable a latency tracer."},
+     "latency_start(tracer, inside_kb=0, inside=0, told=0, slowest_call=True): enable a latency tracer."},
     {"latency_inside", latency_inside, METH_O,
      "latency_inside(tracer) -> bytes | None: ring-buffer file of what ran inside the section that was "
      "kept."},

@@ -17,6 +17,7 @@
 #include "binding/engine/latency.h"
 #include "binding/engine/marker.h"
 #include "binding/engine/recording.h"
+#include "binding/engine/threads.h"
 #include "binding/engine/tracers.h"
 #include "binding/engine/untraced.h"
 #include "binding/engine/waits.h"
@@ -155,6 +156,9 @@ static PyMethodDef functions[] = {
      "untraced(function, *args): call the function; no user sees what it calls."},
     {"apart", FG_FASTCALL(fg_call_apart),
      "apart(function, *args): call the function; no user and no other tool sees what it calls."},
+    {"watch_threads", fg_watch_threads, METH_O,
+     "watch_threads(function): call function(parent_tid, tid) when a thread begins, (0, tid) when it ends; "
+     "None: no longer."},
     {"mark", fg_top_mark, METH_O, "mark(text) -> int: put a text into the traces of this process."},
     {"trace_printk", FG_FASTCALL(fg_top_printk),
      "trace_printk(format, *args) -> int: as mark(), shown as from the calling function."},

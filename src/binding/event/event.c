@@ -241,6 +241,8 @@ static PyMethodDef methods[] = {
      "add_place(function, line, offset, fields): hit the event at a place in functions with this name; line "
      "0: "
      "at the offset."},
+    {"probe_counts", fg_event_probe_counts, METH_NOARGS,
+     "probe_counts() -> list[tuple[int, int]]: hits and missed hits of each probe, the oldest first."},
     {"remove_probe", fg_event_remove_probe_alone, METH_O,
      "remove_probe(index): remove the probe that was added as that one."},
     {"set_base", fg_event_set_base, METH_VARARGS,

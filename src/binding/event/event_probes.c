@@ -306,6 +306,25 @@ static unsigned long long nmissed_of(const struct fg_event_probe *probe)
                               : fg_fprobe_nmissed(&probe->hits.fp);
 }
 
+/* The list has the newest first. */
+PyObject *fg_event_probe_counts(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_event_object *self = fg_event_open(object);
+    PyObject *counts = self ? PyList_New(0) : NULL;
+
+    for (const struct fg_event_probe *probe = counts ? self->probes : NULL; probe; probe = probe->next) {
+        PyObject *pair = Py_BuildValue("(KK)", fg_fetch_runs(probe->program), nmissed_of(probe));
+
+        if (!pair || PyList_Insert(counts, 0, pair) != 0) {
+            Py_XDECREF(pair);
+            Py_CLEAR(counts);
+            break;
+        }
+        Py_DECREF(pair);
+    }
+    return counts;
+}
+
 unsigned long long fg_event_faults(const struct fg_event_object *self)
 {
     return sum(self, faults_of);

@@ -23,5 +23,6 @@ PyObject *fg_event_add_probe(PyObject *object, PyObject *args);
 PyObject *fg_event_add_place(PyObject *object, PyObject *args);
 PyObject *fg_event_add_static_probe(PyObject *object, PyObject *args);
 PyObject *fg_event_remove_probe(PyObject *object, PyObject *index);
+PyObject *fg_event_probe_counts(PyObject *object, PyObject *ignored);
 
 #endif

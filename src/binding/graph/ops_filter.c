@@ -14,7 +14,7 @@ static int make_filter(const struct fg_python_ops *self, struct fg_filter *filte
 
     for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++)
         error = fg_filter_add_tuple(filter, (enum fgraph_filter_set)set, self->patterns[set]);
-    return error ? error : fg_filter_set_tid_tuple(filter, self->tids);
+    return error ? error : fg_filter_set_tid_tuples(filter, self->tids, Py_None);
 }
 
 static int hand_over(struct fg_python_ops *self, struct fg_filter *filter)

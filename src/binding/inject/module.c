@@ -13,6 +13,22 @@ PyDoc_STRVAR(
     "enter($module, pid, tid, cave, content, text, functions, places, may_spawn, may_queue, /)\n--\n\n"
     "Send a thread into a stub that starts a new thread there, if it is where that is safe.");
 
+/* Tables come as bytes objects, whose data is aligned for any of them. */
+struct table {
+    const void *data;
+    Py_ssize_t bytes;
+};
+
+static struct fg_ranges ranges_of(struct table table)
+{
+    return (struct fg_ranges){table.data, (size_t)table.bytes / sizeof(struct fg_range)};
+}
+
+static struct fg_code code_of(struct table table, uint64_t signal_return)
+{
+    return (struct fg_code){table.data, (size_t)table.bytes / sizeof(struct fg_segment), signal_return};
+}
+
 static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct fg_entry entry = {0};
@@ -20,22 +36,23 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     struct fg_places *places = &entry.places;
     enum fg_place place = FG_PLACE_CODE;
     int pid, tid, may_spawn, may_queue, lock_kind, result;
-    const char *closed;
-    Py_ssize_t closed_bytes, content_bytes;
+    struct table segments, loader, allocator, locking;
+    unsigned long long signal_return;
+    Py_ssize_t content_bytes;
 
-    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKKKy#iK)pp:enter", &pid, &tid, &entry.cave.low,
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKy#y#y#y#iK)pp:enter", &pid, &tid, &entry.cave.low,
                           &entry.cave.high, &entry.content, &content_bytes, &entry.text,
                           &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
                           &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure,
                           &calls->gil_release, &calls->run_string, &places->python.low, &places->python.high,
-                          &places->loop.low, &places->loop.high, &places->loader.low, &places->loader.high,
-                          &places->signal_return, &closed, &closed_bytes, &lock_kind, &places->lock,
-                          &may_spawn, &may_queue))
+                          &places->loop.low, &places->loop.high, &signal_return, &segments.data,
+                          &segments.bytes, &loader.data, &loader.bytes, &allocator.data, &allocator.bytes,
+                          &locking.data, &locking.bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
         return NULL;
-    places->nr_closed = (size_t)closed_bytes / sizeof(places->closed[0]);
-    if (places->nr_closed > FG_MAX_CLOSED)
-        return fg_raise_errno(-E2BIG, NULL);
-    memcpy(places->closed, closed, places->nr_closed * sizeof(places->closed[0]));
+    places->code = code_of(segments, signal_return);
+    places->loader = ranges_of(loader);
+    places->allocator = ranges_of(allocator);
+    places->locking = ranges_of(locking);
     if ((size_t)content_bytes != fg_stub_size_bytes(strlen(entry.text)))
         return fg_raise_errno(-EINVAL, NULL);
     places->lock_kind = (enum fg_lock_kind)lock_kind;
@@ -47,6 +64,23 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     if (result < 0)
         return fg_raise_errno(result, NULL);
     return Py_BuildValue("Os", result ? Py_True : Py_False, fg_place_name(place));
+}
+
+PyDoc_STRVAR(pc_doc, "pc($module, tid, /)\n--\n\n"
+                     "Return the address of the instruction that a thread executes next.");
+
+static PyObject *pc(PyObject *Py_UNUSED(module), PyObject *given)
+{
+    long tid = PyLong_AsLong(given);
+    uint64_t address = 0;
+    int result;
+
+    if (tid == -1 && PyErr_Occurred())
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_pc((pid_t)tid, &address);
+    Py_END_ALLOW_THREADS;
+    return result < 0 ? fg_raise_errno(result, NULL) : PyLong_FromUnsignedLongLong(address);
 }
 
 PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, entry, /)\n--\n\n"
@@ -103,6 +137,7 @@ static PyObject *stub_bytes(PyObject *Py_UNUSED(module), PyObject *given)
 
 static PyMethodDef inject_functions[] = {
     {"enter", enter, METH_VARARGS, enter_doc},
+    {"pc", pc, METH_O, pc_doc},
     {"is_inside", is_inside, METH_VARARGS, is_inside_doc},
     {"replace", replace, METH_VARARGS, replace_doc},
     {"stub_bytes", stub_bytes, METH_O, stub_bytes_doc},

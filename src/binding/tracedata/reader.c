@@ -175,6 +175,13 @@ static PyObject *reader_get_end(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromUnsignedLongLong(recorded->end);
 }
 
+static PyObject *reader_get_whole_bytes(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct fg_recorded *recorded = ((struct fg_reader *)self)->file.recorded;
+
+    return PyLong_FromUnsignedLongLong(recorded ? recorded->whole_bytes : 0);
+}
+
 static PyObject *reader_get_is_complete(PyObject *self, void *Py_UNUSED(closure))
 {
     const struct fg_recorded *recorded = ((struct fg_reader *)self)->file.recorded;
@@ -257,6 +264,7 @@ static PyGetSetDef reader_getset[] = {
     {"nr_cpus", fg_reader_get_nr_cpus, NULL, "Number of lanes in each buffer.", NULL},
     {"nr_lanes", reader_get_nr_lanes, NULL, "Number of lanes in all buffers.", NULL},
     {"end", reader_get_end, NULL, "Where the chunks of a .fg end in the file; None of a trace.dat.", NULL},
+    {"whole_bytes", reader_get_whole_bytes, NULL, "Bytes of a .fg when it was complete; 0: never.", NULL},
     {"is_complete", reader_get_is_complete, NULL, "Whether the recording has ended.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

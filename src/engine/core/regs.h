@@ -11,11 +11,12 @@ struct fg_func;
 
 /* Where a call was made: the calling function, and the place in it. */
 struct fg_caller {
-    uint32_t func;  /* its id; 0: the function was not met yet */
+    uint32_t func;  /* its id; 0: not known, as memory was short */
     uint32_t place; /* its line; in native code the offset of the instruction after the call */
 };
 
-/* How an arch reads its own frames. Nothing here may run code of the traced program. */
+/* How an arch reads its own frames. Nothing here may run code of the traced program. What reads callers may
+ * make records of functions (fg_func_meet), so it is called without locks. */
 struct ftrace_regs_ops {
     /* Encode as record.h's values into out[0..room); return the bytes used. */
     size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
@@ -26,7 +27,7 @@ struct ftrace_regs_ops {
     /* Optional. At an entry: stores where the call was made, then where the caller was called, and so on,
      * up to @n. Returns how many were stored. */
     size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
-    /* Optional. At an entry: the calling function; NULL: there is none, or it was not met yet. */
+    /* Optional. At an entry: the calling function; NULL: there is none, or memory was short. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);
 };
 

@@ -107,6 +107,9 @@ struct fg_task {
     _Atomic uint64_t missed; /* calls made by callbacks */
     _Atomic uint64_t inner;  /* callbacks that ended within a section (fg_guard_leave) */
     uint64_t lost_returns;   /* frames whose return was never reported */
+    /* The cursor that got no room for a record to come, and the section in which that was (ring_buffer.h). */
+    const struct fg_ring_cursor *refused_cursor;
+    uint64_t refused_in;
     void *arch_data;
     struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
     /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */

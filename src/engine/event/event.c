@@ -176,7 +176,7 @@ static void stopping(struct fg_instance *instance)
         unpublish_file(event, instance, &left);
     fg_engine_unlock();
     free_leftover(&left);
-    fg_event_tids_exchange(instance, NULL, NULL);
+    fg_event_tids_exchange(instance, NULL);
     instance->nr_events = 0;
 }
 
@@ -374,14 +374,14 @@ int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want 
     return error;
 }
 
-int fg_event_set_tids(int handle, struct fg_tids *only, struct fg_tids *never)
+int fg_event_set_tids(int handle, struct fg_tids *tids)
 {
     int error;
     struct fg_instance *instance = change_begin(handle, &error);
 
     if (instance) {
         fg_instance_set_event_ops(&event_ops); /* there may be no event yet */
-        error = fg_event_tids_exchange(instance, only, never);
+        fg_event_tids_exchange(instance, tids);
         change_end(instance);
     }
     return error;

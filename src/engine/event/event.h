@@ -69,15 +69,14 @@ bool fg_event_is_recorded(struct fg_event *event, int handle);
 
 /**
  * fg_event_set_tids() - Limit an instance to hits of all its events in some threads.
- * @only: in these; NULL: in all
- * @never: but not in these; NULL: none
+ * @tids: the threads; NULL: all. On success the instance's to free
  *
- * Triggers do not run at other hits either. On success both are the instance's to free.
+ * Triggers do not run at other hits either.
  *
- * Return: 0; -EINVAL: no such instance; -ENOMEM; -EBUSY: another thread changes the instance.
+ * Return: 0; -EINVAL: no such instance; -EBUSY: another thread changes the instance.
  * Context: no lock of the engine held.
  */
-int fg_event_set_tids(int handle, struct fg_tids *only, struct fg_tids *never);
+int fg_event_set_tids(int handle, struct fg_tids *tids);
 /* True if any instance wants something of it, or somebody listens to it. */
 bool fg_event_is_used(struct fg_event *event);
 

@@ -78,7 +78,7 @@ struct stack {
     uint32_t n;
 };
 
-/* Functions that nobody has met yet are left out. */
+/* A function without a record, for lack of memory, is left out. */
 static void add(struct stack *stack, uint32_t func)
 {
     if (func && stack->n < MAX_STACK)

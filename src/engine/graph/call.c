@@ -10,6 +10,7 @@
 #include "engine/graph/marks.h"
 #include "engine/graph/progress.h"
 #include "engine/graph/resume.h"
+#include "engine/graph/set_up.h"
 #include "engine/graph/user_list.h"
 
 /* Tells a function's users that a call was not traced: a callback made it, or the stack was full. Inside
@@ -166,6 +167,8 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
     if (fg_likely(descriptor && (fg_stack_has_room(task) || find_room(task, list, func)))) {
         uint64_t *frame = task->top;
 
+        if (list->gets_ready)
+            fg_set_up_entry(task, func, list, regs);
         frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
         frame[FRAME_FP] = fp;
         frame[FRAME_DESCRIPTOR] = descriptor;

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Both lists are sorted. */
 struct fg_tids {
-    size_t n;
-    int tids[];
+    bool is_all; /* not only the first list */
+    size_t n, n_never;
+    int tids[]; /* those of the set, then those that are never in it */
 };
 
 static int compare_tids(const void *a, const void *b)
@@ -17,29 +19,54 @@ static int compare_tids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-struct fg_tids *fg_tids_new(const int tids[], size_t n)
+static size_t size_of_tids(size_t n, size_t n_never)
 {
-    struct fg_tids *set = malloc(sizeof(*set) + n * sizeof(set->tids[0]));
+    return sizeof(struct fg_tids) + (n + n_never) * sizeof(int);
+}
+
+static void put_sorted(int to[], const int from[], size_t n)
+{
+    if (!n)
+        return;
+    memcpy(to, from, n * sizeof(from[0]));
+    qsort(to, n, sizeof(to[0]), compare_tids);
+}
+
+struct fg_tids *fg_tids_new(const int only[], size_t n, const int never[], size_t n_never)
+{
+    struct fg_tids *set = malloc(size_of_tids(n, n_never));
 
     if (!set)
         return NULL;
-    set->n = n;
-    if (n) {
-        memcpy(set->tids, tids, n * sizeof(tids[0]));
-        qsort(set->tids, n, sizeof(set->tids[0]), compare_tids);
-    }
+    *set = (struct fg_tids){.is_all = !only, .n = n, .n_never = n_never};
+    put_sorted(set->tids, only, n);
+    put_sorted(set->tids + n, never, n_never);
     return set;
+}
+
+static struct fg_tids *copy_tids(const struct fg_tids *set)
+{
+    size_t size = size_of_tids(set->n, set->n_never);
+    struct fg_tids *copy = malloc(size);
+
+    return copy ? memcpy(copy, set, size) : NULL;
 }
 
 const int *fg_tids_array(const struct fg_tids *set, size_t *n)
 {
     *n = set->n;
-    return set->tids;
+    return set->is_all ? NULL : set->tids;
+}
+
+static bool list_has(const int tids[], size_t n, int tid)
+{
+    return n && bsearch(&tid, tids, n, sizeof(tid), compare_tids) != NULL;
 }
 
 bool fg_tids_has(const struct fg_tids *set, int tid)
 {
-    return bsearch(&tid, set->tids, set->n, sizeof(tid), compare_tids) != NULL;
+    return (set->is_all || list_has(set->tids, set->n, tid)) &&
+           !list_has(set->tids + set->n, set->n_never, tid);
 }
 
 void fg_filter_clear(struct fg_filter *filter)
@@ -95,7 +122,7 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from)
     *to = (struct fg_filter){.c_calls = from->c_calls, .irqs = from->irqs};
     failure = copy_sets(to, from);
     if (!failure && from->tids) {
-        to->tids = fg_tids_new(from->tids->tids, from->tids->n);
+        to->tids = copy_tids(from->tids);
         failure = to->tids ? 0 : -ENOMEM;
     }
     if (failure)

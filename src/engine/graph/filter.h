@@ -20,7 +20,7 @@ enum fg_irqs {
 /* A filter without FGRAPH_FILTER patterns wants all functions. */
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
-    struct fg_tids *tids;                           /* only calls in these threads; NULL: in all */
+    struct fg_tids *tids;                           /* only calls in threads of this set; NULL: in all */
     /* Also C functions, when functions of the filter call them; not subject to FGRAPH_FILTER. */
     bool c_calls;
     enum fg_irqs irqs;
@@ -64,8 +64,15 @@ bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *fun
 bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func);
 uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *func);
 
-/* Makes a sorted set of threads, to be freed with free(). NULL: memory is short. */
-struct fg_tids *fg_tids_new(const int tids[], size_t n);
+/**
+ * fg_tids_new() - Make a set of threads.
+ * @only: its @n threads; NULL: all threads
+ * @never: @n_never threads that are not in it, whatever @only has
+ *
+ * Return: the set, to be freed with free(); NULL: memory is short.
+ */
+struct fg_tids *fg_tids_new(const int only[], size_t n, const int never[], size_t n_never);
+/* The threads of @only; NULL: all threads. */
 const int *fg_tids_array(const struct fg_tids *set, size_t *n);
 bool fg_tids_has(const struct fg_tids *set, int tid);
 

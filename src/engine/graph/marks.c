@@ -52,25 +52,45 @@ static enum fg_verdict mark(const struct ftrace_graph_ent *trace, uint32_t idx, 
     return FG_VERDICT_MARK;
 }
 
+/* True if the user sees no calls in this thread, from this caller, or below the frames that hide them. */
+static bool is_refused(const struct fg_task *task, const struct fgraph_ops *ops,
+                       const struct ftrace_regs *regs, uint32_t idx, uint32_t flags)
+{
+    return ((flags & FG_USER_TIDS) && !is_in_threads(ops, task->tid)) ||
+           ((flags & FG_USER_CALLER) && !is_of_caller(ops, regs)) || task->users[idx].hiding;
+}
+
+static bool is_inside(const struct fg_task_user *user)
+{
+    return user->depth || user->rooted; /* own frames exist only below roots */
+}
+
+static bool is_outside(const struct fg_task_user *user, uint32_t flags)
+{
+    return (flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside(user);
+}
+
+bool fg_marks_may_call(const struct fg_task *task, const struct fgraph_ops *ops,
+                       const struct ftrace_regs *regs, uint32_t idx, uint32_t flags)
+{
+    return !(flags & (FG_USER_GRAPH_HIDES | FG_USER_SILENT)) && !is_refused(task, ops, regs, idx, flags) &&
+           !is_outside(&task->users[idx], flags);
+}
+
 FG_NOINLINE enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
                                            const struct ftrace_regs *regs, uint32_t idx, uint32_t flags)
 {
     struct fg_task_user *user = &trace->task->users[idx];
-    bool is_inside = user->depth || user->rooted; /* own frames exist only below roots */
 
-    if ((flags & FG_USER_TIDS) && !is_in_threads(ops, trace->task->tid))
-        return FG_VERDICT_REFUSE;
-    if ((flags & FG_USER_CALLER) && !is_of_caller(ops, regs))
-        return FG_VERDICT_REFUSE;
-    if (user->hiding)
+    if (is_refused(trace->task, ops, regs, idx, flags))
         return FG_VERDICT_REFUSE;
     if (is_hiding(trace, regs, flags))
         return mark(trace, idx, FG_DATA_HIDES, &user->hiding);
-    if ((flags & FG_USER_GRAPH_ONLY) && !(flags & FG_USER_GRAPH_ROOT) && !is_inside)
+    if (is_outside(user, flags))
         return FG_VERDICT_REFUSE;
     if (!(flags & FG_USER_SILENT))
         return FG_VERDICT_CALL;
-    return is_inside ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
+    return is_inside(user) ? FG_VERDICT_REFUSE : mark(trace, idx, FG_DATA_ROOT, &user->rooted);
 }
 
 static bool count_mark(struct fg_task *task, uint32_t idx, int by)

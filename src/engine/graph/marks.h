@@ -26,6 +26,10 @@ enum fg_verdict {
 enum fg_verdict fg_marks_check(const struct ftrace_graph_ent *trace, const struct fgraph_ops *ops,
                                const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
 
+/* False: the user does not see a call that is about to begin. Has no effect, so it may be asked before. */
+bool fg_marks_may_call(const struct fg_task *task, const struct fgraph_ops *ops,
+                       const struct ftrace_regs *regs, uint32_t idx, uint32_t flags);
+
 /* Count the newest frame's mark for slot @idx when the frame comes back onto the stack (begin), or leaves
  * it (end). False: the frame has no mark for the slot. */
 bool fg_marks_begin(struct fg_task *task, uint32_t idx);

@@ -7,6 +7,7 @@
 #include "engine/graph/data.h"
 #include "engine/graph/end.h"
 #include "engine/graph/marks.h"
+#include "engine/graph/set_up.h"
 
 void fg_resume_users(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs)
 {
@@ -33,8 +34,10 @@ uint64_t *fg_push_parked(struct fg_task *task, const struct fg_parked *parked)
         return NULL;
     }
     memcpy(frame, parked->words, parked->size_words * sizeof(uint64_t));
-    if (fg_frame_has_times(frame))
+    if (fg_frame_has_times(frame)) {
+        fg_set_up_resume(task, frame);
         frame[FRAME_CALLTIME] = fg_clock_now();
+    }
     atomic_signal_fence(memory_order_release);
     task->top = frame + parked->size_words;
     return frame;

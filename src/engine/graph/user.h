@@ -32,6 +32,11 @@ struct __attribute__((may_alias)) fg_user {
     _Atomic uint64_t nmissed;
     _Atomic(const struct fg_tids *) tids; /* the filter's threads, for callbacks to read */
     struct fg_filter filter;              /* changed by fg_user_set_filter() and the like */
+    /* Optional. The user is about to see a call of the function begin, or be resumed, and gets what it needs
+     * for that. Called before the clock is read for the call (set_up.h). Inside the guard, and never in a
+     * handler of a signal. */
+    void (*readyfunc)(struct fg_task *task, const struct fg_func *func, struct fgraph_ops *ops,
+                      const struct ftrace_regs *regs);
     /* Optional. Decides instead of the filter, and without flags, whether the user wants a function that
      * it sees. Engine's lock held. */
     bool (*wantsfunc)(const struct fg_func *func, const struct fgraph_ops *ops);

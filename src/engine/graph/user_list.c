@@ -46,7 +46,7 @@ static struct fg_user_list *list_new(uint32_t n)
     list = malloc(sizeof(*list) + n * sizeof(list->users[0]));
     if (list) {
         list->n = n;
-        list->wants_any_caller = list->needs_times = list->wants_returns = false;
+        list->wants_any_caller = list->needs_times = list->gets_ready = list->wants_returns = false;
         list->bits = 0;
     }
     return list;
@@ -92,6 +92,7 @@ static void settle_all(struct fg_user_list *list)
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
 
         list->needs_times |= !fg_user_of(ops)->is_fprobes;
+        list->gets_ready |= fg_user_of(ops)->readyfunc != NULL;
         list->wants_returns |= !list->users[i].entry_only;
         list->bits |= 1ull << list->users[i].idx;
     }

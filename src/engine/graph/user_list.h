@@ -28,6 +28,7 @@ struct fg_user_list {
     bool wants_any_caller; /* as the function's */
     bool wants_returns;    /* as the function's */
     bool needs_times;      /* some user in it needs times of calls */
+    bool gets_ready;       /* some user in it has a readyfunc */
     /* One bit for each user's slot. */
     uint64_t bits;
     struct fg_user_ref users[];

@@ -422,7 +422,7 @@ int fgraph_set_tids(struct fgraph_ops *ops, const int tids[], size_t n)
 
     if (!failure) {
         free(filter.tids);
-        filter.tids = tids ? fg_tids_new(tids, n) : NULL;
+        filter.tids = tids ? fg_tids_new(tids, n, NULL, 0) : NULL;
         failure = tids && !filter.tids ? -ENOMEM : 0;
     }
     return set_edited(ops, &filter, failure);

@@ -142,11 +142,8 @@ static bool switch_locked(struct fg_ring *ring, struct fg_task *task, struct fg_
     count_lost_in_signals(ring);
     take_lost_in_signals(task, cursor);
     fg_ring_retire(ring, cursor);
-    if (!fg_ring_take(ring, task, cursor, &wait)) {
-        if (!was_stopped(ring))
-            lose_record(ring, cursor);
+    if (!fg_ring_take(ring, task, cursor, &wait))
         return false;
-    }
     put_side_records(ring, task, cursor, &wait);
     return true;
 }
@@ -168,8 +165,32 @@ static void tell_end(struct fg_ring *ring)
         ring->ended(ring);
 }
 
-/* As fg_ring_switch(), for a ring that was ready a moment ago. */
-static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
+/* True if the cursor got no room in this section, when the record was still to come. */
+static bool was_refused(struct fg_task *task, const struct fg_ring_cursor *cursor)
+{
+    return task->refused_cursor == cursor && task->refused_in == fg_guard_section(fg_task_guard(task));
+}
+
+static void note_refusal(struct fg_task *task, const struct fg_ring_cursor *cursor)
+{
+    task->refused_cursor = cursor;
+    task->refused_in = fg_guard_section(fg_task_guard(task));
+}
+
+/* There was no room. A ring that has stopped, because its recorder is gone, does not try for the record that
+ * is still to come: it is lost now. */
+static void refuse(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor, bool is_lost)
+{
+    if (!was_stopped(ring) && (is_lost || atomic_load(&ring->stopped)))
+        lose_record(ring, cursor);
+    else
+        note_refusal(task, cursor);
+}
+
+/* As fg_ring_switch(), for a ring that was ready a moment ago. @is_lost: without room a record is lost; else
+ * one is still to come. */
+static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                         bool is_lost)
 {
     struct task_name name;
     bool got = false;
@@ -180,10 +201,10 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
         atomic_store(&ring->stopped, true);
     else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused)) {
         fg_ring_wake_awaited(ring);
-        if (atomic_load(&ring->moves))
-            lose_record(ring, cursor);
-        else
+        if (!atomic_load(&ring->moves) && !was_refused(task, cursor))
             got = switch_locked(ring, task, cursor, &name);
+        if (!got)
+            refuse(ring, task, cursor, is_lost);
     }
     pthread_mutex_unlock(&ring->lock);
     return got;
@@ -198,11 +219,18 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
         fg_ring_lose_in_signal(ring, task, cursor);
         return false;
     }
-    if (fg_ring_is_ready(ring) && switch_ready(ring, task, cursor))
+    if (fg_ring_is_ready(ring) && switch_ready(ring, task, cursor, true))
         return true;
     if (atomic_load_explicit(&ring->stopped, memory_order_relaxed))
         tell_end(ring);
     return false;
+}
+
+void fg_ring_make_room(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                       size_t bytes)
+{
+    if (!fg_ring_disarm(ring, cursor, bytes) && fg_ring_is_ready(ring))
+        switch_ready(ring, task, cursor, false);
 }
 
 /* ---- records of tasks without a cursor */

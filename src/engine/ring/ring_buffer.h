@@ -67,6 +67,17 @@ FG_COLD bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct f
                             size_t bytes);
 
 /**
+ * fg_ring_make_room() - Give a cursor a sub-buffer, for a record that is still to come.
+ *
+ * The slow path of fg_ring_get_ready(). Without room nothing is lost yet; fg_ring_switch() then does not try
+ * again in the same section.
+ *
+ * Context: as fg_ring_switch(), but not in a handler of a signal.
+ */
+FG_COLD void fg_ring_make_room(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor,
+                               size_t bytes);
+
+/**
  * fg_ring_is_ready() - Open the ring if it is not open yet.
  *
  * Return: false if it takes no records now.
@@ -109,6 +120,14 @@ static inline void *fg_ring_reserve(struct fg_ring *ring, struct fg_task *task, 
     if (!fg_ring_has_room(cursor, bytes) && !fg_ring_switch(ring, task, cursor, bytes))
         return NULL;
     return cursor->pos;
+}
+
+/* Has the next record of up to `bytes` find room at once, if there is any. As fg_ring_reserve(). */
+static inline void fg_ring_get_ready(struct fg_ring *ring, struct fg_task *task,
+                                     struct fg_ring_cursor *cursor, size_t bytes)
+{
+    if (!fg_ring_has_room(cursor, bytes))
+        fg_ring_make_room(ring, task, cursor, bytes);
 }
 
 /* How far ahead of the writer memory is prefetched: some ten records. The recorder, on another processor,

@@ -27,23 +27,47 @@ static void count_missed(struct fgraph_ops *ops)
     atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
 }
 
-/* The row of a function, made if there is none. NULL: no memory, or in a handler of a signal; the call is
- * counted as missed. */
+/* The row of a function. NULL: no memory. */
+FG_COLD static struct fg_profile_row *make_row(struct fgraph_ops *ops, struct fg_task *task,
+                                               const struct fg_func *func)
+{
+    struct fg_profile_cursor *cursor = cursor_of(task, ops);
+    bool is_made;
+
+    fg_engine_lock();
+    is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
+    fg_engine_unlock();
+    return is_made ? cursor->rows + func->id : NULL;
+}
+
+/* The same. NULL also in a handler of a signal; the call is counted as missed. */
 FG_COLD static struct fg_profile_row *first_row(struct fgraph_ops *ops, struct fg_task *task,
                                                 const struct fg_func *func)
 {
-    struct fg_profile_cursor *cursor = cursor_of(task, ops);
-    bool is_made = false;
+    struct fg_profile_row *row = fg_task_is_in_signal(task) ? NULL : make_row(ops, task, func);
 
-    if (!fg_task_is_in_signal(task)) {
-        fg_engine_lock();
-        is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
-        fg_engine_unlock();
-    }
-    if (is_made)
-        return cursor->rows + func->id;
-    count_missed(ops);
-    return NULL;
+    if (!row)
+        count_missed(ops);
+    return row;
+}
+
+static bool has_counted(const struct fg_profile_cursor *cursor, uint32_t id)
+{
+    return fg_profile_has(cursor, id) && atomic_load_explicit(&cursor->rows[id].hit, memory_order_relaxed);
+}
+
+static void ready(struct fg_task *task, const struct fg_func *func, struct fgraph_ops *ops,
+                  const struct ftrace_regs *regs)
+{
+    struct fg_profile_row *row;
+
+    (void)regs;
+    if (fg_likely(has_counted(cursor_of(task, ops), func->id)) || !fg_task_hold(task))
+        return;
+    row = make_row(ops, task, func);
+    if (row) /* a store maps its page */
+        atomic_store_explicit(&row->hit, 0, memory_order_relaxed);
+    fg_task_release(task);
 }
 
 static bool count_entry(const struct ftrace_graph_ent *trace, struct fgraph_ops *ops)
@@ -221,6 +245,7 @@ void fg_function_profile_init(struct fg_function_profile *profile, bool graph_ti
     profile->ops.retfunc = is_plain ? end : end_of_call;
     profile->ops.suspendfunc = is_plain ? NULL : suspend_call;
     profile->ops.resumefunc = is_plain ? NULL : resume_call;
+    user->readyfunc = ready;
     user->is_plain = is_plain;
     user->plain_kind = FG_PLAIN_PROFILE;
     user->taskexitfunc = task_exit;

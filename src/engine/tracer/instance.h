@@ -53,7 +53,7 @@ struct fg_instance {
     _Atomic bool changing; /* a thread is changing or stopping it */
     /* So many kinds of events are recorded. Changed by whoever may change the instance. */
     _Atomic uint32_t nr_events;
-    _Atomic(struct fg_event_tids *) event_tids; /* whose hits it sees; NULL: all threads' (event_tids.h) */
+    _Atomic(struct fg_tids *) event_tids; /* whose hits it sees; NULL: all threads' (event_tids.h) */
     /* The functions whose symbols are in the ring: a bit for each id. Under the engine's lock. */
     uint64_t *described;
     size_t nr_described_words;

@@ -62,6 +62,7 @@ static void choose_functions(struct fg_instance *instance)
     ops->retfunc = NULL;
     ops->suspendfunc = NULL;
     ops->resumefunc = NULL;
+    fg_user_of(ops)->readyfunc = NULL;
     ops->name = *instance->ring.instance ? instance->ring.instance : instance->tracer->name;
     fg_user_of(ops)->is_entry_only = instance->tracer->is_entry_only;
     if (instance->tracer->init)

@@ -172,7 +172,7 @@ static void tell_event(const struct fg_latency *latency, int handle, const struc
     tell_text(latency, handle, text);
 }
 
-/* A text for the section, and one for each of its events. They stand at the section's end. */
+/* A text for the section, one for its slowest call, and one for each of its events. They stand at the section's end. */
 static void tell(const struct fg_latency *latency, int handle, const struct fg_latency_section *section)
 {
     char text[2 * FG_LATENCY_TEXT_BYTES + 64];
@@ -180,6 +180,11 @@ static void tell(const struct fg_latency *latency, int handle, const struct fg_l
     snprintf(text, sizeof(text), "latency: %llu us, started at: %s, ended at: %s",
              (unsigned long long)us_of(length_of(section)), section->started_at, section->ended_at);
     tell_text(latency, handle, text);
+    if (*section->slowest) {
+        snprintf(text, sizeof(text), "slowest call: %s (%llu us)", section->slowest,
+                 (unsigned long long)us_of(section->slowest_ticks));
+        tell_text(latency, handle, text);
+    }
     for (uint32_t i = 0; i < section->nr_events; i++)
         tell_event(latency, handle, section, &section->events[i]);
 }

@@ -33,7 +33,9 @@ struct fg_latency_section {
     int tid;             /* the thread's */
     char task[FG_TASK_NAME_BYTES];
     char started_at[FG_LATENCY_TEXT_BYTES], ended_at[FG_LATENCY_TEXT_BYTES];
-    uint32_t nr_events, nr_left_out; /* events, in order of time; those that found no room */
+    char slowest[FG_LATENCY_TEXT_BYTES]; /* the call that took longest by itself; "": not known */
+    uint64_t slowest_ticks;              /* so long */
+    uint32_t nr_events, nr_left_out;     /* events, in order of time; those that found no room */
     struct fg_latency_event events[FG_LATENCY_MAX_EVENTS];
     /* A copy of the ring of the instance that recorded the section: a ring-buffer file in
      * memory, or NULL. */

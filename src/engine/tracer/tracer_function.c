@@ -165,6 +165,19 @@ static inline void record(struct ftrace_graph_ent *trace, struct fgraph_ops *ops
         put_stack(trace, ops, regs);
 }
 
+static void ready(struct fg_task *task, const struct fg_func *func, struct fgraph_ops *ops,
+                  const struct ftrace_regs *regs)
+{
+    struct fg_instance *instance = fg_instance_of(ops);
+
+    (void)func, (void)regs;
+    if (!fg_task_hold(task))
+        return;
+    fg_ring_get_ready(&instance->ring, task, fg_instance_cursor(task, ops),
+                      instance->args ? FG_RECORD_MAX_WORDS * 8 : HEAD_BYTES);
+    fg_task_release(task);
+}
+
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
@@ -177,6 +190,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
 static void init(struct fg_instance *instance)
 {
     instance->ops.entryfunc = entry;
+    fg_user_of(&instance->ops)->readyfunc = ready;
 }
 
 const struct fg_tracer fg_tracer_function = {

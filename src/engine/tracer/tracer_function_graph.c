@@ -151,6 +151,29 @@ static inline void put_plain_return(struct fg_instance *instance, const struct f
         fg_plain_return(cursor, pos, trace->func->id, trace->depth, trace->calltime, trace->rettime);
 }
 
+/* The most bytes that the record of a call's entry or resume can have. 0: there is none. */
+static size_t entry_bytes(const struct fg_instance *instance)
+{
+    if (instance->thresh_ticks) /* only the return shows whether to record the call */
+        return 0;
+    return instance->args ? FG_RECORD_MAX_WORDS * 8 : (HEAD_WORDS + 1) * 8;
+}
+
+static void ready(struct fg_task *task, const struct fg_func *func, struct fgraph_ops *ops,
+                  const struct ftrace_regs *regs)
+{
+    struct fg_instance *instance = fg_instance_of(ops);
+    size_t bytes = entry_bytes(instance);
+
+    (void)func;
+    if (!bytes || !fg_task_hold(task))
+        return;
+    fg_ring_get_ready(&instance->ring, task, fg_instance_cursor(task, ops), bytes);
+    fg_task_release(task);
+    if (instance->retaddr)
+        fg_regs_calling_func(regs); /* makes its record, if it has none */
+}
+
 static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
                                const struct ftrace_regs *regs)
 {
@@ -160,7 +183,7 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
         return put_plain_entry(instance, trace);
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
-    if (!instance->thresh_ticks) /* with a threshold, only the return shows whether to record the call */
+    if (!instance->thresh_ticks)
         put_entry(trace, ops, regs, instance->args && regs->ops, instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
@@ -270,6 +293,7 @@ static void init(struct fg_instance *instance)
     instance->ops.retfunc = end;
     instance->ops.suspendfunc = suspend;
     instance->ops.resumefunc = resume;
+    fg_user_of(&instance->ops)->readyfunc = ready;
 }
 
 static bool is_plain(const struct fg_instance *instance)

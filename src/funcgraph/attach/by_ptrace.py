@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable
 
 from funcgraph import _inject
+from funcgraph.attach.code import code_of
 from funcgraph.attach.errors import AttachError
-from funcgraph.attach.runtime import gil_of, pending_lock_of
+from funcgraph.attach.gil_watch import GilWatch
+from funcgraph.attach.runtime import pending_lock_of
 from funcgraph.attach.stub_place import RESTORE_S, free_place
 from funcgraph.attach.target import Target
 
@@ -32,12 +33,15 @@ _OTHER_THREADS = 8  # that are looked at in one round
 
 _REASONS = {
     "handler": "in a signal handler",
+    "loader": "in the dynamic loader",
+    "allocator": "in malloc",
     "foreign": "waiting in code that Python did not call",
     "kernel": "in a system call that may hold locks",
     "code": "in C code",
     "no room": "at the end of its stack",
     "queues": "in Python code, but not the main thread",
     "waits": "waiting",
+    "lock": "waiting for a lock of Python's",
     "taken": "used by another attacher",
     "GIL": "waiting while one held the GIL",
     "signal": "about to get a signal, or stopped",
@@ -60,10 +64,7 @@ class Injection:
         self._text = text.encode()
         self._deadline = deadline
         self._functions = _functions(target)
-        python = target.code_of(target.image)
-        handlers = target.signal_return()
-        loop, lock = _loop(target), pending_lock_of(target)
-        self._places = (*python, *loop, *target.loader(), handlers, _closed(target), *lock)
+        self._places = (*code_of(target), *pending_lock_of(target))
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         size = _inject.stub_bytes(len(self._text))
@@ -71,7 +72,8 @@ class Injection:
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
         self._is_run = self._has_spawned = False
-        self._holder = 0  # of the GIL, when it was looked at
+        self._gil = GilWatch(target)
+        self._gives_way: bool | None = None  # its holder, in this round; None: it was not looked at
         self._seen: Counter[str] = Counter()
         self._asked: set[int] = set()
 
@@ -100,10 +102,13 @@ class Injection:
 
     def why_not(self) -> str:
         """Return where the threads were found."""
+        holder = self._gil.holder()
         if self._queued_at or self._spawned_at:
-            return "the interpreter did not run it: no thread of it came back from C code, or gave up the GIL"
+            none = "no thread of it came back from C code, or gave up the GIL"
+            return f"the interpreter did not run it: {holder or none}"
         found = ", ".join(f"{_REASONS.get(place, place)} ({n})" for place, n in self._seen.most_common(3))
-        return f"no safe moment came; its threads were {found or 'not to be stopped'}"
+        reasons = f"no safe moment came; its threads were {found or 'not to be stopped'}"
+        return f"{reasons}; {holder}" if holder else reasons
 
     # ---- starting
 
@@ -117,6 +122,7 @@ class Injection:
 
     def _try_threads(self) -> None:
         process = self._target.process
+        self._gives_way = None
         if self._enter(process.pid, main=True):
             return
         others = [tid for tid in process.threads() if tid != process.pid]
@@ -129,12 +135,10 @@ class Injection:
                 return
 
     def _is_given_up(self) -> bool:
-        """Return whether the GIL is free, or has had two holders: a new thread would get it."""
-        held, holder = gil_of(self._target)
-        if held and self._holder in (0, holder):
-            self._holder = holder
-            return False
-        return True
+        """Return whether a new thread would get the GIL."""
+        if self._gives_way is None:
+            self._gives_way = self._gil.gives_way()
+        return self._gives_way
 
     def _enter(self, tid: int, *, main: bool) -> bool:
         """Send a thread into the stub if it is at a place for it; return whether it was."""
@@ -165,7 +169,7 @@ class Injection:
             self._spawned_at = time.monotonic()
             self._has_spawned = True
         else:
-            self._seen["GIL" if where == "waits" and state == "S" else where] += 1
+            self._seen["GIL" if where in ("waits", "lock") and state == "S" else where] += 1
         return entered
 
     def _failed(self, error: OSError) -> tuple[bool, str]:
@@ -201,31 +205,6 @@ class Injection:
                 return
             time.sleep(_PAUSE_S)
         self._place.clear(self._content)
-
-
-def _loop(target: Target) -> tuple[int, int]:
-    symbol = target.image.symbol("_PyEval_EvalFrameDefault")
-    return (symbol[0], symbol[0] + symbol[1]) if symbol else (0, 0)
-
-
-#: Allocators that count on not being left in the middle of some instructions (rseq).
-_CLOSED_LIBRARIES = ("tcmalloc", "jemalloc")
-_LOCKING = (
-    "Py_AddPendingCall", "Py_MakePendingCalls", "PyThread_acquire_lock", "PyThread_acquire_lock_timed",
-    "PyThread_release_lock", "PyMutex_Lock", "PyMutex_Unlock", "_PyMutex_LockSlow", "_PyMutex_LockTimed",
-    "_PyMutex_UnlockSlow", "_PyMutex_TryUnlock", "_PyParkingLot_Park", "_PyParkingLot_Unpark",
-    "_PySemaphore_Wait", "_PySemaphore_Wakeup",
-)  # fmt: skip
-
-
-def _closed(target: Target) -> bytes:
-    """Return the code that must not be interrupted by queueing a call, as pairs of words."""
-    symbols = [target.image.symbol(name) for name in _LOCKING]
-    ranges = [(address, address + size) for address, size in filter(None, symbols)]
-    ranges.append(target.loader())
-    closed = (i for i in target.images if any(name in i.name for name in _CLOSED_LIBRARIES))
-    ranges.extend(target.code_of(image) for image in closed)
-    return b"".join(struct.pack("=QQ", *span) for span in ranges[:32])
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:

@@ -15,12 +15,13 @@ from funcgraph.attach.process import Mapping, Process
 
 __all__ = ["Image", "Segment", "images"]
 
-_PT_LOAD, _PT_DYNAMIC = 1, 2
+_PT_LOAD, _PT_DYNAMIC, _PT_GNU_EH_FRAME = 1, 2, 0x6474E550
 _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_GNU_HASH = 4, 5, 6, 0x6FFFFEF5
 _PF_X = 1
 _EM_X86_64 = 62
 _SYMBOL = struct.Struct("<IBBHQQ")
 _MAX_NAME = 200
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _MAX_SYMBOLS = 1 << 20
 
 
@@ -74,9 +75,18 @@ class Image:
         """Whether its code is for x86-64."""
         return self.machine == _EM_X86_64
 
+    @property
+    def unwind_index(self) -> tuple[int, int]:
+        """Address and size of .eh_frame_hdr, which finds a function's call frame information; 0: none."""
+        header = self._header(_PT_GNU_EH_FRAME)
+        return (self.bias + header[3], header[6]) if header else (0, 0)
+
+    def _header(self, kind: int) -> tuple[int, ...] | None:
+        return next((header for header in self._headers if header[0] == kind), None)
+
     @cached_property
     def _dynamic(self) -> dict[int, int]:
-        header = next((header for header in self._headers if header[0] == _PT_DYNAMIC), None)
+        header = self._header(_PT_DYNAMIC)
         if header is None:
             return {}
         data = self.process.read(self.bias + header[3], min(header[6], 1 << 16) & ~15)
@@ -100,6 +110,35 @@ class Image:
         """Return the address of the first of these symbols that it has; 0: it has none of them."""
         found = (self.symbol(name) for name in names)
         return next((symbol[0] for symbol in found if symbol is not None), 0)
+
+    def symbol_at(self, address: int) -> str:
+        """Return the name of the function that it exports whose code is at `address`; "": none."""
+        table = self.process.read(self._table(_DT_SYMTAB), self._count() * _SYMBOL.size)
+        for at, info, _, section, value, size in _SYMBOL.iter_unpack(table):
+            if section and info & 15 in _FUNCTIONS and value <= address - self.bias < value + size:
+                return self._name(at)
+        return ""
+
+    def _name(self, at: int) -> str:
+        name = b""
+        while b"\0" not in name and len(name) < _MAX_NAME:
+            name += self.process.read(self._table(_DT_STRTAB) + at + len(name), 1)
+        return name.rstrip(b"\0").decode(errors="replace")
+
+    def _count(self) -> int:
+        """Return how many symbols it has: a table of hashes ends with the last of them."""
+        if not self._table(_DT_GNU_HASH):
+            return min(self._word(self._table(_DT_HASH) + 4), _MAX_SYMBOLS) if self._table(_DT_HASH) else 0
+        table = self._table(_DT_GNU_HASH)
+        buckets, first, words, _ = struct.unpack("<IIII", self.process.read(table, 16))
+        bucket_table = table + 16 + words * 8
+        starts = struct.unpack(f"<{buckets}I", self.process.read(bucket_table, 4 * buckets))
+        last = max(starts, default=0)
+        if last < first:
+            return 0
+        while last < _MAX_SYMBOLS and not self._word(bucket_table + 4 * (buckets + last - first)) & 1:
+            last += 1
+        return last + 1
 
     def _is_name(self, at: int, name: bytes) -> bool:
         return self.process.read(self._table(_DT_STRTAB) + at, len(name) + 1) == name + b"\0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funcgraph.attach.errors import AttachError
-from funcgraph.session.proc_facts import inner_pid
+from funcgraph.session.proc_facts import inner_pid, read_status
 from funcgraph.session.process import stat_fields
 
 __all__ = ["Mapping", "Process"]
@@ -150,6 +151,23 @@ class Process:
         """Return the letter of a thread's state: "R", "S", "D" ...; "X": it has ended."""
         fields = stat_fields(f"{self.pid}/task/{tid}")
         return fields[0].decode() if fields else "X"
+
+    def outer_thread(self, inner: int) -> int:
+        """Return a thread by its number here; `inner`: by that in the process's namespace. 0: it is gone."""
+        if self.inner_pid == self.pid:
+            return inner
+        for tid in self.threads():
+            with contextlib.suppress(OSError, KeyError):  # it ends just now
+                if inner_pid(read_status(f"{self.pid}/task/{tid}")) == inner:
+                    return tid
+        return 0
+
+    def thread_name(self, tid: int) -> str:
+        """Return the name of a thread, as the kernel has it; "": it has ended."""
+        try:
+            return (self.folder / "task" / str(tid) / "comm").read_text(errors="replace").rstrip("\n")
+        except OSError:
+            return ""
 
     def let_main_thread_pass(self) -> None:
         """Wait until the main thread has executed many instructions, or sleeps in a system call.

@@ -13,18 +13,21 @@ from dataclasses import dataclass
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.target import Target
 
-__all__ = ["Debugger", "debugger_of", "gil_of", "pending_lock_of"]
+__all__ = ["Debugger", "Gil", "debugger_of", "gil_of", "pending_lock_of", "thread_of"]
 
 _COOKIE = b"xdebugpy"
 _WORD = 8
 
 #: Version -> positions in the table of offsets, in words: of the interpreter's id, next, main thread and GIL
-#: (locked, holder); of the first of the six of debugger_support (0: before 3.14).
+#: (locked, holder); of the first of the six of debugger_support (0: before 3.14); of a thread's id.
 _TABLE = {
-    (3, 13): (7, 8, 9, 17, 18, 0),
-    (3, 14): (7, 8, 10, 18, 19, 89),
-    (3, 15): (7, 8, 10, 18, 19, 105),
+    (3, 13): (7, 8, 9, 17, 18, 0, 25),
+    (3, 14): (7, 8, 10, 18, 19, 89, 28),
+    (3, 15): (7, 8, 10, 18, 19, 105, 31),
 }
+#: Version -> where a thread state has the thread's id (PyThreadState.native_thread_id).
+_THREAD_ID = {(3, 11): 160, (3, 12): 144}
+_SWITCHES = 8  # from a GIL's `locked` to its `switch_number` (struct _gil_runtime_state)
 _INTERPRETERS_HEAD = 5
 _MAX_INTERPRETERS = 1000
 _SCRIPT_PATH_BYTES = 512
@@ -45,6 +48,21 @@ class Debugger:
     pending: int
     path: int
     eval_breaker: int
+
+
+@dataclass(frozen=True)
+class Gil:
+    """The GIL of the main interpreter.
+
+    Args:
+        is_held: whether somebody holds it.
+        holder: address of the thread state that does, or did so last.
+        switches: how often another thread got it than the one that had it last.
+    """
+
+    is_held: bool
+    holder: int
+    switches: int
 
 
 class _Runtime:
@@ -79,24 +97,39 @@ class _Runtime:
         raise AttachError(target.pid, "its interpreter is not initialized, or no longer")
 
 
-def gil_of(target: Target) -> tuple[bool, int]:
-    """Return whether somebody holds the GIL, and the thread state that did so last."""
+def gil_of(target: Target) -> Gil:
+    """Return the state of the GIL; without one, it is free."""
     if "t" in target.build:
-        return False, 0
+        return Gil(False, 0, 0)
     process, runtime = target.process, target.runtime[0]
     if target.version == (3, 11):
         at, holder = runtime + 376, runtime + 368
     elif target.version == (3, 12):
         interpreter = int.from_bytes(process.read(runtime + 48, 8), "little")
         if not interpreter:
-            return False, 0
+            return Gil(False, 0, 0)
         gil = int.from_bytes(process.read(interpreter + 384, 8), "little")
         at, holder = gil + 16, gil + 8
     else:
         state = _Runtime(target)
         at, holder = (state.interpreter + state.offset(position) for position in state.positions[3:5])
     locked: int = struct.unpack("<i", process.read(at, 4))[0]
-    return locked != 0, int.from_bytes(process.read(holder, 8), "little")
+    words = (int.from_bytes(process.read(address, 8), "little") for address in (holder, at + _SWITCHES))
+    return Gil(locked != 0, *words)
+
+
+def thread_of(target: Target, state: int) -> int:
+    """Return the thread that a thread state is of, by its number in the process's namespace; 0: unknown.
+
+    Raises:
+        AttachError: the thread state is gone, or the process.
+    """
+    if target.version in _TABLE:
+        runtime = _Runtime(target)
+        at = runtime.offset(runtime.positions[6])
+    else:
+        at = _THREAD_ID.get(target.version, 0)
+    return int.from_bytes(target.process.read(state + at, 8), "little") if state and at else 0
 
 
 def pending_lock_of(target: Target) -> tuple[int, int]:

@@ -44,10 +44,13 @@ class Target:
         """A name for messages: "CPython 3.13t"."""
         return f"CPython {self.version[0]}.{self.version[1]}{self.build}"
 
+    def c_libraries(self) -> list[Image]:
+        """Return the C library: before glibc 2.34 it is several."""
+        return [image for image in self.images if _C_LIBRARIES.search(image.path)]
+
     def c_function(self, name: str) -> int:
         """Return the address of a function of the C library; 0: it was not found."""
-        libraries = [image for image in self.images if _C_LIBRARIES.search(image.path)]
-        found = (image.address(name) for image in [*libraries, *self.images])
+        found = (image.address(name) for image in [*self.c_libraries(), *self.images])
         return next((address for address in found if address), 0)
 
     def code_of(self, image: Image) -> tuple[int, int]:
@@ -64,12 +67,11 @@ class Target:
 
     def signal_return(self) -> int:
         """Return the address that signal handlers return to; 0: it was not found."""
-        for image in self.images:
-            if _C_LIBRARIES.search(image.path):
-                low, high = self.code_of(image)
-                at = self.process.read(low, high - low).find(_SIGNAL_RETURN)
-                if at >= 0:
-                    return low + at
+        for image in self.c_libraries():
+            low, high = self.code_of(image)
+            at = self.process.read(low, high - low).find(_SIGNAL_RETURN)
+            if at >= 0:
+                return low + at
         return 0
 
 

@@ -11,6 +11,7 @@ from funcgraph.commands._processes import Processes
 from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.pipe import TRACE_PIPE, Pipe
+from funcgraph.steering.reset import reset
 
 __all__ = ["End", "follow", "run_command", "temporary"]
 
@@ -56,26 +57,39 @@ def run_command(command: Sequence[str]) -> None:
 
 @contextmanager
 def temporary(processes: Processes, name: str) -> Iterator[dict[Process, InstanceFolder]]:
-    """Make an instance of this name in each process, and remove it in the end, whatever happened."""
-    made: dict[Process, InstanceFolder] = {}
+    """Make an instance of this name in each process, and remove it in the end, whatever happened.
+
+    One that is there already is used, and reset in the end.
+    """
+    used: dict[Process, InstanceFolder] = {}
+    present: set[Process] = set()
 
     def make(process: Process) -> None:
         folder = process.instance(name)
-        folder.make()
-        made[process] = folder
+        if folder.exists():
+            present.add(process)
+        else:
+            folder.make()
+        used[process] = folder
+
+    def leave(process: Process) -> None:
+        if process in present:
+            reset(used[process])
+        else:
+            used[process].remove()
 
     try:
         processes.each(make)
-        yield made
+        yield used
     finally:
         refused = [process for process in processes.reachable if process not in processes.living]
         for process in processes.living:
-            if process in made:
-                processes.attempt(process, lambda process: made[process].remove())
+            if process in used:
+                processes.attempt(process, leave)
         for process in refused:  # why has been said
-            if process in made:
+            if process in used:
                 with suppress(OSError):
-                    made[process].remove()
+                    leave(process)
 
 
 def follow(

@@ -10,6 +10,7 @@ from types import TracebackType
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, process_error_text, say
+from funcgraph.commands._parser import Common
 from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -38,8 +39,10 @@ def add_processes(
         metavar="PID",
         action="append",
         default=[],
-        help="the process: its id, ids with commas, or an expression that its command line matches (as pgrep "
-        f"-f); may be repeated (default: {without})",
+        help=Common(
+            "the process: its id, ids with commas, or an expression that its command line matches (as pgrep "
+            f"-f); may be repeated (default: {without})"
+        ),
     )
     parser.add_argument(
         "--children", action="store_true", help="also the Python processes that descend from these now"

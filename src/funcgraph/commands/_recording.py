@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import funcgraph
 from funcgraph.commands import CommandError, say
 from funcgraph.session import environ, outcome
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import OUR_REACH, Session
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
@@ -19,6 +18,7 @@ from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.reach import Reach
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
+from funcgraph.tracedata.dat_format import DatFormat
 
 __all__ = ["Ending", "close", "environment", "follow", "give_up", "prepare"]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from funcgraph.commands import CommandError
+from funcgraph.commands._parser import Common
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
 from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
@@ -72,7 +73,7 @@ def wants_events_alone(given: Iterable[str], has_events: bool) -> bool:
 
 
 def help_of(setting: Setting) -> str:
-    """Return the help of a setting's flag."""
+    """Return the help of a setting's flag: `Common` if the table says so."""
     text = setting.help
     if setting.kind == CHOICE:
         text += f": {', '.join(CHOICES[setting.name])}"
@@ -83,7 +84,7 @@ def help_of(setting: Setting) -> str:
         )
     if setting.kind in (CHOICE, NUMBER) and setting.default:
         text += f" ({' '.join(filter(None, [str(setting.default), setting.unit]))})"
-    return text
+    return Common(text) if setting.common else text
 
 
 def refusal(error: OptionError) -> CommandError:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from funcgraph.commands import CommandError, os_error_text
+from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._parser import Common
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
 from funcgraph.tracedata.selection import Selection
@@ -24,8 +26,20 @@ def trace_errors(path: object) -> Iterator[None]:
     """Turn an error of a trace, or of a selection of it, into the command's error, with the file."""
     try:
         yield
-    except (TraceError, SelectionError) as error:
+    except TraceError as error:
+        advice = f"a program, not a trace: 'funcgraph record {shlex.quote(str(path))}' makes one of it"
+        raise CommandError(f"{path}: {advice if _is_program(path) else error}") from None
+    except SelectionError as error:
         raise CommandError(f"{path}: {error}") from None
+
+
+def _is_program(path: object) -> bool:
+    """Return whether a file is a Python program, or another one that begins with #!."""
+    try:
+        with open(str(path), "rb") as file:
+            return str(path).endswith((".py", ".pyw")) or file.read(2) == b"#!"
+    except OSError:
+        return False
 
 
 def add_trace_argument(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +49,43 @@ def add_trace_argument(parser: argparse.ArgumentParser) -> None:
         "-i",
         "--input",
         metavar="FILE",
-        help="the trace (default: trace.fg, or trace.dat if only that is there)",
+        help=Common("the trace (default: trace.fg, or trace.dat if only that is there)"),
     )
     group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
 def open_trace(args: argparse.Namespace) -> TraceFile:
     """Open the trace. Raises CommandError with the file and the reason."""
-    path = args.input or args.file or default_trace()
+    return open_file(args.input or args.file or default_trace(), args)
+
+
+def open_file(path: str, args: argparse.Namespace) -> TraceFile:
+    """Open one of several traces. Raises CommandError as open_trace()."""
     with trace_errors(path):
         try:
-            return TraceFile(path)
+            trace = TraceFile(path)
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
+    check_whole(trace, args)
+    return trace
+
+
+def check_whole(trace: TraceFile | Trace, args: argparse.Namespace) -> None:
+    """Tell what a trace lacks as a whole. Raises CommandError instead, with --strict."""
+    flaw = trace.flaw
+    if flaw is not None and args.strict:
+        raise CommandError(f"{trace.path}: {flaw.text}")
+    if flaw is not None and not flaw.is_usual:
+        say(f"{trace.path}: {flaw.text}")
+
+
+def add_strict_argument(parser: argparse._ActionsContainer) -> None:
+    """Add the option for `check_whole`."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if the trace is not whole: cut off, not complete, or made of damaged files",
+    )
 
 
 @contextmanager
@@ -62,6 +100,7 @@ def open_events(args: argparse.Namespace) -> Iterator[Trace]:
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
     with trace:
+        check_whole(trace, args)
         yield trace
 
 
@@ -80,7 +119,7 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         action="append",
         default=[],
-        help="only this task: a thread id, or a thread's name (* and ? match); may be repeated",
+        help=Common("only this task: a thread id, or a thread's name (* and ? match); may be repeated"),
     )
     parser.add_argument(
         "-B",
@@ -94,6 +133,7 @@ def add_part_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
     """Add all flags of a selection, for `selection_of`. `events`: also -F."""
+    add_strict_argument(parser)
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
     for flag, dest, help_text in (
@@ -104,22 +144,26 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         ),
         ("-g", "graph", "only functions that match and all that they call; may be repeated"),
     ):
-        group.add_argument(flag, dest=dest, metavar="PATTERN", action="append", default=[], help=help_text)
+        group.add_argument(
+            flag, dest=dest, metavar="PATTERN", action="append", default=[], help=Common(help_text)
+        )
     group.add_argument(
         "--from",
         dest="begin",
         metavar="TIME",
-        help="from this time on: seconds as the report prints them; +N: after the first event; -N: before "
-        "the last (--from=-N)",
+        help=Common(
+            "from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
+            "last (--from=-N)"
+        ),
     )
-    group.add_argument("--to", dest="end", metavar="TIME", help="up to this time, likewise")
+    group.add_argument("--to", dest="end", metavar="TIME", help=Common("up to this time, likewise"))
     group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")
     group.add_argument(
         "--longer",
         dest="longer_us",
         metavar="USEC",
         type=float,
-        help="only calls that ran for at least USEC microseconds",
+        help=Common("only calls that ran for at least USEC microseconds"),
     )
     if not events:
         return

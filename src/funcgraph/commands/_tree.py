@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from funcgraph.commands import CommandError
+from funcgraph.commands._parser import Common
 from funcgraph.commands._trace import trace_errors
 from funcgraph.names import did_you_mean
 from funcgraph.tracedata.call_tree import CallTree
+from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.tree_text import DEFAULT_PERCENT, TreeLimits, tree_text
@@ -23,14 +25,14 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options for `print_tree`."""
     group = parser.add_argument_group("the merged call tree, instead of the calls one by one")
     group.add_argument(
-        "--tree", action="store_true", help="each path of functions once, with its calls and times"
+        "--tree", action="store_true", help=Common("each path of functions once, with its calls and times")
     )
     group.add_argument(
         "--callers",
         metavar="FUNC",
         action="append",
         default=[],
-        help="who calls FUNC (* and ? match), who calls these, and so on; may be repeated",
+        help=Common("who calls FUNC (* and ? match), who calls these, and so on; may be repeated"),
     )
     group.add_argument(
         "--callees",
@@ -79,7 +81,9 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -
             yield f"{trace.buffers[number].name or 'top instance'}:\n".encode("utf-8", "backslashreplace")
         with trace_errors(trace.path):
             tree = trace.call_tree(buffers=[number], by=args.by or "all", select=wanted)
-        yield from tree_text(_view(args, tree, is_meant), limits, each_is_whole=not args.tree)
+        yield from tree_text(
+            _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
+        )
 
 
 def _view(args: argparse.Namespace, tree: CallTree, wanted: Callable[[str], bool]) -> CallTree:

@@ -9,12 +9,17 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
+from funcgraph.commands import say
+from funcgraph.commands._parser import Common
 from funcgraph.commands._settings import check_instance, help_of, wants_events_alone
+from funcgraph.names import nearest_names
 from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
 from funcgraph.steering.configure import STEERED, Wanted
 from funcgraph.steering.events import Asked
+from funcgraph.steering.folder import Process
+from funcgraph.steering.listing import function_names
 
-__all__ = ["add_filters", "add_wanted", "wanted_of"]
+__all__ = ["add_filters", "add_wanted", "tell_unmatched", "wanted_of"]
 
 _LISTS = (PATTERNS, THREADS, WORDS, EVENTS)
 
@@ -87,8 +92,8 @@ class _NextInstance(argparse.Action):
         namespace.wanted = [*namespace.wanted, Wanted(values, is_removed=namespace.negated)]
 
 
-def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> None:
-    """Add all flags, for `wanted_of`; without `instances`: not -B."""
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Add all flags, for `wanted_of`."""
     for setting in STEERED:
         _add_setting(parser, setting, setting.flag)
     add = parser.add_argument
@@ -97,8 +102,10 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
         dest="event",
         metavar="EVENT",
         action=_Event,
-        help="switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
-        "as 'f:paid shop.pay amount'; may be repeated",
+        help=Common(
+            "switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
+            "as 'f:paid shop.pay amount'; may be repeated"
+        ),
     )
     add("-f", dest="event", metavar="FILTER", action=_Event, help="the filter of the events before")
     add("-R", dest="event", metavar="TRIGGER", action=_Event, help="a trigger of the events before")
@@ -106,16 +113,15 @@ def add_wanted(parser: argparse.ArgumentParser, *, instances: bool = True) -> No
         "-v",
         dest="negated",
         action="store_true",
-        help="each -e after it switches events off" + (", each -B removes the instance" * instances),
+        help="each -e after it switches events off, each -B removes the instance",
     )
-    if instances:
-        add(
-            "-B",
-            dest="instance",
-            metavar="NAME",
-            action=_NextInstance,
-            help="what follows is for the instance of this name, which is made if it is not there",
-        )
+    add(
+        "-B",
+        dest="instance",
+        metavar="NAME",
+        action=_NextInstance,
+        help=Common("what follows is for the instance of this name, which is made if it is not there"),
+    )
     parser.set_defaults(wanted=None)
 
 
@@ -138,6 +144,21 @@ def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -
     parser.add_argument(
         flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
     )
+
+
+def tell_unmatched(process: Process, wanted: Wanted) -> None:
+    """Say which patterns of functions match nothing that is there yet, and what was perhaps meant."""
+    given = {
+        setting: wanted.settings.get(setting.name, ()) for setting in STEERED if setting.kind == PATTERNS
+    }
+    asked = [pattern for patterns in given.values() for pattern in patterns]
+    unmatched = process.tree.call("unmatched", patterns=asked) if asked else []
+    names = function_names(process) if unmatched else []
+    for setting, patterns in given.items():
+        for pattern in filter(unmatched.__contains__, patterns):
+            near = ", ".join(nearest_names(pattern, names))
+            end = f"; the nearest names: {near}" if near else ""
+            say(f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}")
 
 
 def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:

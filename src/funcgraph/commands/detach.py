@@ -8,7 +8,7 @@ from funcgraph.commands import process_error_text, say
 from funcgraph.control.client import NotServedError, connect
 
 NAME = "detach"
-HELP = "end funcgraph in running processes: hooks, threads and files are gone"
+HELP = "end funcgraph in running processes: no hooks, threads, files"
 DESCRIPTION = """\
 End funcgraph in running processes: hooks, instances, threads, descriptors, files and mappings are gone. Only
 the loaded module stays. It can be attached again."""

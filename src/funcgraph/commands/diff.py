@@ -9,7 +9,13 @@ from contextlib import ExitStack
 from typing import Any
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_selection_arguments, selection_of, trace_errors
+from funcgraph.commands._trace import (
+    add_selection_arguments,
+    check_whole,
+    open_file,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.names import printable
 from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
 from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
@@ -51,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--first-difference",
         action="store_true",
-        help="print where two runs of one thread first call something else; exit with 1 if they do",
+        help="print where two runs of one thread first differ: in a call, its recorded arguments or its "
+        "recorded result; exit with 1 if they do",
     )
     add_selection_arguments(parser, events=False)
 
@@ -67,12 +74,20 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--top {args.top}: must be at least 1")
     if args.first_difference:
         return _first_difference(args, a, b)
-    comparison = compare([_summary(path, args) for path in a], [_summary(path, args) for path in b])
+    traces = [[open_file(path, args) for path in side] for side in (a, b)]
+    is_cpu = {trace.has_cpu_time for side in traces for trace in side}
+    if len(is_cpu) > 1:
+        say("some runs have CPU time (record -O nosleep-time), others have not: their times do not compare")
+    comparison = compare(*([_summary(trace, args) for trace in side] for side in traces))
     try:
         failures = [line for condition in conditions for line in condition.failures(comparison)]
     except ConditionError as error:
         raise CommandError(f"--fail-if: {error}") from None
-    text = _json(comparison, a, b, args.top, failures) if args.json else "".join(_lines(comparison, args.top))
+    text = (
+        _json(comparison, a, b, args.top, failures)
+        if args.json
+        else "".join((*_lines(comparison, args.top), *_clock_lines(comparison, is_cpu)))
+    )
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     for line in failures:
         say(printable(line))
@@ -89,10 +104,10 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     return [args.files[0]], [args.files[1]]
 
 
-def _summary(path: str, args: argparse.Namespace) -> list[FunctionSummary]:
-    with trace_errors(path):
+def _summary(trace: TraceFile, args: argparse.Namespace) -> list[FunctionSummary]:
+    with trace_errors(trace.path):
         try:
-            return TraceFile(path).summary(select=selection_of(args))
+            return trace.summary(select=selection_of(args))
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
 
@@ -121,13 +136,14 @@ def _lines(comparison: Comparison, top: int | None) -> Iterator[str]:
         "TOTAL A",
         "TOTAL B",
         "RATIO",
+        "BEST CALL",
         "VERDICT",
         "FUNCTION",
     )
     shown = comparison.functions[:top]
     rows = [_cells(row) for row in shown]
     whole = _cells(comparison.whole)
-    whole[6:9] = ["", "", ""]
+    whole[6:10] = [""] * 4
     whole[-1] = f"{len(comparison.functions):,} functions"
     widths = [max(map(len, column)) for column in zip(header, whole, *rows, strict=True)]
     for cells in (header, *rows, whole):
@@ -138,15 +154,48 @@ def _lines(comparison: Comparison, top: int | None) -> Iterator[str]:
         yield "One run of a side does not tell a difference from noise: give several, A A A --with B B B\n"
     else:
         yield f"{runs_a} and {runs_b} runs: geometric means; verdicts on SELF, by Welch's t-test\n"
+        if any(row.own_time is row.best_ns for row in comparison.functions):
+            yield "(best): on the shortest call of each run, which does not depend on the machine's load\n"
+        yield from _sensitivity(comparison)
+
+
+def _clock_lines(comparison: Comparison, is_cpu: set[bool]) -> Iterator[str]:
+    """Yield what the times are, as far as that says how much they depend on the machine's load."""
+    if is_cpu == {True}:
+        yield "times are CPU time (record -O nosleep-time)\n"
+    elif any(row.own_time.verdict == "noise" for row in comparison.functions):
+        yield "record -O nosleep-time records CPU time, which does not depend on the machine's load\n"
+
+
+def _sensitivity(comparison: Comparison) -> Iterator[str]:
+    """Yield what differences the runs could have shown."""
+    whole = comparison.whole.self_ns.detectable
+    if whole is not None:
+        yield f"the smallest difference that these runs can show (4 of 5 times): {_factor(whole)} in all"
+    found = [
+        min(figure.detectable for figure in figures if figure.detectable is not None)
+        for row in comparison.functions
+        if row.calls.verdict not in ("new", "gone")
+        and (figures := [row.self_ns, *([row.best_ns] if row.is_leaf else [])])[0].detectable is not None
+    ]
+    if found:
+        yield f", {_factor(min(found))} to {_factor(max(found))} in a function"
+    yield "\n"
+
+
+def _factor(value: float) -> str:
+    return f"{value:.2f}x" if value < 1000 else "over 1000x"
 
 
 def _cells(row: Compared) -> list[str]:
-    calls, own, total = row.measures()
+    calls, own, total, best = row.measures()
+    telling = row.own_time
+    verdict = _MARKS[telling.verdict if calls.verdict not in ("new", "gone") else calls.verdict]
     return [
         f"{calls.mean_a:,.0f}", f"{calls.mean_b:,.0f}", _mark(calls),
         duration_text(own.mean_a), duration_text(own.mean_b), _ratio(own),
         duration_text(total.mean_a), duration_text(total.mean_b), _ratio(total),
-        _MARKS[own.verdict if calls.verdict not in ("new", "gone") else calls.verdict], printable(row.name),
+        _ratio(best), f"{verdict} (best)" if telling is best else verdict, printable(row.name),
     ]  # fmt: skip
 
 
@@ -180,8 +229,8 @@ def _json(
         "b": list(b),
         "whole": {"calls": _figure(comparison.whole.calls), "self_ns": _figure(comparison.whole.self_ns)},
         "functions": [
-            {"name": row.name}
-            | {name: _figure(getattr(row, name)) for name in ("calls", "self_ns", "total_ns")}
+            {"name": row.name, "verdict": row.own_time.verdict}
+            | {name: _figure(getattr(row, name)) for name in ("calls", "self_ns", "total_ns", "best_ns")}
             for row in comparison.functions[:top]
         ],
         "failures": list(failures),
@@ -192,7 +241,7 @@ def _json(
 def _figure(figure: Measure) -> dict[str, Any]:
     return {
         "a": figure.a, "b": figure.b, "ratio": figure.ratio, "low": figure.low, "high": figure.high,
-        "p": figure.p, "verdict": figure.verdict,
+        "p": figure.p, "detectable": figure.detectable, "verdict": figure.verdict,
     }  # fmt: skip
 
 
@@ -213,6 +262,7 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
                     traces.append(stack.enter_context(open_trace(path)))
                 except OSError as error:
                     raise CommandError(os_error_text(error)) from None
+            check_whole(traces[-1], args)
         with trace_errors(f"{a[0]}, {b[0]}"):
             found = first_difference(traces[0], traces[1], selection_of(args))
         beginnings = [
@@ -229,8 +279,11 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
     return int(found is not None)
 
 
+_BUT = {"call": "", "arguments": "; then arguments differ", "result": "; then a result differs"}
+
+
 def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[str]:
-    yield f"the first {found.calls:,} calls are the same\n"
+    yield f"the first {found.calls:,} calls are the same{_BUT[found.what]}\n"
     for depth, name in enumerate(found.path):
         yield f"  {'  ' * depth}{printable(name)}() {{\n"
     for mark, path, end, begin in (("-", a, found.a, beginnings[0]), ("+", b, found.b, beginnings[1])):
@@ -239,4 +292,5 @@ def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[
         else:
             depth, name, time = end
             after = duration_text(max(time - begin, 0))
-            yield f"{mark} {'  ' * depth}{printable(name)}() ({printable(path)}, after {after})\n"
+            call = f"{printable(name)}()" if found.what == "call" else printable(name)
+            yield f"{mark} {'  ' * depth}{call} ({printable(path)}, after {after})\n"

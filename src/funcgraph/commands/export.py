@@ -8,16 +8,28 @@ import sys
 from collections.abc import Sequence
 
 from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_selection_arguments, default_trace, selection_of, trace_errors
+from funcgraph.commands._settings import add_setting, refusal
+from funcgraph.commands._trace import (
+    add_selection_arguments,
+    check_whole,
+    default_trace,
+    selection_of,
+    trace_errors,
+)
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
 from funcgraph.export.source import Source
+from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.output import check_output
+from funcgraph.session.progress import bytes_text
+from funcgraph.settings.table import BY_NAME
+from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.opened import Trace
 
 NAME = "export"
-HELP = "write a trace in the format of another viewer: Perfetto, speedscope, CSV, ..."
+TRACE_DAT = "trace-dat"
+HELP = "write a trace for another viewer: Perfetto, speedscope, CSV, ..."
 DESCRIPTION = """\
 Write a trace in the format of another viewer. The trace may be one that is still being recorded
 (FILE.part), was cut off, or was recorded by trace-cmd on a kernel. What the format cannot hold is said on
@@ -30,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         metavar="[FORMAT] FILE",
         nargs="*",
-        help="the format, without -F, and the trace, without -i",
+        help="the format, without -F, and the trace, without -i; of trace-dat also the output, without -o",
     )
     parser.add_argument(
         "-F", dest="format", metavar="FORMAT", help="the format (default: by the suffix of the output's name)"
@@ -48,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write; - is standard output (default: the trace's name with the format's suffix)",
     )
     add_selection_arguments(parser, events=False)
+    for setting in DAT_SETTINGS:
+        add_setting(parser, BY_NAME[setting])
+    parser.set_defaults(**{setting: BY_NAME[setting].default for setting in DAT_SETTINGS})
     width = max(len(form.name) for form in all_formats())
     rows = [f"  {form.name:<{width}}  {form.help} ({form.suffixes[0]})" for form in all_formats()]
     parser.epilog = "formats:\n" + "\n".join(rows)
@@ -61,11 +76,13 @@ def run(args: argparse.Namespace) -> int:
     except ExportError as error:
         raise CommandError(str(error)) from None
     output = args.output or f"{os.path.splitext(path)[0]}{form.suffixes[0]}"
+    _check_dat_settings(form, args)
     _check_output(form, path, output)
     with trace_errors(path):
         try:
             with Trace(path) as trace:
-                source = Source(trace, select=selection_of(args))
+                check_whole(trace, args)
+                source = Source(trace, select=selection_of(args), dat_format=DatFormat.of(vars(args)))
                 write(form, source, sys.stdout.buffer if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough
             raise
@@ -73,9 +90,22 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(os_error_text(error)) from None
         except ExportError as error:
             raise CommandError(f"{path}: {error}") from None
-    for note in (form.lacks, *source.notes()):
+    for note in filter(None, (form.lacks, *source.notes())):
         say(f"{form.name}: {note}")
-    return 0
+    if output != "-":
+        say(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
+    return 0 if source.damaged_at is None else 1
+
+
+def _check_dat_settings(form: Format, args: argparse.Namespace) -> None:
+    """Refuse settings of a trace.dat that are wrong, or are given for another format."""
+    try:
+        check_dat_format(vars(args))
+        for setting in DAT_SETTINGS:
+            if form.name != TRACE_DAT and getattr(args, setting):
+                raise OptionError(setting, getattr(args, setting), f"only for {TRACE_DAT}")
+    except OptionError as error:
+        raise refusal(error) from None
 
 
 def _asked(args: argparse.Namespace) -> tuple[Format, str]:
@@ -86,6 +116,8 @@ def _asked(args: argparse.Namespace) -> tuple[Format, str]:
         name, *words = words
     if args.input is not None:
         words = [args.input, *words]
+    if len(words) == 2 and name == TRACE_DAT and args.output is None:  # as `funcgraph convert A.fg B.dat`
+        *words, args.output = words
     if len(words) > 1:
         raise CommandError(f"one trace at a time, got {' and '.join(map(repr, words))}")
     path = words[0] if words else default_trace()

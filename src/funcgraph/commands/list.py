@@ -12,7 +12,7 @@ from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
 
 NAME = "list"
-HELP = "list the events, tracers, options, functions, instances and clocks of running processes"
+HELP = "list events, tracers, options, functions, ... of running processes"
 DESCRIPTION = """\
 List what running processes have. Without an option: the groups of events, the events, the tracers and the
 trace options."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._trace import add_strict_argument
 from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
 from funcgraph.merge.stamps import read_stamps
+from funcgraph.session.progress import plural
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.summary import duration_text
 
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "traces", metavar="TRACE.fg", nargs="+", help="the traces; the first one has the clock"
     )
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the trace to write, a .fg")
+    add_strict_argument(parser)
     parser.add_argument(
         "--stamps",
         metavar="FILE",
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """Merge the traces; return the exit status."""
     if args.output.endswith(".dat"):
         raise CommandError(
-            f"{args.output}: a merged trace is a .fg; `funcgraph convert` makes a trace.dat of it"
+            f"{args.output}: a merged trace is a .fg; `funcgraph export trace-dat` makes a trace.dat of it"
         )
     try:
         merged = merge(
@@ -66,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
             stamps=read_stamps(args.stamps) if args.stamps else None,
             matches=[Match.parse(text) for text in args.match],
             names=_names(args.host, args.traces),
+            strict=args.strict,
         )
     except (MergeError, TraceError) as error:
         raise CommandError(str(error)) from None
@@ -95,8 +99,10 @@ def _tell(merged: Merged) -> int:
             )
         if host.slack_ns:
             say(f"{host.name}: what is known of its clock is wrong by up to {duration_text(host.slack_ns)}")
+    for line in merged.flaws:
+        say(line)
     if merged.damaged:
-        say(f"{merged.damaged} places of the traces are damaged: the events there are missing")
+        say(f"{plural(merged.damaged, 'place')} of the traces damaged: the events there are missing")
     return 1 if merged.damaged else 0
 
 

@@ -7,7 +7,7 @@ import os
 
 from funcgraph.commands._live import End, temporary
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_filters, wanted_of
+from funcgraph.commands._wanted import add_filters, tell_unmatched, wanted_of
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import Process
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     def begin_one(process: Process) -> None:
         apply(process, wanted, Changes())
         process.instance(wanted.name).write("function_profile_enabled", "1")
+        tell_unmatched(process, wanted)
 
     def end_one(process: Process) -> None:
         folder = process.instance(wanted.name)

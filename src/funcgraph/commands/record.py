@@ -9,6 +9,7 @@ from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._parser import Common
 from funcgraph.commands._recording import close, environment, follow, give_up, prepare
 from funcgraph.commands._settings import add_setting, check_instance, refusal, wants_events_alone
 from funcgraph.events import asked
@@ -29,14 +30,14 @@ from funcgraph.settings.table import INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
-HELP = "run a command, or take running processes (-P), and record the functions they call"
+HELP = "run a program and record its calls, or take a running one (-P)"
 TAKES_COMMAND = True
 DESCRIPTION = """\
 Run COMMAND and record which Python functions run in it and in every Python process it starts, into a file.
-While the command runs that file is FILE.part, and can be read.
-
 COMMAND is 'script.py ARGS', '-m MODULE ARGS', '-c CODE', or any executable whose Python processes have
-funcgraph installed. The options of funcgraph come before it. The exit status is the command's; 2 if nothing
+funcgraph installed. The options of funcgraph come before it.
+
+While the command runs the file is FILE.part, and can be read. The exit status is the command's; 2 if nothing
 was recorded.
 
 With -P PID, processes that already run are recorded, and go on untraced afterwards. The recording lasts as
@@ -120,8 +121,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="processes",
         metavar="PID",
         action="append",
-        help="record this process, which already runs; PID,PID...: several; anything else: each Python "
-        "process whose command line matches this regular expression; can be given again",
+        help=Common(
+            "record this process, which already runs; PID,PID...: several; anything else: each Python "
+            "process whose command line matches this regular expression; can be given again"
+        ),
     )
     add(
         "--children",
@@ -133,7 +136,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="FILE",
         default=DEFAULT_OUTPUT,
-        help=f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark",
+        help=Common(f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark"),
     )
     for setting in SETTINGS:
         if setting.scope == INSTANCE:

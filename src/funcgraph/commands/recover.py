@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 from typing import Any
@@ -13,14 +14,17 @@ from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.limits import Limits
 from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output, is_trace_dat
-from funcgraph.session.recording import Recording, complete_spool
+from funcgraph.session.recording import Recording, complete_spool, copied
+from funcgraph.session.spool_owner import SESSION_KEY, owner, spool_of
 from funcgraph.settings.table import BY_NAME
+from funcgraph.tracedata.dat_format import DatFormat
+from funcgraph.tracedata.flaw import DAMAGED_KEY
+from funcgraph.tracedata.trace_file import open_reader
 
 NAME = "recover"
 HELP = "make a trace of what a killed recorder left behind"
@@ -89,8 +93,11 @@ def _recover(session: Session, output_name: str | None) -> int:
         raise CommandError(f"{session.path}: nothing was recorded; removed") from None
     except ValueError as error:
         raise CommandError(f"{session.path}: {error}") from None
-    output = check_output(output_name or planned)
     limits = Limits.of(settings)
+    if output_name is not None:
+        output, keep = _check_free(output_name, session.name), 1
+    else:
+        output, keep = check_output(planned), limits.keep
     recording = _open(session, part, planned, limits, _dat_format(settings, output))
     has_part = recording.is_resumed
     recording.settle(0.0)
@@ -106,16 +113,50 @@ def _recover(session: Session, output_name: str | None) -> int:
         "command": values.get("command", []),
         "recovered": True,
     }
+    meta |= _damage(totals)
     for line in (*recording.damaged, *recording.killed()):
         say(line)
-    # A name that was asked for here is that of one file.
-    _complete(recording, output, meta, limits.keep if output_name is None else 1)
-    remove_temporaries(os.path.realpath(planned))
+    output, keep = _free_name(output, keep, session.name)
+    _complete(recording, output, meta, keep)
+    for path in (planned, output):
+        remove_temporaries(os.path.realpath(path))
     missing = outcome.missing(*session.missing())
     session.remove()
     for line in (*outcome.losses(totals), *missing, outcome.summary(totals, output)):
         say(line)
     return 0
+
+
+def _check_free(output_name: str, session: str = "") -> str:
+    """Return the path of a trace that was named.
+
+    Raises:
+        CommandError: there is a file of that name, and not this session's.
+    """
+    output = check_output(output_name)
+    if os.path.lexists(output) and not (session and _owner(output) == session):
+        raise CommandError(f"{output}: is there already, and is not replaced")
+    return output
+
+
+def _free_name(output: str, keep: int, session: str) -> tuple[str, int]:
+    """Return the name for a trace, and how many of that name are kept: only files of its own session are
+    replaced."""
+    victim = rotation.replaced(output, keep)
+    if victim is None or (session and _owner(victim) == session):
+        return output, keep
+    name, suffix = os.path.splitext(output)
+    names = itertools.chain(["recovered"], (f"recovered-{number}" for number in itertools.count(2)))
+    free = next(path for word in names if not os.path.lexists(path := f"{name}.{word}{suffix}"))
+    say(f"{victim}: another trace, which is not replaced")
+    return free, 1
+
+
+def _owner(path: str) -> str | None:
+    try:
+        return owner(path)
+    except (OSError, NotImplementedError):
+        return None
 
 
 def _may_be_empty(recording: Recording, settings: dict[str, Any]) -> bool:
@@ -137,12 +178,16 @@ def _open(session: Session, part: str, output: str, limits: Limits, dat_format: 
     if it is not whole, what another `recover` left that was killed.
     """
     try:
-        rotation.drop_unbegun(part)
-        if limits.ring and os.path.exists(part) and _tracedata.Reader(part).is_complete:
-            rotation.place(part, output, limits.keep)
-        rotation.mend(part, output, limits.keep)
-        return Recording(session, part, resume=os.path.exists(part), dat_format=dat_format)
-    except (OSError, ValueError) as error:
+        spool = spool_of(session, part, output)
+        if spool != part:
+            say(f"{part}: of another recording; left as it is")
+        elif os.path.exists(part) and rotation.is_unbegun(part):
+            os.unlink(part)
+        if limits.ring and os.path.exists(spool) and open_reader(spool).is_complete:
+            rotation.place(spool, *_free_name(output, limits.keep, session.name))
+        rotation.mend(spool, output, limits.keep)
+        return Recording(session, spool, resume=os.path.exists(spool), dat_format=dat_format)
+    except (OSError, ValueError, NotImplementedError) as error:
         text = outcome.write_failure(error, part) if isinstance(error, OSError) else f"{part}: {error}"
         raise CommandError(text) from None
 
@@ -166,6 +211,11 @@ def _recovered(writer: _tracedata.Recorder) -> dict[str, Any]:
     except ValueError:
         described = {}  # killed before it was written, or damaged
     return {**described, "funcgraph": funcgraph.__version__, "recovered": True}
+
+
+def _damage(totals: dict[str, int]) -> dict[str, int]:
+    """Return what a trace's description says of damage in what it was made of."""
+    return {DAMAGED_KEY: totals["damaged"]} if totals["damaged"] else {}
 
 
 def _dat_format(options: dict[str, Any], output: str) -> DatFormat:
@@ -208,36 +258,58 @@ def _tells_without_events(meta: dict[str, Any], writer: _tracedata.Recorder) -> 
 
 
 def _recover_part(part: str, output_name: str | None) -> int:
-    """Make a trace of a spool whose session is gone, as after a recording that ran out of space."""
+    """Make a trace of a spool whose session is gone, as after a recording that ran out of space.
+
+    FILE.part becomes FILE. With another name for the trace, the spool stays as it is.
+    """
     if not part.endswith(".part") and output_name is None:
-        names = [os.path.basename(session.path) for session in all_sessions()]
+        names = [session.name for session in all_sessions()]
         hint = did_you_mean(os.path.basename(part), names)
         raise CommandError(f"{part}: neither the directory of a session nor a FILE.part{hint}")
-    for session in all_sessions():
-        try:
-            writes_it = os.path.realpath(part) in session.read_config().get("part", [])
-        except (OSError, ValueError):
-            continue
-        if writes_it:
-            raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
-    output = check_output(output_name or part.removesuffix(".part"))
     try:
-        if rotation.drop_unbegun(part):
-            raise CommandError(f"{part}: nothing was recorded; removed")
-        keep = _mend_part(part)
-        writer = _tracedata.Recorder(part, resume=True)
-    except ValueError as error:
+        _check_ownerless(part)
+        if os.path.exists(part) and rotation.is_unbegun(part):
+            raise CommandError(f"{part}: nothing was recorded; it can be deleted")
+        if output_name is None:
+            output = check_output(part.removesuffix(".part"))
+            return _complete_part(part, output, _mend_part(part))
+        output = _check_free(output_name)
+        with copied(part, output) as copy:
+            return _complete_part(copy, output, 1, name=part)
+    except (ValueError, NotImplementedError) as error:
         raise CommandError(f"{part}: {error}") from None
     except OSError as error:
         raise CommandError(outcome.write_failure(error, part)) from None
+
+
+def _check_ownerless(part: str) -> None:
+    """Raise CommandError if a session's recorder writes this spool, or its recovery will read it."""
+    name = owner(part) if os.path.exists(part) else None
+    for session in all_sessions():
+        if session.name != name:
+            continue
+        try:
+            values = session.read_config()
+            spool = spool_of(session, values["part"][-1], values["output"][-1])
+        except (OSError, ValueError, KeyError):
+            continue
+        if os.path.realpath(spool) == os.path.realpath(part):
+            raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
+
+
+def _complete_part(part: str, output: str, keep: int, name: str = "") -> int:
+    """Make the trace at `output` of the spool at `part`, which is a copy of that of this name."""
+    writer = _tracedata.Recorder(part, resume=True)
     try:
-        totals, meta = writer.totals(), _recovered(writer)
+        totals = writer.totals()
+        meta = _recovered(writer) | _damage(totals)
         if not totals["records"] and not _tells_without_events(meta, writer):
-            os.unlink(part)
-            raise CommandError(f"{part}: nothing was recorded; removed")
+            raise CommandError(f"{name or part}: nothing was recorded; it can be deleted")
         dat_format = _dat_format(meta.get("options", {}), output)
         dat_format.check_codec()
-        complete_spool(writer, part, output, meta, keep if output_name is None else 1, dat_format)
+        if not name:
+            output, keep = _free_name(output, keep, str(meta.get(SESSION_KEY, "")))
+        complete_spool(writer, part, output, meta, keep, dat_format)
     except ValueError as error:
         raise CommandError(f"{output}: {error}; nothing was removed") from None
     except OSError as error:

@@ -32,6 +32,7 @@ A trace of several instances is printed in order of time, and each line begins w
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
+    parser.usage = "funcgraph report [OPTIONS] [[-i] FILE]"
     add_trace_argument(parser)
     add_selection_arguments(parser)
     parser.add_argument(

@@ -6,13 +6,13 @@ import argparse
 
 from funcgraph.commands._live import run_command
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, wanted_of
+from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import Process
 
 NAME = "set"
-HELP = "configure instances of running processes, and leave the rest of them"
+HELP = "configure instances of running processes, and nothing else"
 TAKES_COMMAND = True
 DESCRIPTION = """\
 Set what is given, and change nothing else: tracing_on, the buffer and all other settings stay.
@@ -36,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
         with Changes() as changes:
             for one in wanted:
                 apply(process, one, changes)
+        for one in wanted:
+            tell_unmatched(process, one)
 
     with Processes(args) as processes:
         processes.each(apply_all)

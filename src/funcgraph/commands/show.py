@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from funcgraph.commands._live import End, follow
+from funcgraph.commands._parser import Common
 from funcgraph.commands._processes import Processes, add_processes, lane_file, named_folders
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.events import choose, folder_of
@@ -14,8 +15,9 @@ from funcgraph.steering.pipe import TRACE_PIPE
 NAME = "show"
 HELP = "print what running processes have traced, or one of their files"
 DESCRIPTION = """\
-Print the file 'trace': what the buffer holds, which stays. With an option of the last group, print that file
-instead."""
+Print the file 'trace': what the buffer holds, which stays.
+
+With an option of the last group, print that file instead."""
 
 #: trace-cmd's options for single files -> the file.
 _FILES = {
@@ -36,6 +38,7 @@ _FILES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
+    parser.usage = "funcgraph show [-P PID]... [OPTIONS]"
     add_processes(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -43,18 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="file",
         action="store_const",
         const=TRACE_PIPE,
-        help="print the lines as they come, and take them out of the buffer, until Ctrl-C",
+        help=Common("print the lines as they come, and take them out of the buffer, until Ctrl-C"),
     )
     which.add_argument(
-        "-s", dest="file", action="store_const", const="snapshot", help="print the snapshot, not the buffer"
+        "-s",
+        dest="file",
+        action="store_const",
+        const="snapshot",
+        help=Common("print the snapshot, not the buffer"),
     )
-    parser.add_argument("-c", dest="lane", metavar="N", type=int, help="only lane N, as per_cpu/cpuN")
+    parser.add_argument("-c", dest="lane", metavar="N", type=int, help=Common("only lane N, as per_cpu/cpuN"))
     parser.add_argument("-f", dest="path", action="store_true", help="print the path of the file first")
-    parser.add_argument("-B", dest="instance", metavar="NAME", default="", help="of this instance")
+    parser.add_argument("-B", dest="instance", metavar="NAME", default="", help=Common("of this instance"))
     one = parser.add_argument_group("one file")
     for flag, file in _FILES.items():
         one.add_argument(flag, dest="files", action="append_const", const=file, help=f"print {file}")
-    one.add_argument("--hist", metavar="EVENT", help="print the histograms of an event")
+    one.add_argument("--hist", metavar="EVENT", help=Common("print the histograms of an event"))
     one.add_argument("--trigger", metavar="EVENT", help="print the triggers of an event")
     parser.set_defaults(files=[], file="trace")
 

@@ -6,7 +6,7 @@ import argparse
 
 from funcgraph.commands._live import run_command
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, wanted_of
+from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import begin
 from funcgraph.steering.folder import Process
@@ -38,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
         with Changes() as changes:
             for one in wanted:
                 begin(process, one, changes)
+        for one in wanted:
+            tell_unmatched(process, one)
 
     with Processes(args) as processes:
         processes.each(begin_all)

@@ -14,7 +14,7 @@ from funcgraph.session.memory_file import memory_file
 from funcgraph.session.process import ProcessWatch
 
 NAME = "status"
-HELP = "show sessions, what this Python can tell, and the owners of its monitoring ids"
+HELP = "show recordings, what this Python can tell, its monitoring ids"
 DESCRIPTION = """\
 Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
 sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's

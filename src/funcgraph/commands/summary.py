@@ -14,7 +14,7 @@ from funcgraph.commands._trace import (
     trace_errors,
 )
 from funcgraph.tracedata.description import Buffer, Task
-from funcgraph.tracedata.pager import write_text
+from funcgraph.tracedata.pager import text_width, write_text
 from funcgraph.tracedata.selection import select
 from funcgraph.tracedata.summary import (
     SORT_KEYS,
@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help=f"{', '.join(SORT_KEYS)} (default: self)",
     )
+    parser.add_argument("--no-pager", action="store_true", help="do not start $PAGER on a terminal")
     add_selection_arguments(parser, events=False)
 
 
@@ -74,9 +75,11 @@ def run(args: argparse.Namespace) -> int:
         for number in part.buffers or trace.find_buffers(()):
             rows, events = trace.summaries(buffers=[number], select=wanted)
             tables[number] = (sort_rows(rows, args.sort), events)
-    show = _json if args.json else _text
-    text = show(trace, tables, trace.tasks if part.tasks is None else part.tasks)
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+    if args.json:
+        text = _json(trace, tables, trace.tasks if part.tasks is None else part.tasks)
+    else:
+        text = _text(trace, tables, args.sort)
+    write_text([text.encode("utf-8", "backslashreplace")], pager=not (args.json or args.no_pager))
     return 0
 
 
@@ -91,15 +94,16 @@ def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:
     return json.dumps({"buffers": shown} if more else one, indent=1) + "\n"
 
 
-def _text(trace: TraceFile, tables: _Tables, tasks: Sequence[Task]) -> str:
+def _text(trace: TraceFile, tables: _Tables, sort: str) -> str:
     """Return tables for each buffer: two instances may have recorded the same call. A buffer that has events
     but no calls gets no table of functions."""
     texts = []
+    width = text_width()
     for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
         title = f"{buffer.name or 'top instance'}:\n" if len(tables) > 1 else ""
-        shown = [summary_table(rows)] if rows or not events else []
-        shown += [event_table(events)] if events else []
+        shown = [summary_table(rows, width, sort)] if rows or not events else []
+        shown += [event_table(events, width)] if events else []
         texts.append(title + "\n".join(shown) + "".join(_notes(buffer)))
     return "\n".join(texts)
 

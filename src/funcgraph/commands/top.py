@@ -11,21 +11,27 @@ from collections.abc import Callable
 from funcgraph.commands import CommandError
 from funcgraph.commands._live import End, temporary
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_filters, wanted_of
+from funcgraph.commands._wanted import add_filters, tell_unmatched, wanted_of
 from funcgraph.session.progress import plural
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import apply
+from funcgraph.steering.configure import Wanted, apply
 from funcgraph.steering.folder import InstanceFolder, Process
-from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, table
+from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, summed, table
 from funcgraph.steering.screen import Screen
+from funcgraph.tracedata.pager import text_width
 
 NAME = "top"
-HELP = "show which functions of running processes are called most and take most time, live"
+HELP = "show the busiest functions of running processes, live"
 DESCRIPTION = """\
-Show the calls and the time per second of functions, from the function profiler in an instance of its own.
-Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b."""
+Show the calls and the own time per second of functions, from the function profiler in an instance of its own.
+Own time is CPU time without counted callees: waiting does not count. Of several processes a function has one
+row, with the sum.
+
+Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a terminal: as with -b.
+-O graph-time adds the callees' time, -O sleep-time the waiting; the latter costs the program less."""
 
 _HELP_LINE = f"sort by: {', '.join(f'{key} {name}' for key, (name, _) in KEYS.items())}; q quits"
+_OFF = ("graph-time", "sleep-time")  # what does not count unless -O says so: callees and waiting
 _SLICE_S = 0.1  # the longest time for which neither a key nor the end is noticed
 
 
@@ -47,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="time",
         help=f"sort by {', '.join(names)} (time)",
     )
+    add("--by-process", action="store_true", help="a row for each process that a function runs in")
     add("--rows", metavar="N", type=int, help="show at most so many functions (what fits; in batch mode all)")
     add_filters(parser, taken=("-n",))
 
@@ -62,16 +69,24 @@ def run(args: argparse.Namespace) -> int:
     wanted.name = f"{NAME}-{os.getpid()}"
 
     def begin_one(process: Process) -> None:
+        for option in _OFF:
+            process.instance(wanted.name).write(f"options/{option}", "0")
         apply(process, wanted, Changes())
         process.instance(wanted.name).write("function_profile_enabled", "1")
+        tell_unmatched(process, wanted)
 
     with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, wanted.name) as folders:
             if processes.each(begin_one):
-                top = _Top(processes, folders, args)
+                top = _Top(processes, folders, args, _heading_of_time(wanted))
                 is_live = not args.is_batch and sys.stdout.isatty() and sys.stdin.isatty()
                 (top.show if is_live else top.print)()
         return processes.status
+
+
+def _heading_of_time(wanted: Wanted) -> str:
+    is_own = "graph-time" not in wanted.settings.get("options", ())
+    return "own ms/s" if is_own else "ms/s"
 
 
 class _Top:
@@ -81,18 +96,24 @@ class _Top:
         processes: the processes whose functions are shown.
         folders: the instance of each whose profiler counts.
         args: the command's options.
+        heading: of the time.
     """
 
     def __init__(
-        self, processes: Processes, folders: dict[Process, InstanceFolder], args: argparse.Namespace
+        self,
+        processes: Processes,
+        folders: dict[Process, InstanceFolder],
+        args: argparse.Namespace,
+        heading: str,
     ) -> None:
+        self._time = heading
         self._processes = processes
         self._folders = folders
         self._args = args
         self._key = next(key for key, (name, _) in KEYS.items() if name == args.key)
         self._end = End()
         self._before: dict[int, tuple[float, dict[str, Counts]]] = {}
-        self._pids = len(processes.living) > 1
+        self._pids = args.by_process
         self._look()
 
     def print(self) -> None:
@@ -143,22 +164,24 @@ class _Top:
             self._before[process.pid] = now, counts
 
         self._processes.each(look)
-        return found
+        return found if self._pids else summed(found)
 
     def _heading(self, found: list[Rate]) -> str:
         calls = sum(rate.calls_per_s for rate in found)
         return (
-            f"funcgraph top - {time.strftime('%H:%M:%S')}, {plural(len(self._processes.living), 'process')}, "
-            f"{calls:,.0f} calls/s of {plural(len(found), 'function')}, by {KEYS[self._key][0]}"
+            f"funcgraph top {time.strftime('%H:%M:%S')}, {plural(len(self._processes.living), 'process')}, "
+            f"{calls:,.0f} calls/s, by {KEYS[self._key][0]}"
         )
 
     def _print_page(self, found: list[Rate]) -> None:
-        lines = table(found, self._key, pids=self._pids, rows=self._args.rows)
+        lines = table(
+            found, self._key, pids=self._pids, time=self._time, rows=self._args.rows, width=text_width()
+        )
         print("\n".join([self._heading(found), "", *lines, ""]), flush=True)
 
     def _show_page(self, screen: Screen, found: list[Rate]) -> None:
         width, height = screen.size
         rows = max(1, height - 3)
         rows = min(rows, self._args.rows or rows)
-        lines = table(found, self._key, pids=self._pids, rows=rows, width=width)
+        lines = table(found, self._key, pids=self._pids, time=self._time, rows=rows, width=width)
         screen.show([self._heading(found), _HELP_LINE, *lines], heading=2)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
+from funcgraph.commands import CommandError
 from funcgraph.commands._live import End, follow, temporary
 from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, wanted_of
+from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import begin
+from funcgraph.steering.configure import Wanted, begin
 from funcgraph.steering.folder import Process
 
 NAME = "trace"
@@ -20,25 +21,27 @@ Trace running processes in an instance of its own, print the lines as they come,
 Ctrl-C or the end of COMMAND: nothing that others have set changes. Without -p and -e the tracer is
 function_graph.
 
+With -B it is that instance, which is removed in the end if this command has made it, and reset otherwise.
+
     funcgraph trace -P 4711 -l shop.pay --args"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
-    parser.usage = "funcgraph trace [-P PID]... [OPTIONS] [COMMAND...]"
+    parser.usage = "funcgraph trace [-P PID]... [OPTIONS] [-B NAME OPTIONS] [COMMAND...]"
     add_processes(parser)
-    add_wanted(parser, instances=False)
+    add_wanted(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Trace until the end."""
-    (wanted,) = wanted_of(args, tracer="function_graph")
-    wanted.name = f"{NAME}-{os.getpid()}"
+    wanted = _only(wanted_of(args, tracer="function_graph"))
 
     def begin_one(process: Process) -> None:
         with Changes() as changes:
             begin(process, wanted, changes)
             changed.append(changes)
+        tell_unmatched(process, wanted)
 
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:
@@ -50,3 +53,11 @@ def run(args: argparse.Namespace) -> int:
                 for changes in changed:
                     changes.take_back()  # the definitions of events, which are no instance's
         return processes.status
+
+
+def _only(wanted: list[Wanted]) -> Wanted:
+    """Return the one instance that is asked for; without -B one of our own."""
+    if len(wanted) > 1 or wanted[0].is_removed:
+        raise CommandError(f"{NAME}: one instance at a time: one -B, with all options after it")
+    wanted[0].name = wanted[0].name or f"{NAME}-{os.getpid()}"
+    return wanted[0]

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PROCEDURES", "info", "procedure"]
+from funcgraph.control.wire import MAX_BODY
+
+__all__ = ["PROCEDURES", "functions_after", "info", "procedure", "unmatched"]
 
 #: Name -> "module:function", imported at its first call.
 PROCEDURES = {
     "borrow": "funcgraph.control.detach:borrow",
     "detach": "funcgraph.control.detach:detach",
+    "functions_after": "funcgraph.control.procedures:functions_after",
     "give_back": "funcgraph.control.detach:give_back",
     "info": "funcgraph.control.procedures:info",
     "record_start": "funcgraph.control.recordings:record_start",
@@ -26,6 +29,7 @@ PROCEDURES = {
     "saved_end": "funcgraph.control.saved:saved_end",
     "saved_part": "funcgraph.control.saved:saved_part",
     "stop_serving": "funcgraph.control.serving:stop_serving",
+    "unmatched": "funcgraph.control.procedures:unmatched",
 }
 
 
@@ -60,3 +64,29 @@ def info() -> dict[str, Any]:
         "instances": list(instances()),
         "functions": _engine.status()["functions"],
     }
+
+
+def unmatched(patterns: list[str]) -> list[str]:
+    """Return which patterns match no function that is there now."""
+    from funcgraph.fgraph import available_filter_functions
+
+    return [pattern for pattern in patterns if not available_filter_functions(pattern)]
+
+
+def functions_after(name: str) -> list[str]:
+    """Return names of the functions that are there now, in order, as many as fit into an answer.
+
+    Args:
+        name: those after this one; "": from the first.
+    """
+    from funcgraph.fgraph import available_filter_functions
+
+    names: list[str] = []
+    room = MAX_BODY
+    for one in available_filter_functions():
+        if one > name:
+            room -= 6 * len(one) + 4  # as JSON may escape it
+            if room < 0:
+                break
+            names.append(one)
+    return names

@@ -27,9 +27,9 @@ from funcgraph.events.hist_spec import (
     is_stack,
 )
 
-__all__ = ["ActionText", "is_action", "resolve_actions", "split_action"]
+__all__ = ["HANDLERS", "ActionText", "is_action", "resolve_actions", "split_action"]
 
-_HANDLERS = ("onmatch", "onmax", "onchange")
+HANDLERS = ("onmatch", "onmax", "onchange")
 _MISMATCH = "Param type doesn't match synthetic event field type"
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
@@ -47,7 +47,7 @@ class ActionText(NamedTuple):
 def is_action(text: str) -> bool:
     """Return whether a part of a trigger begins as an action."""
     name, paren, _ = text.partition("(")
-    return bool(paren) and name in _HANDLERS
+    return bool(paren) and name in HANDLERS
 
 
 def split_action(source: Source, part: Part) -> ActionText:

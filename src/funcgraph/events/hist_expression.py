@@ -25,7 +25,7 @@ from funcgraph.events.hist_spec import (
     leaves,
 )
 
-__all__ = ["ExpressionParser", "integer", "usable_in"]
+__all__ = ["MODIFIERS", "ExpressionParser", "integer", "usable_in"]
 
 _MAX_OPERATORS = 3
 _U64 = 1 << 64
@@ -45,7 +45,7 @@ _COMMON = {
     "stacktrace": ("stack", "u64"),
 }
 
-_MODIFIERS = (
+MODIFIERS = (
     *("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs", "percent", "graph"),
     *("stacktrace", "string"),
 )
@@ -241,7 +241,7 @@ def integer(text: str) -> int | None:
 
 
 def _is_modifier(text: str) -> bool:
-    return text in _MODIFIERS or text.startswith("buckets=")
+    return text in MODIFIERS or text.startswith("buckets=")
 
 
 def _operators_at(text: str) -> list[int]:

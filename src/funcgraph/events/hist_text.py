@@ -140,6 +140,8 @@ class _Printer:
         address = self._names.address(key) if is_function else key % _U64
         if modifier in ("sym", "sym-offset"):
             name = self._names.function(key) if is_function else self._names.symbol(address)
+            if is_function and modifier == "sym-offset":
+                name += "+0x0"  # a field has a function, never a place inside of one
             return f"[{address:x}] {name or hex(address):<{45 if modifier == 'sym' else 55}}"
         return f"{address if is_function else key:10}"
 

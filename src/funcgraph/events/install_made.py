@@ -32,7 +32,6 @@ class BaseEvent(Protocol):
     def filter_fields(self) -> event_filter.Fields: ...
     @property
     def engine(self) -> _engine.Event: ...
-    def prepare(self) -> None: ...
 
 
 class MadeEvent:
@@ -42,10 +41,9 @@ class MadeEvent:
         group, name: its names.
         fields: its fields.
         limits: the most bytes of each field that is a text; 0: no limit.
-        base: the event that it is on; None: actions make it.
     """
 
-    __slots__ = ("_base", "_exists", "engine", "fields", "filter_fields", "group", "name")
+    __slots__ = ("_exists", "engine", "fields", "filter_fields", "group", "name")
 
     is_switched = True
 
@@ -55,20 +53,13 @@ class MadeEvent:
         name: str,
         fields: tuple[Field, ...],
         limits: tuple[int, ...],
-        base: BaseEvent | None = None,
     ) -> None:
         self.group = group
         self.name = name
         self.fields = fields
         self.filter_fields = event_filter.Fields(fields)
         self.engine = _engine.Event(group, name, fields, limits=limits)
-        self._base = base
         self._exists = True
-
-    def prepare(self) -> None:
-        """Do what is needed before an instance wants something of it."""
-        if self._base is not None:
-            self._base.prepare()
 
     def remove_probe(self, probe: object) -> None:
         """Remove the event: it has no probes of its own."""
@@ -122,7 +113,7 @@ def _on_event(definition: Definition, base: BaseEvent) -> MadeEvent:
     fields = tuple(_typed(field, types) for field in definition.fields)
     values = tuple(_value(field, types) for field in fields)
     condition = _filter(definition, base)
-    made = MadeEvent(definition.group, definition.event, fields, (0,) * len(fields), base)
+    made = MadeEvent(definition.group, definition.event, fields, (0,) * len(fields))
     try:
         made.engine.set_base(base.engine, values, condition)
     except BaseException:

@@ -40,12 +40,6 @@ class LiveStaticEvent:
         self.engine = _engine.Event(event.group, event.name, event.fields, is_static=True)
         self.engine.add_static_probe(event.index, event.fields)
         self.is_switched = (event.group, event.name) != static.PRINT
-        self._module = event.module
-
-    def prepare(self) -> None:
-        """Import what it is about: an instance is about to want something of it."""
-        if self._module:
-            __import__(self._module)
 
 
 def _base(definition: Definition) -> static.StaticEvent:
@@ -61,10 +55,7 @@ def add_probe(engine: _engine.Event, definition: Definition) -> None:
     Raises:
         OSError: ENODEV: there is no such static event. EEXIST: the fields are not the event's.
     """
-    event = _base(definition)
-    if event.module:
-        __import__(event.module)
-    engine.add_static_probe(event.index, told_fields(definition))
+    engine.add_static_probe(_base(definition).index, told_fields(definition))
 
 
 def told_fields(definition: Definition) -> list[Field]:

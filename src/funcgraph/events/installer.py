@@ -73,9 +73,6 @@ class LiveEvent:
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
 
-    def prepare(self) -> None:
-        """Do what is needed before an instance wants something of it."""
-
     def remove_probe(self, probe: object) -> None:
         """Remove a probe; with the last one the event goes."""
         at = self._probes.index(probe)

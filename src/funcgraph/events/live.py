@@ -77,7 +77,6 @@ def start(handle: int, asked: Asked) -> None:
         wanted.set_records(True)
         return
     program = asked.filter.program.pack() if asked.filter else None
-    event.prepare()
     event.engine.set(handle, True, program, ())
 
 

@@ -25,7 +25,6 @@ class StaticEvent(NamedTuple):
         group, name: "py" and "raise".
         fields: its fields.
         told: what a dynamic event on it can fetch, in the order of `$argN`: its fields, and more.
-        module: what has to be imported for it; "": nothing.
     """
 
     index: int  # type: ignore[assignment]  # not tuple.index(), which nobody needs here
@@ -33,11 +32,6 @@ class StaticEvent(NamedTuple):
     name: str
     fields: tuple[Field, ...]
     told: tuple[str, ...]
-    module: str
-
-
-#: Where what the event is about happens.
-_MODULES = {"asyncio": "asyncio", "thread_start": "threading", "thread_exit": "threading"}
 
 
 @cache
@@ -46,8 +40,7 @@ def static_events() -> dict[tuple[str, str], StaticEvent]:
     found = {}
     for index, (group, name, values) in enumerate(_engine.static_events()):
         fields, told = _values(values)
-        module = _MODULES.get(name) or _MODULES.get(group, "")
-        found[group, name] = StaticEvent(index, group, name, fields, told, module)
+        found[group, name] = StaticEvent(index, group, name, fields, told)
     return found
 
 

@@ -1,7 +1,7 @@
 """The name of a function in a definition, and a place in it: `SYM`, `SYM%return`, `SYM:LINE`, `SYM+OFFSET`.
 
 Documentation/trace/fprobetrace.rst and kprobetrace.rst, "Synopsis". SYM is `module.qualname`, with `<locals>`
-and `<lambda>` as `__qualname__` has them.
+and `<lambda>` as `__qualname__` has them. At a place it may be `module:qualname`, the kernel's `[MOD:]SYM`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def split_place(command: Command, text: str) -> tuple[str, Place | None]:
         ProbeError: the line or the offset is no number, or the function's name has a character that no name
             has.
     """
+    text = _without_colon(text)
     for mark, kind in ((":", "line"), ("+", "offset")):
         symbol, found, digits = text.rpartition(mark)
         if not found:
@@ -49,6 +50,12 @@ def split_place(command: Command, text: str) -> tuple[str, Place | None]:
         return symbol, (kind, value) if kind == "line" or value else None
     check_symbol(command, text)
     return text, None
+
+
+def _without_colon(text: str) -> str:
+    """Return `module:qualname` as `module.qualname`: a line begins with a digit, a name does not."""
+    module, colon, rest = text.partition(":")
+    return f"{module}.{rest}" if colon and rest[:1].isidentifier() else text
 
 
 def check_symbol(command: Command, symbol: str, is_glob_allowed: bool = False) -> None:

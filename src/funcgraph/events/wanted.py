@@ -121,8 +121,6 @@ class Wanted:
         program = filter.program.pack() if filter else None
         is_ready = self.switch.on or self._nr_holds > 0
         engines = tuple(one.engine for one in (*self._hidden, *triggers))
-        if is_ready or engines:
-            self.event.prepare()
         self.event.engine.set(self._handle, is_ready, program, engines, self.switch if is_ready else None)
         self.filter, self._triggers = filter, triggers
 

@@ -13,7 +13,7 @@ from funcgraph.names import did_you_mean
 #: Modules of this package. Each has FORMATS, a tuple of `Format`. The help text has them in this order.
 MODULES = (
     "perfetto", "chrome", "speedscope", "firefox", "html_page", "flame_svg", "collapsed",
-    "pstats_file", "callgrind", "dot", "mermaid", "csv_table", "arrow", "otlp",
+    "pstats_file", "callgrind", "dot", "mermaid", "csv_table", "arrow", "otlp", "trace_dat",
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def export_trace(
     with open_trace(path) as trace:
         source = Source(trace, select=select)
         write(form, source, output)
-    return [form.lacks, *source.notes()]
+    return [*filter(None, [form.lacks]), *source.notes()]
 
 
 def write(form: Format, source: Source, output: str | os.PathLike[str] | BinaryIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from funcgraph.tracedata.calls import Call, calls_of
+from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.description import Buffer, EventType, Function, Task
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.opened import Trace
@@ -14,6 +15,8 @@ from funcgraph.tracedata.selection import select as work_out
 #: The clocks whose times are no nanoseconds.
 COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
 
+NEWEST_DAT = DatFormat()
+
 
 class Source:
     """The selected part of a trace, to be read from its beginning as often as a format needs.
@@ -21,10 +24,12 @@ class Source:
     Args:
         trace: stays the caller's.
         select: what is exported; None: all.
+        dat_format: which trace.dat is made.
 
     Attributes:
         trace: the trace.
-        select: as given.
+        select, dat_format: as given.
+        damaged_at: the offset of damage that the export left out; None: it found none.
         lost_ends, open_ends: how many stretches of calls were ended without an event: as their end was lost;
             as the thread has no more events.
         remarks: what a format has to say about this export.
@@ -33,9 +38,13 @@ class Source:
         SelectionError: the trace has nothing that `select` names.
     """
 
-    def __init__(self, trace: Trace, *, select: Selection | None = None) -> None:
+    def __init__(
+        self, trace: Trace, *, select: Selection | None = None, dat_format: DatFormat = NEWEST_DAT
+    ) -> None:
         self.trace = trace
         self.select = select
+        self.dat_format = dat_format
+        self.damaged_at: int | None = None
         self.lost_ends = self.open_ends = 0
         self.remarks: list[str] = []
         self._chosen = work_out(trace, select or Selection())
@@ -50,6 +59,8 @@ class Source:
             yield f"{self.lost_ends:,} ends of calls were lost: each ends at the last event before that"
         if self.open_ends:
             yield f"{self.open_ends:,} calls were in progress: each ends at its thread's last event"
+        if self.damaged_at is not None:
+            yield f"damaged at byte {self.damaged_at}: the events there count as lost"
         yield from self.remarks
 
     @property

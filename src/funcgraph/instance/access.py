@@ -13,7 +13,7 @@ from typing import Any
 
 from funcgraph import _engine
 from funcgraph.instance import profiling
-from funcgraph.instance.filters import set_filters
+from funcgraph.instance.filters import set_event_tids, set_filters
 from funcgraph.instance.options import current_options, option_words, parse_words, set_options
 from funcgraph.instance.state import State
 from funcgraph.instance.tracers import available_tracers, current_tracer, set_tracer
@@ -139,12 +139,6 @@ def _set_clock(state: State, clock: str) -> None:
     state.clock = clock
 
 
-def _set_event_tids(state: State, **tids: tuple[int, ...]) -> None:
-    wanted = {**state.event_tids, **tids}
-    state.engine.set_event_tids(wanted["set_event_pid"] or None, wanted["set_event_notrace_pid"] or None)
-    state.event_tids = wanted
-
-
 _GETTERS: dict[str, Callable[[State], Any]] = {
     "current_tracer": current_tracer,
     "available_tracers": lambda state: available_tracers(),
@@ -163,8 +157,8 @@ _GETTERS: dict[str, Callable[[State], Any]] = {
 _SETTERS: dict[str, Callable[[State, Any], object]] = {
     "current_tracer": set_tracer,
     "tracing_on": lambda state, on: state.engine.set_tracing_on(on),
-    "set_event_pid": lambda state, tids: _set_event_tids(state, set_event_pid=tids),
-    "set_event_notrace_pid": lambda state, tids: _set_event_tids(state, set_event_notrace_pid=tids),
+    "set_event_pid": lambda state, tids: set_event_tids(state, set_event_pid=tids),
+    "set_event_notrace_pid": lambda state, tids: set_event_tids(state, set_event_notrace_pid=tids),
     "tracing_thresh": _set_thresh,
     "tracing_max_latency": _set_max_latency,
     "trace_clock": _set_clock,

@@ -126,6 +126,19 @@ class FileAttributes:
         put(self._state, "set_ftrace_pid", tids)
 
     @property
+    def set_ftrace_notrace_pid(self) -> tuple[int, ...]:
+        """The threads that are not traced, by native id, also if set_ftrace_pid has them. Empty: none.
+
+        Raises:
+            OSError: EINVAL: a value that is no thread id.
+        """
+        return tuple(get(self._state, "set_ftrace_notrace_pid"))
+
+    @set_ftrace_notrace_pid.setter
+    def set_ftrace_notrace_pid(self, tids: Iterable[int]) -> None:
+        put(self._state, "set_ftrace_notrace_pid", tids)
+
+    @property
     def set_event_pid(self) -> tuple[int, ...]:
         """The threads whose events the instance sees, by native id (threading.get_native_id()). Empty: all.
 

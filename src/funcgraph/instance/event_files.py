@@ -25,16 +25,19 @@ _FOLDER = "events/"
 _LOG = "error_log"
 _SET = "set_event"
 _OF_AN_EVENT = ("enable", "filter", "format", "hist", "id", "trigger")
+_OF_SWITCHED = ("enable", "filter")  # only an event that can be switched off has these
 _OF_A_GROUP = ("enable", "filter")
 _OF_ALL = "enable"
 _WRITTEN = ("enable", "filter", "trigger")
 _AVAILABLE = "available_events"
+_KPROBE_PROFILE = "kprobe_profile"
 _PRINT_FORMAT = f"{_FOLDER}ftrace/print/format"  # of an event that instances have, too
 
 
 #: Files of all events that can only be read -> their text.
 _LISTS: dict[str, Callable[[Events], str]] = {
     _AVAILABLE: event_set.available_text,
+    _KPROBE_PROFILE: event_set.kprobe_profile_text,
     "show_event_filters": event_set.filters_text,
     "show_event_triggers": event_set.triggers_text,
     f"{_FOLDER}header_event": event_set.header_event,
@@ -64,7 +67,7 @@ def names(state: State, folder: str | None) -> Iterator[str]:
     for group in event_set.groups(events):
         yield from (f"{_FOLDER}{group}/{file}" for file in _OF_A_GROUP)
     for event in events:
-        yield from (f"{_FOLDER}{event}/{file}" for file in _OF_AN_EVENT)
+        yield from (f"{_FOLDER}{event}/{file}" for file in _of_event(events[event]))
     yield from (name for name in _own_formats() if name != _PRINT_FORMAT)
 
 
@@ -80,11 +83,16 @@ def access(name: str) -> str:
 
 def is_of_process(name: str) -> bool:
     """Return whether a file is the same in each instance."""
-    return name in (*FILES, _AVAILABLE)
+    return name in (*FILES, _AVAILABLE, _KPROBE_PROFILE)
 
 
 def pipe(state: State, name: str) -> None:
     """None of these files is a pipe."""
+
+
+def _of_event(event: EventFile) -> list[str]:
+    """Return the files of an event."""
+    return [file for file in _OF_AN_EVENT if event.is_switched or file not in _OF_SWITCHED]
 
 
 def _find(state: State, name: str) -> _Found | None:
@@ -94,7 +102,8 @@ def _find(state: State, name: str) -> _Found | None:
     folder, _, file = name.removeprefix(_FOLDER).rpartition("/")
     events = Events(state)
     if folder in list(events):
-        return _Found([events[folder]], file, True) if file in _OF_AN_EVENT else None
+        event = events[folder]
+        return _Found([event], file, True) if file in _of_event(event) else None
     if folder and folder not in event_set.groups(events):
         return None
     if file not in (_OF_A_GROUP if folder else (_OF_ALL,)):

@@ -25,6 +25,7 @@ __all__ = [
     "groups",
     "header_event",
     "header_page",
+    "kprobe_profile_text",
     "of_group",
     "set_event_text",
     "triggers_text",
@@ -217,3 +218,20 @@ def write_group_filter(events: Collection[EventFile], text: str) -> None:
     for event in events:
         if event.name in able:
             event.filter = text
+
+
+def kprobe_profile_text(events: Events) -> str:
+    """Return the hits and the missed hits of each probe at a place: the kernel's kprobe_profile."""
+    from funcgraph.events import live
+
+    found = live.events()
+    counts = {}
+    lines = []
+    for definition in live.dynamic_events:
+        if definition.kind in "pr":
+            key = (definition.group, definition.event)
+            if key not in counts:
+                counts[key] = iter(found[key].engine.probe_counts())
+            hits, missed = next(counts[key])
+            lines.append(f"  {definition.event:<44} {hits:15} {missed:15}\n")
+    return "".join(lines)

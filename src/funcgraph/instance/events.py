@@ -41,6 +41,11 @@ class EventFile:
         return f"<event {self.name}, {'on' if self.enable else 'off'}>"
 
     @property
+    def is_switched(self) -> bool:
+        """Whether it can be switched on and off, and filtered: all events but the texts of the program."""
+        return self._event.is_switched
+
+    @property
     def enable(self) -> bool:
         """Whether the instance records it.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from funcgraph.instance.state import State
 
-__all__ = ["profiled", "set_filters"]
+__all__ = ["profiled", "set_event_tids", "set_filters"]
 
 # Instances never trace their own functions, which the program calls while tracers run.
 _OWN = ("funcgraph.instance.*", "funcgraph.settings.*", "funcgraph.tracefs.*")
@@ -26,6 +26,7 @@ def set_filters(state: State, **filters: tuple[Any, ...]) -> None:
             graph=wanted["graph"] or (state.latency.graph if state.latency else ()),
             graph_notrace=wanted["graph_notrace"],
             tids=wanted["tids"] or None,
+            notrace_tids=wanted["notrace_tids"] or None,
             c_calls=state.c_calls,
         )
         state.filters = wanted
@@ -39,3 +40,14 @@ def profiled(filters: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
     patterns = {name: filters[name] for name in ("filter", "notrace", "graph", "graph_notrace")}
     patterns["notrace"] += _OWN
     return patterns
+
+
+def set_event_tids(state: State, **tids: tuple[int, ...]) -> None:
+    """Change the threads whose events an instance sees.
+
+    Args:
+        tids: file -> the thread ids that it holds. The other file stays.
+    """
+    wanted = {**state.event_tids, **tids}
+    state.engine.set_event_tids(wanted["set_event_pid"] or None, wanted["set_event_notrace_pid"] or None)
+    state.event_tids = wanted

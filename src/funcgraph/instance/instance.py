@@ -11,7 +11,7 @@ from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
-from funcgraph.instance import profiling
+from funcgraph.instance import forks, profiling
 from funcgraph.instance.access import checked
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
@@ -74,6 +74,7 @@ class Instance(FileAttributes):
         tracer: as `current_tracer`.
         filter: as `set_ftrace_filter`; notrace, graph and graph_notrace as the attributes of those names.
         tids: as `set_ftrace_pid`.
+        notrace_tids: as `set_ftrace_notrace_pid`.
         max_graph_depth: as that attribute.
         tracing_thresh: as that attribute, in us.
         options: as `options`: a mapping, or words like "funcgraph-args" and "nofuncgraph-cpu".
@@ -109,6 +110,7 @@ class Instance(FileAttributes):
         graph: str | Iterable[str] = (),
         graph_notrace: str | Iterable[str] = (),
         tids: Iterable[int] = (),
+        notrace_tids: Iterable[int] = (),
         max_graph_depth: int = 0,
         tracing_thresh: int = 0,
         options: Mapping[str, bool] | str | Iterable[str] = (),
@@ -175,6 +177,7 @@ class Instance(FileAttributes):
             self._state.engine.close()
             if _living.get(self.name) is self:
                 del _living[self.name], STATES[self.name]
+            forks.watch()
 
     @property
     def closed(self) -> bool:
@@ -273,6 +276,7 @@ def _after_fork() -> None:
     """Runs in a fork's child, which has none of its parent's other threads."""
     for instance in _living.values():
         instance._state.after_fork()
+    forks.after_fork()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -120,12 +120,12 @@ def write(state: State, name: str, text: str, append: bool) -> None:
     Raises:
         OSError: EINVAL: `trace` is to be emptied while there are other lanes; and as the instance's file.
     """
-    _, file = _parts(name)
+    lane, file = _parts(name)
     if file == "buffer_size_kb":
         setting = BY_FILE[file]
         number = unsigned(file, text, check.range_text(setting))
         put(state, file, max(number, setting.least) if number else number)
     elif not append:
-        if lanes.count(state) > 1:
+        if lanes.used(state) - {lane}:
             raise OSError(EINVAL, f"invalid write to {name}: the buffer is one for all lanes: empty `trace`")
         state.clear()

@@ -7,6 +7,7 @@ task moves between CPUs.
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +18,26 @@ from funcgraph.instance.state import State
 if TYPE_CHECKING:
     from funcgraph.tracedata.description import Task
 
-__all__ = ["LanePages", "LanePipe", "count", "stats_text", "tasks", "text"]
+__all__ = ["LanePages", "LanePipe", "count", "stats_text", "tasks", "text", "used"]
 
 _CLOCKS = {"boot": time.CLOCK_BOOTTIME, "mono_raw": time.CLOCK_MONOTONIC_RAW, "tai": time.CLOCK_TAI}
 _COUNTING = ("counter", "uptime", "x86-tsc")  # clocks whose times are no seconds
 
 
 def count(state: State) -> int:
-    """Return how many lanes the buffer has now, at least one."""
+    """Return how many lanes there are now: those of the buffer, and one for each CPU at least.
+
+    Tools such as trace-cmd open a folder for each CPU of the machine.
+    """
     with state.lock:
-        state.nr_lanes = max([0, *state.pieces.lanes(), *(task.lane for task in tasks(state))]) + 1
+        state.nr_lanes = max(os.sysconf("SC_NPROCESSORS_CONF"), *(lane + 1 for lane in (0, *used(state))))
     return state.nr_lanes
+
+
+def used(state: State) -> set[int]:
+    """Return the lanes that have records."""
+    with state.lock:
+        return {*state.pieces.lanes(), *(task.lane for task in tasks(state))}
 
 
 def tasks(state: State) -> list[Task]:
@@ -55,7 +65,8 @@ def text(state: State, lane: int) -> str:
 def _text(state: State, trace: bytes, lane: int) -> Any:
     from funcgraph.instance import reading
 
-    return reading.text_of_bytes(trace, state.engine.tracer, state.options, (lane,))
+    lanes = (lane,) if lane in state.shown else ()
+    return reading.text_of_bytes(trace, state.engine.tracer, state.options, lanes)
 
 
 class LanePipe(Pipe):
@@ -74,8 +85,8 @@ class LanePipe(Pipe):
         return b"".join(_engine.untraced(self._taken))
 
     def _taken(self) -> list[bytes]:
-        traces = self._state.pieces.take_lane(self._lane, self._state.clock)
-        return [self._shown(trace) for trace in list(traces)]
+        traces = list(self._state.pieces.take_lane(self._lane, self._state.clock))
+        return [self._shown(trace) for trace in traces if self._lane in self._state.shown]
 
     def _shown(self, trace: bytes) -> bytes:
         return self._state.pieces.lines(trace, self._state.options, (self._lane,))

@@ -55,6 +55,9 @@ class Section:
         task: the name of the thread that it belongs to.
         tid: that thread's native id.
         started_at, ended_at: the functions with which it began and ended, as "module.qualname (file:line)".
+        slowest_call: of "loopblock", the call inside that took longest by itself, without what it called:
+            "function <-caller:line"; "": no call ended there, or another tracer.
+        slowest_ns: how long that call took, in nanoseconds.
         events: its events, in order of time.
         left_out: number of events for which there was no room.
     """
@@ -66,6 +69,8 @@ class Section:
     tid: int
     started_at: str
     ended_at: str
+    slowest_call: str
+    slowest_ns: int
     events: tuple[Event, ...]
     left_out: int
 
@@ -81,6 +86,8 @@ class Latency:
             calls of the callback, with the others all functions of all threads. This costs what recording
             costs.
         buffer_kb: size of the buffer for the graph, in KiB; it keeps the newest calls.
+        slowest_call: of "loopblock": look for the call inside a section that took longest by itself. That
+            looks at each call, also of C functions; without it the tracer costs next to nothing.
         thresh_us: in microseconds. Not 0: keep each section of at least this length; `section` is the
             latest. 0: keep only a section that is longer than all before.
 
@@ -99,7 +106,13 @@ class Latency:
     """
 
     def __init__(
-        self, tracer: str, *, thresh_us: int = 0, display_graph: bool = False, buffer_kb: int = 2048
+        self,
+        tracer: str,
+        *,
+        thresh_us: int = 0,
+        display_graph: bool = False,
+        buffer_kb: int = 2048,
+        slowest_call: bool = True,
     ) -> None:
         if tracer not in _engine.LATENCY_TRACERS:
             allowed = ", ".join(_engine.LATENCY_TRACERS) + check.meant(tracer, _engine.LATENCY_TRACERS)
@@ -107,10 +120,11 @@ class Latency:
         self.tracer = tracer
         self._thresh_us = _microseconds("thresh_us", thresh_us)
         self._inside_kb = buffer_kb if display_graph else 0
+        self._slowest_call = slowest_call
 
     def __enter__(self) -> Latency:
         """Start the tracer with a maximum of 0 and without a section."""
-        _engine.latency_start(self.tracer, self._inside_kb)
+        _engine.latency_start(self.tracer, self._inside_kb, 0, 0, self._slowest_call)
         _engine.latency_set_thresh(self.tracer, self._thresh_us * 1000)
         return self
 
@@ -216,10 +230,17 @@ def _header(tracer: str, section: Section, entries: int, left_out: int) -> str:
         "#    -----------------",
         f"#  => started at: {section.started_at}",
         f"#  => ended at:   {section.ended_at}",
+        *_slowest(section),
         "#",
         "#",
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _slowest(section: Section) -> list[str]:
+    if not section.slowest_call:
+        return []
+    return [f"#  => slowest call: {section.slowest_call} ({section.slowest_ns // 1000} us)"]
 
 
 def _has_gil() -> bool:

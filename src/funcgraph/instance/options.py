@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from errno import EINVAL
 
+from funcgraph.instance import forks
 from funcgraph.instance.state import State
 from funcgraph.instance.tracers import apply_options, restart_latency
 from funcgraph.settings import check
@@ -24,7 +25,13 @@ def set_options(state: State, chosen: Mapping[str, bool]) -> None:
             raise OSError(EINVAL, f"invalid options: {' and '.join(EXCLUSIVE)} cannot be on together")
         if "overwrite" in chosen:
             state.engine.set_overwrite(chosen["overwrite"])
+        before = dict(state.options)
         state.options.update(chosen)
+        try:
+            forks.watch()
+        except OSError:
+            state.options.update(before)
+            raise
         apply_options(state, state.engine.tracer)
         if "display-graph" in chosen:
             restart_latency(state)

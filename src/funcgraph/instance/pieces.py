@@ -14,7 +14,31 @@ from funcgraph import _engine
 if TYPE_CHECKING:
     from funcgraph.tracedata.description import Task
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "Shown"]
+
+
+class Shown:
+    """The lanes that texts show: tracing_cpumask.
+
+    Args:
+        mask: a bit for each lane; None: all lanes, also those that come.
+    """
+
+    __slots__ = ("_mask",)
+
+    def __init__(self, mask: int | None = None) -> None:
+        self._mask = mask
+
+    def __contains__(self, lane: int) -> bool:
+        return self._mask is None or bool(self._mask >> lane & 1)
+
+    def of(self, bits: int) -> int:
+        """Return the mask of so many lanes."""
+        return (1 << bits) - 1 if self._mask is None else self._mask
+
+    def only(self) -> Shown | None:
+        """Return None if all lanes are shown."""
+        return None if self._mask is None else self
 
 
 class _Piece:
@@ -65,14 +89,17 @@ class Pieces:
         self._pieces.clear()
         self.taken.clear()
 
-    def take_all(self, options: Mapping[str, bool], clock: str) -> bytes:
-        """Return the lines that nobody has read, of all lanes; no later text has them."""
+    def take_all(self, options: Mapping[str, bool], clock: str, shown: Shown) -> bytes:
+        """Return the lines that nobody has read, of the lanes that are shown; no later text has them."""
         reading = _reading()
         pieces, self._pieces = self._pieces, []
-        kept = [self.lines(piece.trace, options, tuple(piece.left)) for piece in pieces]
+        kept = [
+            self.lines(piece.trace, options, [lane for lane in piece.left if lane in shown])
+            for piece in pieces
+        ]
         for piece in pieces:
             self._count(piece.left)
-        lines, tasks = reading.take_lines(self._engine, self._name, options, clock=clock)
+        lines, tasks = reading.take_lines(self._engine, self._name, options, clock=clock, lanes=shown.only())
         self._note(tasks)
         self._count(reading.records_of(tasks))
         return b"".join([*kept, lines])

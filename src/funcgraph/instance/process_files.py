@@ -15,8 +15,7 @@ from funcgraph import _engine
 from funcgraph.instance import lanes
 from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
-from funcgraph.instance.pieces import Pieces
-from funcgraph.instance.readme import README
+from funcgraph.instance.pieces import Pieces, Shown
 from funcgraph.instance.state import State
 from funcgraph.instance.symbols import SYMBOLS
 from funcgraph.settings.table import BY_NAME
@@ -38,6 +37,13 @@ class _File(NamedTuple):
     is_of_process: bool = False
 
 
+def _readme(state: State) -> str:
+    from funcgraph.instance.readme import readme
+
+    text: str = _engine.untraced(readme)
+    return text
+
+
 # ---- functions
 
 
@@ -49,6 +55,13 @@ def _functions(state: State) -> str:
 def _addresses(state: State) -> str:
     names: list[str] = _engine.untraced(_names, ["*"])
     return "".join(f"{SYMBOLS.address(name):#x} {name}\n" for name in names)
+
+
+def _kallsyms(state: State) -> str:
+    """Return the addresses as /proc/kallsyms has those of the kernel's functions."""
+    names: list[str] = _engine.untraced(_names, ["*"])
+    symbols = [name.replace(" ", "_") for name in names]
+    return "".join(f"{SYMBOLS.address(symbol):016x} t {symbol}\n" for symbol in symbols)
 
 
 def _names(patterns: list[str]) -> list[str]:
@@ -135,17 +148,17 @@ def _tgids(state: State) -> str:
 
 
 def _cpumask(state: State) -> str:
-    """Return a bit for each lane, in groups of 32 bits."""
+    """Return a bit for each lane that is shown, in groups of 32 bits."""
     bits = lanes.count(state)
-    digits = f"{(1 << bits) - 1:0{-(-bits // 4)}x}"
+    digits = f"{state.shown.of(bits):0{-(-bits // 4)}x}"
     first = len(digits) % 8
     groups = [digits[:first], *(digits[at : at + 8] for at in range(first, len(digits), 8))]
     return ",".join(group for group in groups if group) + "\n"
 
 
 def _write_cpumask(state: State, text: str) -> None:
-    """Take a mask that has all lanes: no lane is left out."""
-    groups = text.strip().split(",")
+    """Show only the lanes of a mask, from the next reading on."""
+    groups = (text.strip() or "0").split(",")  # nothing is no lane, as in the kernel
     if not all(
         group and len(group) <= 8 and not set(group.lower()) - set("0123456789abcdef") for group in groups
     ):
@@ -156,11 +169,8 @@ def _write_cpumask(state: State, text: str) -> None:
     bits = lanes.count(state)
     if mask >> bits:
         raise OSError(EOVERFLOW, f"invalid tracing_cpumask {text.strip()!r}: there are {bits} lanes")
-    if mask != (1 << bits) - 1:
-        raise OSError(
-            EINVAL,
-            f"invalid tracing_cpumask {text.strip()!r}: must have all lanes (set_ftrace_pid selects threads)",
-        )
+    with state.lock:
+        state.shown = Shown() if mask == (1 << bits) - 1 else Shown(mask)
 
 
 def _free_buffer(state: State, text: str) -> None:
@@ -171,9 +181,10 @@ def _free_buffer(state: State, text: str) -> None:
 
 
 _FILES: dict[str, _File] = {
-    "README": _File(lambda state: README, is_of_process=True),
+    "README": _File(_readme, is_of_process=True),
     "available_filter_functions": _File(_functions, is_of_process=True),
     "available_filter_functions_addrs": _File(_addresses, is_of_process=True),
+    "kallsyms": _File(_kallsyms, is_of_process=True),
     "enabled_functions": _File(_enabled_functions, is_of_process=True),
     "printk_formats": _File(lambda state: "", is_of_process=True),  # trace_printk() formats at once
     "saved_cmdlines": _File(_cmdlines, is_of_process=True),

@@ -100,22 +100,47 @@ def text_of(
     return report_of(trace, tracer, options, wanted).decode("utf-8", "replace")
 
 
-def read_text(engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str) -> str:
-    """Return the text of an instance's buffer, with its header."""
+def _in_lanes(lanes: Container[int] | None) -> Callable[[Task], bool] | None:
+    """Return whether a task's records are shown if only these lanes are; None: all are."""
+    return None if lanes is None else lambda task: task.lane in lanes
+
+
+def read_text(
+    engine: _engine.Instance,
+    name: str,
+    options: Mapping[str, bool],
+    *,
+    clock: str,
+    lanes: Container[int] | None = None,
+) -> str:
+    """Return the text of an instance's buffer, with its header.
+
+    Args:
+        lanes: only what these have; None: all.
+    """
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options)
+        return text_of(trace, tracer, options, _in_lanes(lanes))
 
 
 def take_lines(
-    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str
+    engine: _engine.Instance,
+    name: str,
+    options: Mapping[str, bool],
+    *,
+    clock: str,
+    lanes: Container[int] | None = None,
 ) -> tuple[bytes, list[Task]]:
-    """Return the lines of an instance's buffer without a header, and its threads; no later text has them."""
+    """Return the lines of an instance's buffer without a header, and its threads; no later text has them.
+
+    Args:
+        lanes: only the lines of these; None: of all.
+    """
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(engine, trace, describe(tracer, name), consume=True, clock=clock)
-        return without_header(report_of(trace, tracer, options)), _tasks(trace)
+        return without_header(report_of(trace, tracer, options, _in_lanes(lanes))), _tasks(trace)
 
 
 def tasks_of(trace: bytes) -> list[Task]:
@@ -167,19 +192,23 @@ class _SnapshotOf:
 
 
 def snapshot_text(
-    engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str, lane: int | None = None
+    engine: _engine.Instance,
+    name: str,
+    options: Mapping[str, bool],
+    *,
+    clock: str,
+    lanes: Container[int] | None = None,
 ) -> str:
     """Return the text of an instance's snapshot, with its header; "": it has no records.
 
     Args:
-        lane: only what this lane has; None: all.
+        lanes: only what these have; None: all.
     """
     tracer = engine.tracer
     snapshot = _SnapshotOf(engine)
-    wanted = None if lane is None else (lambda task: task.lane == lane)
     with memory_file() as trace:
         write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, wanted) if snapshot.bytes else ""
+        return text_of(trace, tracer, options, _in_lanes(lanes)) if snapshot.bytes else ""
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: bool = False) -> bytes:
@@ -204,9 +233,8 @@ def text_of_bytes(
     Args:
         lanes: only what these have; None: all.
     """
-    wanted = None if lanes is None else (lambda task: task.lane in lanes)
     with memory_file(trace) as file:
-        return report_of(file, tracer, options, wanted)
+        return report_of(file, tracer, options, _in_lanes(lanes))
 
 
 def save_bytes(trace: bytes, output: str) -> None:

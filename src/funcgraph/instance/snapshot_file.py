@@ -41,7 +41,8 @@ def read(state: State, lane: int | None = None) -> str:
 def _text(state: State, lane: int | None) -> Any:
     from funcgraph.instance import reading
 
-    return reading.snapshot_text(state.engine, state.name, state.options, clock=state.clock, lane=lane)
+    lanes = state.shown.only() if lane is None else (lane,) if lane in state.shown else ()
+    return reading.snapshot_text(state.engine, state.name, state.options, clock=state.clock, lanes=lanes)
 
 
 def write(state: State, number: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from funcgraph import _engine
 from funcgraph.instance.lock import InstanceLock
-from funcgraph.instance.pieces import Pieces
+from funcgraph.instance.pieces import Pieces, Shown
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class State:
         pipes: id of each pipe that is open -> the lane that it takes from; None: all.
         open_files: id of each file of a tracefs that is open.
         pieces: what a pipe of one lane took of others, for the pipes of those.
-        nr_lanes: how many lanes the buffer had when somebody last looked.
+        nr_lanes: how many lanes there were when somebody last looked.
+        shown: the lanes that texts show.
         options: trace option -> whether it is on.
         filters: setting -> its patterns, or thread ids.
         event_tids: file -> the thread ids that it holds: set_event_pid, set_event_notrace_pid.
@@ -56,6 +57,7 @@ class State:
         "pieces",
         "pipes",
         "profile",
+        "shown",
         "wanted",
     )
 
@@ -67,6 +69,7 @@ class State:
         self.open_files: set[int] = set()
         self.pieces = Pieces(self.engine, name)
         self.nr_lanes = 1
+        self.shown = Shown()
         self.options = {name: option.initial for name, option in OPTIONS.items()}
         self.filters: dict[str, tuple[Any, ...]] = {}
         self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
@@ -97,7 +100,7 @@ class State:
 
     def take_lines(self) -> bytes:
         """Return the buffer's lines, in UTF-8; no later text has them. The caller holds the lock."""
-        lines: bytes = _engine.untraced(self.pieces.take_all, self.options, self.clock)
+        lines: bytes = _engine.untraced(self.pieces.take_all, self.options, self.clock, self.shown)
         return lines
 
     def clear(self) -> None:
@@ -122,7 +125,9 @@ class State:
 def _read(state: State) -> str:
     from funcgraph.instance import reading
 
-    return reading.read_text(state.engine, state.name, state.options, clock=state.clock)
+    return reading.read_text(
+        state.engine, state.name, state.options, clock=state.clock, lanes=state.shown.only()
+    )
 
 
 def _write_trace(state: State, path: str) -> None:

@@ -41,6 +41,17 @@ def _format_list(setting: Setting, items: Sequence[object]) -> str:
     return "".join(f"{item}\n" for item in items)
 
 
+def _format_patterns(setting: Setting, patterns: Sequence[str]) -> str:
+    return _format_list(setting, _engine.untraced(_resolved, patterns) if patterns else ())
+
+
+def _resolved(patterns: Sequence[str]) -> list[str]:
+    """Return the functions that patterns select now, and the patterns that select none yet."""
+    found = {pattern: _functions_of(pattern) for pattern in patterns}
+    names = {name for functions in found.values() for name in functions}
+    return [*sorted(names), *(pattern for pattern, functions in found.items() if not functions)]
+
+
 def _format_choice(setting: Setting, value: str) -> str:
     if setting.name != "clock":
         return f"{value}\n"
@@ -52,7 +63,7 @@ FORMATS: dict[str, Callable[[Setting, Any], str]] = {
     FLAG: lambda setting, value: f"{value:d}\n",
     NUMBER: lambda setting, value: f"{value}\n",
     CHOICE: _format_choice,
-    PATTERNS: _format_list,
+    PATTERNS: _format_patterns,
     THREADS: lambda setting, tids: _format_list(setting, sorted(set(tids))),
     WORDS: _format_list,
     NAMES: lambda setting, names: " ".join(names) + "\n",
@@ -101,6 +112,7 @@ def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[st
 def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     """Return the patterns without those that `word`, after its "!", is or matches.
 
+    A pattern that selects other functions as well becomes the names of these.
     A function that is there but not in the list is no error for the function filters, as in the kernel: there
     it is one for the graph filters alone.
     """
@@ -111,8 +123,9 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     kept = [
         one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
     ]
+    kept = _engine.untraced(_without_functions, kept, wanted)
     if (
-        len(kept) == len(patterns)
+        kept == patterns
         and wanted != "*"
         and not (
             setting.name in ("filter", "notrace") and not colon and _engine.untraced(_are_functions, wanted)
@@ -121,6 +134,26 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
         listed = ", ".join(patterns) or "none"
         raise invalid(setting.file, word, f"must be or match a pattern in the list, which has {listed}")
     return kept
+
+
+def _without_functions(patterns: list[str], wanted: str) -> list[str]:
+    """Return patterns that select the same functions without those that `wanted` selects."""
+    taken = set(_functions_of(wanted))
+    kept: list[str] = []
+    for pattern in patterns:
+        own = _functions_of(pattern) if taken else []
+        kept += [name for name in own if name not in taken] if taken & set(own) else [pattern]
+    return kept
+
+
+def _functions_of(pattern: str) -> list[str]:
+    """Return the functions that a pattern selects now; none if it is no pattern."""
+    from funcgraph.fgraph import available_filter_functions
+
+    try:
+        return available_filter_functions(pattern)
+    except ValueError:
+        return []
 
 
 def _matches(text: str, glob: str) -> bool:

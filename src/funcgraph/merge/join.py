@@ -59,12 +59,14 @@ class Merged(NamedTuple):
         records: how many it has.
         damaged: how many places of the parts could not be read; what was there is missing.
         hosts: the reference first.
+        flaws: a line for each part that is not whole.
     """
 
     path: str
     records: int
     damaged: int
     hosts: tuple[MergedHost, ...]
+    flaws: tuple[str, ...] = ()
 
 
 class _Part(NamedTuple):
@@ -128,6 +130,7 @@ def merge(
     matches: Sequence[Match] = (),
     names: Mapping[str, str] | None = None,
     here: bool = False,
+    strict: bool = False,
 ) -> Merged:
     """Write one trace of several, from one host or many.
 
@@ -141,14 +144,15 @@ def merge(
         stamps: host's name -> what was exchanged with the first trace's host: exchange().
         matches: which events are the two ends of a message.
         names: path -> name of its host, for hosts that call themselves alike.
+        strict: refuse traces that are not whole.
         here: the line of time is the CLOCK_MONOTONIC of this process, and stamps were exchanged with it.
 
     Returns:
         What was written.
 
     Raises:
-        MergeError: a trace does not say where it was recorded, was merged already, is given twice, or is the
-            output too; names are not unique; stamps are of no host.
+        MergeError: a trace does not say where it was recorded, was merged already, is given twice, is the
+            output too, or with `strict` is not whole; names are not unique; stamps are of no host.
         TraceError: a file is no trace.
         OSError: a file cannot be read or written.
 
@@ -162,6 +166,8 @@ def merge(
         parts = [_open(stack, os.fspath(path), names or {}) for path in traces]
         if not parts:
             raise MergeError("no traces to merge")
+        if strict:
+            _check_whole(parts)
         machines = _machines(parts)
         _find_lines(_here() if here else machines[0], machines, stamps or {}, matches)
         return _write(machines, target)
@@ -188,6 +194,12 @@ def _open(stack: ExitStack, path: str, names: Mapping[str, str]) -> _Part:
     if host is None:
         raise MergeError(f"{path}: does not say on which host it was recorded, and when")
     return _Part(path, trace, host._replace(name=names.get(path, host.name)))
+
+
+def _check_whole(parts: Sequence[_Part]) -> None:
+    for part in parts:
+        if part.trace.flaw is not None:
+            raise MergeError(f"{part.path}: {part.trace.flaw.text}")
 
 
 def _here() -> _Machine:
@@ -220,30 +232,58 @@ def _find_lines(
     if unknown := sorted(set(stamps).difference(machine.name for machine in others)):
         known = ", ".join(machine.name for machine in others) or "none"
         raise MergeError(f"stamps of {unknown[0]!r}, which is no host but the first; those are: {known}")
-    ends = reference.ends(matches) if matches else Ends({}, {})
-    for machine in others:
-        if machine.boot_id and machine.boot_id == reference.boot_id:
-            continue  # one machine, under two names if they differ
-        messages = list(message_bounds(machine.ends(matches), ends)) if matches else []
-        _find_line(machine, reference, list(stamp_bounds(stamps.get(machine.name, ()))), messages)
-
-
-def _find_line(
-    machine: _Machine, reference: _Machine, exchanged: Sequence[Bound], messages: Sequence[Bound]
-) -> None:
-    """Take the first of these that bounds the line on both sides."""
-    clocks = list(clock_bounds(machine.clocks, reference.clocks))
-    for source, bounds in (
-        ("stamps", exchanged),
-        ("messages", messages),
-        ("messages", [*messages, *clocks] if messages else []),
-        ("clocks", clocks),
-    ):
-        line = fit(bounds, *machine.span_ns())
+    # One machine under two names has the reference's line.
+    found = [m for m in others if m.boot_id and m.boot_id == reference.boot_id]
+    left = [machine for machine in others if machine not in found]
+    for machine in list(left):
+        line = fit(list(stamp_bounds(stamps.get(machine.name, ()))), *machine.span_ns())
         if line is not None:
-            machine.line, machine.source = line, source
-            return
-    machine.line, machine.source = _unbounded(machine, reference), "clocks"
+            machine.line, machine.source = line, "stamps"
+            left.remove(machine)
+            found.append(machine)
+    if matches:
+        left = _find_lines_by_messages(reference, found, left, matches)
+    for machine in left:
+        line = fit(list(clock_bounds(machine.clocks, reference.clocks)), *machine.span_ns())
+        machine.line, machine.source = line or _unbounded(machine, reference), "clocks"
+
+
+def _find_lines_by_messages(
+    reference: _Machine, known: Sequence[_Machine], others: Sequence[_Machine], matches: Sequence[Match]
+) -> list[_Machine]:
+    """Find the lines that messages tell, from host to host: the most exact one first.
+
+    The messages of a host with each host whose line is known bound its own line. Where these bound it on one
+    side only, the real-time clocks do on the other.
+
+    Returns:
+        The hosts without messages.
+    """
+    left = list(others)
+    ends = {machine.name: machine.ends(matches) for machine in (*known, *left)}
+    placed = [(reference.ends(matches), IDENTITY), *((ends[m.name], m.line) for m in known)]
+    bounds: dict[str, list[Bound]] = {machine.name: [] for machine in left}
+    while left:
+        for machine in left:
+            for its_ends, its_line in placed:
+                bounds[machine.name] += message_bounds(ends[machine.name], its_ends, its_line)
+        found = _most_exact([(machine, fit(bounds[machine.name], *machine.span_ns())) for machine in left])
+        if found is None:
+            clocks = {m.name: list(clock_bounds(m.clocks, reference.clocks)) for m in left}
+            mixed = [(m, [*bounds[m.name], *clocks[m.name]]) for m in left if bounds[m.name]]
+            found = _most_exact([(machine, fit(both, *machine.span_ns())) for machine, both in mixed])
+        if found is None:
+            return left
+        machine, machine.line = found
+        machine.source = "messages"
+        left.remove(machine)
+        placed = [(ends[machine.name], machine.line)]
+    return left
+
+
+def _most_exact(lines: Sequence[tuple[_Machine, ClockLine | None]]) -> tuple[_Machine, ClockLine] | None:
+    known = [(machine, line) for machine, line in lines if line is not None and line.error_ns is not None]
+    return min(known, key=lambda found: found[1].error_ns or 0, default=None)
 
 
 def _unbounded(machine: _Machine, reference: _Machine) -> ClockLine:
@@ -271,7 +311,13 @@ def _write(machines: Sequence[_Machine], output: str) -> Merged:
             records, damaged = _tracedata.join(tuple(parts), json.dumps(_meta(machines, hosts)), output)
         except ValueError as error:
             raise MergeError(str(error)) from None
-    return Merged(output, records, damaged, hosts)
+    flaws = [
+        f"{part.path}: {part.trace.flaw.text}"
+        for machine in machines
+        for part in machine.parts
+        if part.trace.flaw is not None
+    ]
+    return Merged(output, records, damaged, hosts, tuple(flaws))
 
 
 def _meta(machines: Sequence[_Machine], hosts: Sequence[MergedHost]) -> dict[str, Any]:

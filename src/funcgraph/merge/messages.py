@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from funcgraph.merge.clock_line import Bound
+from funcgraph.merge.clock_line import IDENTITY, Bound, ClockLine
 from funcgraph.tracedata.events import Event
 from funcgraph.tracedata.opened import Trace
 
@@ -71,11 +71,21 @@ def _once(times: dict[object, list[int]]) -> dict[object, int]:
     return {value: found[0] for value, found in times.items() if len(found) == 1}
 
 
-def message_bounds(host: Ends, reference: Ends) -> Iterator[Bound]:
-    """Yield what the messages between a host and the reference say: none arrived before it was sent."""
+def message_bounds(host: Ends, other: Ends, line: ClockLine = IDENTITY) -> Iterator[Bound]:
+    """Yield what the messages between two hosts say of one's clock: none arrived before it was sent.
+
+    Args:
+        host: the messages of the host whose line is looked for.
+        other: those of one whose line is known.
+        line: that line.
+    """
+    if line.error_ns is None:
+        return
     for value, sent_ns in host.sent.items():
-        if value in reference.received:
-            yield Bound(sent_ns, -float("inf"), reference.received[value] - sent_ns)
+        if value in other.received:
+            latest_ns = line.at(other.received[value]) + line.error_ns
+            yield Bound(sent_ns, -float("inf"), latest_ns - sent_ns)
     for value, received_ns in host.received.items():
-        if value in reference.sent:
-            yield Bound(received_ns, reference.sent[value] - received_ns, float("inf"))
+        if value in other.sent:
+            earliest_ns = line.at(other.sent[value]) - line.error_ns
+            yield Bound(received_ns, earliest_ns - received_ns, float("inf"))

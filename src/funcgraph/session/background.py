@@ -14,13 +14,13 @@ import sys
 from typing import Any, NoReturn
 
 from funcgraph.session import outcome
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
+from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.version import installed_version
 
 __all__ = ["main"]

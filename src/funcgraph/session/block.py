@@ -44,7 +44,8 @@ class RecordBlock:
 
     Attributes:
         output: absolute path of the trace.
-        totals: after the block: records, bytes, lost, overrun, waits, wait_ns, tasks, processes, functions.
+        totals: after the block: records, bytes, lost, damaged, overrun, waits, wait_ns, tasks, processes,
+            functions.
     """
 
     def __init__(self, output: str, settings: dict[str, Any]) -> None:

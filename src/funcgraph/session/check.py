@@ -90,7 +90,7 @@ def check_file(settings: dict[str, Any], output: str) -> None:
     """Raise OptionError if a recording with these settings cannot write the file `output`."""
     for option in ("rotate", "ring"):
         if settings[option] and is_trace_dat(output):
-            reason = "cannot write a trace.dat; 'funcgraph convert' makes one of a .fg"
+            reason = "cannot write a trace.dat; 'funcgraph export trace-dat' makes one of a .fg"
             raise OptionError(option, output, reason)
     for option in DAT_SETTINGS:
         if settings[option] and not is_trace_dat(output):

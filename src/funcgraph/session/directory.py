@@ -84,6 +84,11 @@ class Session:
         self._reach = OUR_REACH
 
     @property
+    def name(self) -> str:
+        """The directory's name, which no other session has."""
+        return os.path.basename(os.path.realpath(self.path))
+
+    @property
     def seen_path(self) -> str:
         """The directory's path, as the processes see it that are to find it."""
         return self._reach.seen(self.path)

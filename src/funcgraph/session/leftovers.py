@@ -7,6 +7,7 @@ instances (funcgraph-instance-PID-RANDOM).
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -21,6 +22,8 @@ from funcgraph.session.memory_file import memory_file
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.progress import plural
+from funcgraph.session.spool_owner import owner, spool_of
+from funcgraph.tracedata.trace_file import open_reader
 
 __all__ = ["clean", "remove_temporaries"]
 
@@ -93,7 +96,7 @@ def _clean_session(session: Session) -> Iterator[str]:
         yield f"{session.path}: removed: nothing was recorded"
     except _KeptError as reason:
         yield f"{session.path}: kept: {reason}"
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:
         reason_text = error.strerror if isinstance(error, OSError) and error.strerror else error
         yield f"{session.path}: kept: what it holds cannot be read ({reason_text})"
     finally:
@@ -112,33 +115,40 @@ def _check_nothing_recorded(session: Session) -> str | None:
     hint = f"'funcgraph recover {shlex.quote(session.path)}' makes a trace of it"
     if living:
         raise _KeptError(f"{plural(len(living), 'process')} of it still running; {hint}")
-    for path in session.read_config().get("part", []) if os.path.exists(f"{session.path}/config") else []:
-        if os.path.lexists(rotation.following(path)):
-            raise _KeptError(f"it was killed while it began another file; {hint}")
-    part = next(iter(_parts(session)), None)
-    if part is not None and (records := _spool_records(part)):
+    part = _spool(session)
+    if part is not None and os.path.lexists(rotation.following(part)):
+        raise _KeptError(f"it was killed while it began another file; {hint}")
+    has_part = part is not None and os.path.exists(part)
+    if part is not None and has_part and (records := _spool_records(part)):
         raise _KeptError(f"{plural(records, 'event')} in {part}; {hint}")
     for name in names:
         if _ring_records(f"{session.path}/{name}"):
             raise _KeptError(f"events in its ring buffers; {hint}")
-    return part
+    return part if has_part else None
 
 
-def _parts(session: Session) -> list[str]:
-    """Return the spool of a session, if it exists."""
+def _spool(session: Session) -> str | None:
+    """Return where the spool of a session is, or would be. None: its recorder was killed before it said so.
+
+    Raises:
+        ValueError: what lies there names no recording.
+    """
     try:
-        parts = session.read_config().get("part", [])[-1:]
-    except FileNotFoundError:
-        return []  # its recorder was killed before it wrote the config
-    return [part for part in parts if os.path.exists(part)]
+        values = session.read_config()
+        part, output = values["part"][-1], values["output"][-1]
+    except (FileNotFoundError, KeyError):
+        return None
+    spool = spool_of(session, part, output)
+    if spool != part and os.path.exists(part) and owner(part) is None:
+        _spool_records(part)
+        raise ValueError(f"{part} names no recording")
+    return spool
 
 
 def _spool_records(part: str) -> int:
-    recorder = _tracedata.Recorder(part, resume=True)
-    try:
-        return recorder.totals()["records"]
-    finally:
-        recorder.close()
+    """Return how many records a spool has. Looking changes nothing: it may be somebody's."""
+    records: int = json.loads(open_reader(part).meta or b"{}").get("events", 0)
+    return records
 
 
 def _ring_records(path: str) -> int:

@@ -29,7 +29,7 @@ __all__ = [
 
 def figures(totals: dict[str, int]) -> str:
     """Return events, bytes and losses so far, for the progress line."""
-    lost = totals["lost"] + totals["overrun"]
+    lost = totals["lost"] + totals["damaged"] + totals["overrun"]
     return f"{plural(totals['records'], 'event')}, {bytes_text(totals['bytes'])}, {lost:,} lost"
 
 
@@ -62,6 +62,8 @@ def losses(totals: dict[str, int]) -> list[str]:
     lines = []
     if totals["lost"]:
         lines.append(f"{plural(totals['lost'], 'event')} lost: the ring buffer was full (-b makes it larger)")
+    if totals["damaged"]:
+        lines.append(f"{plural(totals['damaged'], 'place')} damaged: the events there are missing")
     if totals["overrun"]:
         lines.append(f"{plural(totals['overrun'], 'call')} not traced: a shadow stack was full")
     return lines

@@ -14,24 +14,26 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.session import rotation
-from funcgraph.session.dat_format import DatFormat
 from funcgraph.session.directory import Session
 from funcgraph.session.host import HostFacts
 from funcgraph.session.limits import Limits, Segments
 from funcgraph.session.output import is_trace_dat
 from funcgraph.session.process import ProcessWatch
+from funcgraph.session.spool_owner import SESSION_KEY
 from funcgraph.tracedata.codecs import provide
+from funcgraph.tracedata.dat_format import DatFormat
 
-__all__ = ["Recording", "complete_spool"]
+__all__ = ["Recording", "complete_spool", "copied"]
 
 # The figures of totals() that are sums: those of files that follow one another add up.
-SUMS = ("records", "bytes", "lost", "overrun", "waits", "wait_ns")
+SUMS = ("records", "bytes", "lost", "damaged", "overrun", "waits", "wait_ns")
 
 NO_LIMITS = Limits()
 DEFAULT_DAT_FORMAT = DatFormat()
@@ -61,25 +63,30 @@ def complete_spool(
         writer.complete(json.dumps(meta))
         rotation.place(part, output, keep)
     else:
-        _complete_copy(part, output, meta, keep)
+        # The trace is made in another file system, which may have the room that the spool's has not.
+        with copied(part, output) as copy:
+            writer = _tracedata.Recorder(copy, resume=True)
+            try:
+                writer.complete(json.dumps(meta))
+            finally:
+                writer.close()
+            rotation.place(copy, output, keep)
         os.unlink(part)
 
 
-def _complete_copy(part: str, output: str, meta: dict[str, Any], keep: int) -> None:
-    """Make the trace in another file system, which may have the room that the spool's has not."""
-    copy = f"{output}.part"
+@contextmanager
+def copied(part: str, output: str) -> Iterator[str]:
+    """Copy a spool beside `output`, and delete the copy in the end if it still has its name.
+
+    leftovers.remove_temporaries() knows the names of copies.
+    """
+    copy = f"{output}.{os.getpid()}.tmp"
     try:
         shutil.copyfile(part, copy)
-        writer = _tracedata.Recorder(copy, resume=True)
-        try:
-            writer.complete(json.dumps(meta))
-        finally:
-            writer.close()
-        rotation.place(copy, output, keep)
-    except BaseException:
-        if os.path.exists(copy):
+        yield copy
+    finally:
+        with suppress(FileNotFoundError):
             os.unlink(copy)
-        raise
 
 
 @dataclass(slots=True)
@@ -148,6 +155,8 @@ class Recording:
         self._is_changing = False  # the spool is still rotation.following(part)
         self._segments = Segments(limits.ring) if limits.ring else None
         self._writer = self._open(clock, resume)
+        if not resume:
+            self._writer.describe(json.dumps(self._facts({})))
         self._begin_bytes = self._writer.size()  # what a file begins with
         self._rings: dict[str, Ring] = {}  # by file name
         self._ignored: set[str] = set()  # file names of rings that are damaged
@@ -340,7 +349,7 @@ class Recording:
             return None
         if os.path.lexists(self.part):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.part)
-        meta = self._with_host({**self._meta, "dump": reasons})
+        meta = self._facts({**self._meta, "dump": reasons})
         self.dumped = self._writer.dump(self.part, self._segments.older, json.dumps(meta))
         rotation.place(self.part, self._output, self.limits.keep)
         self.files += 1
@@ -407,10 +416,12 @@ class Recording:
     def describe(self, meta: dict[str, Any]) -> None:
         """Note in the spool what is recorded, for who reads it before it is complete."""
         self._meta = meta
-        self._writer.describe(json.dumps(self._with_host(meta)))
+        self._writer.describe(json.dumps(self._facts(meta)))
 
-    def _with_host(self, meta: dict[str, Any]) -> dict[str, Any]:
-        return {**meta, **self._host.facts()} if self._host else meta
+    def _facts(self, meta: dict[str, Any]) -> dict[str, Any]:
+        """Return a description with what names the recording: its session, and where it was made."""
+        facts = self._host.facts() if self._host else {}
+        return {**meta, SESSION_KEY: self.session.name, **facts}
 
     def complete(self, output: str, meta: dict[str, Any], keep: int | None = None) -> None:
         """Complete the trace: the spool becomes `output`, or a trace.dat is made of it and it is deleted.
@@ -425,7 +436,7 @@ class Recording:
         """
         if self._is_changing:
             self._change()
-        meta = self._with_host(meta)
+        meta = self._facts(meta)
         complete_spool(self._writer, self.part, output, meta, keep or self.limits.keep, self._dat_format)
         self.files += 1
         self.close()

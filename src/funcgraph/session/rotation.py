@@ -15,13 +15,16 @@ says from the names which steps are still to do.
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 
 from funcgraph import _tracedata
+from funcgraph.tracedata.trace_file import open_reader
 
-__all__ = ["change", "drop_unbegun", "following", "mend", "place", "traces"]
+__all__ = ["change", "following", "is_unbegun", "mend", "place", "replaced", "traces"]
 
-_HEADER_BYTES = 16  # struct fg_spool_header, chunk.h
+_HEADER = b"FGTRACE\1".ljust(16, b"\0")  # struct fg_spool_header, chunk.h
 
 
 def following(part: str) -> str:
@@ -41,11 +44,22 @@ def place(part: str, output: str, keep: int) -> None:
         OSError: a file cannot be renamed. Another call goes on.
     """
     names = traces(output, keep)
-    # Up to the first name that is free: after a change that was cut off, that one lies in the middle.
-    last = next((i for i, name in enumerate(names) if not os.path.lexists(name)), keep - 1)
-    for i in range(last, 0, -1):
+    for i in range(_last(names), 0, -1):
         os.replace(names[i - 1], names[i])
     os.replace(part, output)
+
+
+def replaced(output: str, keep: int) -> str | None:
+    """Return the file that place() would replace; None: it would replace none."""
+    names = traces(output, keep)
+    last = names[_last(names)]
+    return last if os.path.lexists(last) else None
+
+
+def _last(names: list[str]) -> int:
+    """Return the place of the first name that is free: after a change that was cut off, that one lies in the
+    middle; or of the last name."""
+    return next((i for i, name in enumerate(names) if not os.path.lexists(name)), len(names) - 1)
 
 
 def change(part: str, output: str, keep: int) -> None:
@@ -59,16 +73,26 @@ def change(part: str, output: str, keep: int) -> None:
     os.replace(following(part), part)
 
 
-def drop_unbegun(part: str) -> bool:
-    """Delete a spool whose recorder was killed before it wrote the header; return whether it was one.
+def is_unbegun(part: str) -> bool:
+    """Return whether this is the spool of a recorder that was killed before it described it: it has nothing.
 
     Raises:
-        OSError: a file cannot be read or deleted.
+        OSError: the file cannot be read.
+        NotImplementedError: nothing here can decompress it.
     """
-    if not os.path.lexists(part) or os.stat(part).st_size >= _HEADER_BYTES:
+    with open(part, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False  # its recorder lives
+        begin = file.read(len(_HEADER))
+        if len(begin) < len(_HEADER):
+            return _HEADER.startswith(begin)
+    try:
+        meta = json.loads(open_reader(part).meta or b"{}")
+    except ValueError:
         return False
-    os.unlink(part)
-    return True
+    return not meta.get("processes") and not meta.get("tracer")
 
 
 def mend(part: str, output: str, keep: int) -> None:

@@ -84,6 +84,8 @@ class Setting:
         flag: the flag of `funcgraph record`, and if it has a file, of `funcgraph start` and the like; of a
             LIVE one only of these; "": none.
         metavar: the name of the flag's value in the help.
+        common: whether `--help` has the flag also where a command has so many that it leaves others to
+            `--help-all`.
         values: CHOICE: each value that has a flag of its own, `--VALUE`, with the help of that flag.
         keyword: the keyword of funcgraph.Instance; "": none.
         initial: the default of that keyword; if not given, `default`.
@@ -98,6 +100,7 @@ class Setting:
         "access",
         "boot",
         "boot_value",
+        "common",
         "default",
         "empty",
         "file",
@@ -128,6 +131,7 @@ class Setting:
         unit: str = "",
         flag: str = "",
         metavar: str = "",
+        common: bool = False,
         values: "dict[str, str] | None" = None,
         keyword: str = "",
         initial: "Any" = None,
@@ -147,6 +151,7 @@ class Setting:
         self.unit = unit
         self.flag = flag
         self.metavar = metavar
+        self.common = common
         self.values = values or {}
         self.keyword = keyword
         self.initial = default if initial is None else initial
@@ -184,6 +189,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=(),
         flag="-l",
         metavar="PATTERN",
+        common=True,
         keyword="filter",
         file="set_ftrace_filter",
         empty=_ALL_ENABLED,
@@ -197,6 +203,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=(),
         flag="-n",
         metavar="PATTERN",
+        common=True,
         keyword="notrace",
         file="set_ftrace_notrace",
         empty=_NONE_DISABLED,
@@ -210,6 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=(),
         flag="-g",
         metavar="PATTERN",
+        common=True,
         keyword="graph",
         file="set_graph_function",
         empty=_ALL_ENABLED,
@@ -242,6 +250,20 @@ SETTINGS: tuple[Setting, ...] = (
         most=2**31 - 1,
         keyword="tids",
         file="set_ftrace_pid",
+        empty="no pid",
+    ),
+    Setting(
+        "notrace_tids",
+        THREADS,
+        "no calls in these threads",
+        scope=LIVE,
+        default=(),
+        flag="--notrace-tid",
+        metavar="TID",
+        least=1,
+        most=2**31 - 1,
+        keyword="notrace_tids",
+        file="set_ftrace_notrace_pid",
         empty="no pid",
     ),
     Setting(
@@ -290,6 +312,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="us",
         flag="--thresh",
         metavar="USEC",
+        common=True,
         keyword="tracing_thresh",
         file="tracing_thresh",
         boot="tracing_thresh",
@@ -303,6 +326,7 @@ SETTINGS: tuple[Setting, ...] = (
         default=(),
         flag="-e",
         metavar="EVENT",
+        common=True,
         boot="kprobe_event",
         boot_value="DEFINITION;...",
     ),
@@ -324,8 +348,8 @@ SETTINGS: tuple[Setting, ...] = (
         boot="trace_trigger",
         boot_value="EVENT.TRIGGER,...",
     ),
-    Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args"),
-    Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval"),
+    Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args", common=True),
+    Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval", common=True),
     Setting("retaddr", FLAG, "record where calls are made", default=False),
     Setting("stack_trace", FLAG, "record the stack of callers of each call", default=False),
     Setting("event_stack", FLAG, "record the stack of callers of each event", default=False),
@@ -338,6 +362,7 @@ SETTINGS: tuple[Setting, ...] = (
         "record C functions that recorded functions call",
         default=False,
         flag="--c-calls",
+        common=True,
         keyword="c_calls",
     ),
     Setting(
@@ -591,6 +616,8 @@ OPTIONS: dict[str, TraceOption] = {
         TraceOption("overwrite", True, _ALL),
         TraceOption("display-graph", False, _ALL),
         TraceOption("stacktrace", False, _ALL, ("event_stack", True)),
+        TraceOption("event-fork", False, _ALL),
+        TraceOption("function-fork", False, _ALL),
         TraceOption("funcgraph-cpu", True, _GRAPH),
         TraceOption("funcgraph-overhead", True, _GRAPH),
         TraceOption("funcgraph-proc", False, _GRAPH),

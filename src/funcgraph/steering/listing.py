@@ -15,6 +15,7 @@ __all__ = [
     "clocks",
     "event_files",
     "event_names",
+    "function_names",
     "functions",
     "groups",
     "instances",
@@ -74,6 +75,14 @@ def options(folder: InstanceFolder, expression: str) -> list[str]:
     except re.error as error:
         raise events.NoEventError(f"invalid expression {expression!r}: {error}") from None
     return [word for word in words if wanted.search(word.removeprefix("no"))]
+
+
+def function_names(process: Process) -> list[str]:
+    """Return the functions that can be traced, without making the top instance, whose file has them too."""
+    names: list[str] = []
+    while part := process.tree.call("functions_after", name=names[-1] if names else ""):
+        names += part
+    return names
 
 
 def functions(process: Process, pattern: str) -> list[str]:

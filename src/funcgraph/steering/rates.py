@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["KEYS", "STAT", "Counts", "Rate", "counts_of", "rates", "table"]
+from funcgraph.names import shortened
+
+__all__ = ["KEYS", "SEVERAL", "STAT", "Counts", "Rate", "counts_of", "rates", "summed", "table"]
 
 #: The file with what the profiler of an instance counts.
 STAT = "trace_stat/function0"
 
 _ROW = re.compile(r"  (\S.*?)\s+(\d+)\s+([\d.]+) us\s+[\d.]+ us\s+[\d.]+ us\s*")
-_HEADING = ("calls/s", "ms/s", "avg us")
-_CUT = ".."
 
 
 class Counts(NamedTuple):
@@ -28,11 +28,14 @@ class Counts(NamedTuple):
     time_us: float
 
 
+SEVERAL = 0
+
+
 class Rate(NamedTuple):
     """What a function did between two looks.
 
     Attributes:
-        pid: its process.
+        pid: its process; SEVERAL: it is the sum of more than one.
         name: "module.qualname".
         calls_per_s: calls that began, for each second.
         ms_per_s: milliseconds in calls that ended, for each second. More than 1000 in several threads.
@@ -78,30 +81,45 @@ def rates(pid: int, before: dict[str, Counts], now: dict[str, Counts], seconds: 
     return found
 
 
+def summed(found: Iterable[Rate]) -> list[Rate]:
+    """Return one row for each name, with what the function did in all processes."""
+    together: dict[str, list[Rate]] = {}
+    for rate in found:
+        together.setdefault(rate.name, []).append(rate)
+    return [_sum(rates) if len(rates) > 1 else rates[0] for rates in together.values()]
+
+
+def _sum(rates: Sequence[Rate]) -> Rate:
+    calls_per_s = sum(rate.calls_per_s for rate in rates)
+    ms_per_s = sum(rate.ms_per_s for rate in rates)
+    average_us = 1000 * ms_per_s / calls_per_s if calls_per_s else sum(rate.average_us for rate in rates)
+    return Rate(SEVERAL, rates[0].name, calls_per_s, ms_per_s, average_us)
+
+
 def table(
-    found: Iterable[Rate], key: str, *, pids: bool, rows: int | None = None, width: int | None = None
+    found: Iterable[Rate],
+    key: str,
+    *,
+    pids: bool,
+    time: str = "ms/s",
+    rows: int | None = None,
+    width: int | None = None,
 ) -> list[str]:
     """Return the lines of a table with its heading.
 
     Args:
         key: one of KEYS.
         pids: with a column for the process.
+        time: the heading of the time for each second.
         rows: at most so many functions; None: all.
-        width: so long may a line be: of a longer name the end is shown, which says most; None: any.
+        width: so long may a line be: a longer name loses its middle; None: any.
     """
     ordered = sorted(found, key=KEYS[key][1])
     first = f"{'pid':>8} " if pids else ""
-    lines = [first + " ".join(f"{word:>11}" for word in _HEADING) + "  function"]
+    lines = [first + " ".join(f"{word:>11}" for word in ("calls/s", time, "avg us")) + "  function"]
     for rate in ordered[:rows]:
         first = f"{rate.pid:8} " if pids else ""
         figures = f"{rate.calls_per_s:11.1f} {rate.ms_per_s:11.3f} {rate.average_us:11.3f}"
         begin = f"{first}{figures}  "
-        lines.append(begin + (rate.name if width is None else _end_of(rate.name, width - len(begin))))
+        lines.append(begin + (rate.name if width is None else shortened(rate.name, width - len(begin))))
     return lines
-
-
-def _end_of(name: str, width: int) -> str:
-    """Return a name, without its beginning if it has more characters than `width`."""
-    if len(name) <= width or width <= len(_CUT):
-        return name
-    return _CUT + name[len(_CUT) - width :]

@@ -86,7 +86,7 @@ class Condition(NamedTuple):
         return ConditionError(f"'{printable(self.text)}': no function of the traces matches{hint}")
 
     def _measure(self, row: Compared) -> Measure:
-        return {"time": row.self_ns, "total": row.total_ns, "calls": row.calls}[self.figure]
+        return {"time": row.own_time, "total": row.time, "calls": row.calls}[self.figure]
 
 
 def parse_condition(text: str) -> Condition:

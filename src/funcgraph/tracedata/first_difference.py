@@ -1,15 +1,19 @@
-"""Where two runs of one thread each first call something else. Memory does not grow with the traces."""
+"""Where two runs of one thread each first differ: in a call, its arguments or its result.
+
+Memory does not grow with the traces.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.first_value import first_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +31,16 @@ class FirstDifference:
     """Where two runs part.
 
     Attributes:
-        calls: how many calls both made before, in the same nesting.
+        what: what differs: which `call` comes, its `arguments`, or its `result`.
+        calls: how many calls both made before, in the same nesting; of a result with the one that ended.
         path: the calls that may be in progress then, from the outermost one on. A call of depth n is made
             from the n-th of them.
         before: the last calls before, as (depth, name).
-        a, b: what each calls then, as (depth, name, time in ns); None: it calls nothing more.
+        a, b: what each calls then, as (depth, name, time in ns); None: it calls nothing more. Of arguments
+            and results: the call with its values in place of the name.
     """
 
+    what: Literal["call", "arguments", "result"]
     calls: int
     path: tuple[str, ...]
     before: tuple[tuple[int, str], ...]
@@ -42,7 +49,8 @@ class FirstDifference:
 
 
 def first_difference(a: Trace, b: Trace, select: Selection | None = None) -> FirstDifference | None:
-    """Compare what two runs call, call by call: functions by name, and their depths.
+    """Compare what two runs call, call by call: functions by name, their depths, and the values that both
+    recorded.
 
     Raises:
         SelectionError: one has calls of several threads.
@@ -63,12 +71,16 @@ def first_difference(a: Trace, b: Trace, select: Selection | None = None) -> Fir
     for side in sides:
         side.skip(place)
     calls += place
+    value = first_value(a, b, calls, select)
+    if value is not None:
+        path, before = _context(_Calls(a, names, select), value.calls, value.a[0], list(names))
+        return FirstDifference(value.kind, value.calls, path, before, value.a, value.b)
     ends = [side.current(list(names)) for side in sides]
     if ends[0] is None and ends[1] is None:
         return None
     depth = max(end[0] for end in ends if end is not None)
     path, before = _context(_Calls(a, names, select), calls, depth, list(names))
-    return FirstDifference(calls, path, before, *ends)
+    return FirstDifference("call", calls, path, before, *ends)
 
 
 class _Calls:

@@ -23,6 +23,7 @@ from funcgraph.tracedata.description import (
 )
 from funcgraph.tracedata.event_format import EventFormat
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
+from funcgraph.tracedata.flaw import Flaw, flaw_of
 from funcgraph.tracedata.selection import Selected, Selection
 from funcgraph.tracedata.selection import select as work_out
 from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
@@ -44,6 +45,7 @@ class Trace:
     Attributes:
         path: the argument of `funcgraph.open`.
         meta: the trace's own description, decoded JSON: also what `funcgraph record` was asked for.
+        flaw: why it is not the whole recording, in its `text`, as that it was cut off; None: it is.
         functions: the functions that the trace names (`Function`).
         event_types: the events that the program or its user defined (`EventType`).
         tasks: the threads with events (`Task`). A thread is there once for each instance that recorded it.
@@ -61,6 +63,7 @@ class Trace:
 
     path: str | int
     meta: dict[str, Any]
+    flaw: Flaw | None
     functions: list[Function]
     event_types: list[EventType]
     tasks: list[Task]
@@ -88,6 +91,7 @@ class Trace:
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
         self.meta = description.meta
+        self.flaw = flaw_of(reader, self.meta)
         self.functions = description.functions
         self.event_types = description.event_types
         self.tasks = description.tasks

@@ -24,11 +24,16 @@ def wants_color(choice: ColorChoice) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
+def text_width() -> int | None:
+    """Return how many columns a line may have: those of the terminal; None: the output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def pager_command() -> str | None:
     """Return the shell command of the user's pager; None: the user wants none, or there is none."""
     command = os.environ.get("PAGER")
     if command is None:
-        return "less -R -F -X" if shutil.which("less") else None
+        return "less -RSFX" if shutil.which("less") else None
     return None if command.strip() in ("", "cat") else command
 
 
@@ -49,9 +54,9 @@ def write_text(pieces: Iterable[bytes], *, pager: bool) -> None:
         _write_pieces(pieces, sys.stdout.buffer)
         return
     sys.stdout.flush()
-    # As git does: with these options less leaves a short text on the screen, and passes colours on. The
-    # user's own options win.
-    environment = {"LESS": "FRX", **os.environ}
+    # As git does: with these options less leaves a short text on the screen, passes colours on, and does not
+    # wrap lines. The user's own options win.
+    environment = {"LESS": "FRSX", **os.environ}
     process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)
     assert process.stdin is not None
     try:

@@ -37,6 +37,7 @@ class Named(Protocol):
     event_types: list[EventType]
     tasks: list[Task]
     buffers: list[Buffer]
+    hosts: dict[str, int | None]
     clock: str
 
     @property

@@ -126,13 +126,27 @@ def find_buffers(trace: Named, wanted: Sequence[str]) -> list[int] | None:
     Raises:
         SelectionError: none has the name.
     """
+    if not wanted:
+        return None
+    return sorted({number for name in wanted for number in _buffers_named(trace, name)})
+
+
+def _buffers_named(trace: Named, name: str) -> list[int]:
+    """Return the buffer of an instance; of a host in a merged trace all that have events."""
     names = [buffer.name for buffer in trace.buffers]
-    for name in wanted:
-        if name not in names:
-            there = [names[number] for number in shown_buffers(trace.buffers)]
-            listing = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
-            raise SelectionError(f"no instance {name!r}; it has: {listing}{did_you_mean(name, there)}")
-    return sorted({names.index(name) for name in wanted}) if wanted else None
+    shown = shown_buffers(trace.buffers)
+    of_host = [number for number in shown if name in trace.hosts and names[number].startswith(f"{name}/")]
+    if name in names:
+        exact = names.index(name)
+        return [exact] if trace.buffers[exact].events or not of_host else of_host
+    if of_host:
+        return of_host
+    there = [names[number] for number in shown]
+    if name in trace.hosts:
+        raise SelectionError(f"the host {name!r} recorded no events")
+    listing = ", ".join(repr(name) if name else "'' (the top one)" for name in there)
+    what = "instance or host" if trace.hosts else "instance"
+    raise SelectionError(f"no {what} {name!r}; it has: {listing}{did_you_mean(name, there)}")
 
 
 # ---- events

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from funcgraph.names import printable
+from funcgraph.names import printable, shortened
 from funcgraph.tracedata.description import EventType, Function, Task
 
 
@@ -129,47 +129,98 @@ def duration_text(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
-def summary_table(rows: Sequence[FunctionSummary]) -> str:
-    """Return the rows as a table that ends with a line of totals."""
-    header = ("CALLS", "RESUMES", "EXCEPTIONS", "SELF", "TOTAL", "MIN", "AVG", "MAX")
-    cells = [
-        (
-            f"{row.calls:,}",
-            f"{row.resumes:,}",
-            f"{row.exceptions:,}",
-            *(duration_text(ns) for ns in (row.self_ns, row.total_ns, row.min_ns, row.avg_ns, row.max_ns)),
-        )
-        for row in rows
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of figures: its heading, a text for each row, and one for the totals."""
+
+    heading: str
+    cells: list[str]
+    total: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands below each other, as wide as the widest."""
+        texts = [self.heading, *self.cells, self.total]
+        width = max(map(len, texts))
+        return [f"{text:>{width}}" for text in texts]
+
+    @property
+    def width(self) -> int:
+        """Of the column and what separates it from the next one."""
+        return max(map(len, (self.heading, *self.cells, self.total))) + len(_GAP)
+
+
+_GAP = "  "
+_LEAST_NAME = 30  # columns for names, if they are longer
+#: What a narrow terminal goes without, first to last.
+_LEFT_OUT = ("RESUMES", "EXCEPTIONS", "MIN", "MAX", "AVG")
+
+
+def summary_table(rows: Sequence[FunctionSummary], width: int | None = None, sort: str = "self") -> str:
+    """Return the rows as a table that ends with a line of totals.
+
+    Args:
+        width: so long may a line be: there are fewer columns, as a last line says, and names without their
+            middle; None: any.
+        sort: the key that the rows are sorted by: its column is always there.
+    """
+    names = ["FUNCTION", *(printable(row.name) for row in rows)]
+    names.append(f"{len(rows):,} function{'' if len(rows) == 1 else 's'}")
+    columns = _columns(rows)
+    if width is None:
+        return _table([column.lines for column in columns], names)
+    least = min(_LEAST_NAME, max(map(len, names)))
+    left_out: list[str] = []
+    for heading in _LEFT_OUT:
+        if sum(column.width for column in columns) + least > width and heading != sort.upper():
+            columns = [column for column in columns if column.heading != heading]
+            left_out.append(heading)
+    room = width - sum(column.width for column in columns)
+    table = _table([column.lines for column in columns], [shortened(name, room) for name in names])
+    return table + (f"a wider terminal, or a file, also has {', '.join(left_out)}\n" if left_out else "")
+
+
+def _table(columns: Sequence[Sequence[str]], names: Sequence[str]) -> str:
+    return "".join(f"{_GAP.join(line)}\n" for line in zip(*columns, names, strict=True))
+
+
+def _columns(rows: Sequence[FunctionSummary]) -> list[_Column]:
+    counts: dict[str, Sequence[int]] = {
+        "CALLS": [row.calls for row in rows],
+        "RESUMES": [row.resumes for row in rows],
+        "EXCEPTIONS": [row.exceptions for row in rows],
+    }
+    times: dict[str, Sequence[float]] = {
+        "SELF": [row.self_ns for row in rows],
+        "TOTAL": [row.total_ns for row in rows],
+        "MIN": [row.min_ns for row in rows],
+        "AVG": [row.avg_ns for row in rows],
+        "MAX": [row.max_ns for row in rows],
+    }
+    columns = [
+        _Column(heading, [f"{count:,}" for count in column], f"{sum(column):,}")
+        for heading, column in counts.items()
     ]
-    totals = (
-        f"{sum(row.calls for row in rows):,}",
-        f"{sum(row.resumes for row in rows):,}",
-        f"{sum(row.exceptions for row in rows):,}",
-        duration_text(sum(row.self_ns for row in rows)),
-        *("",) * 4,
-    )
-    widths = [max(map(len, column)) for column in zip(header, totals, *cells, strict=True)]
-
-    def line(values: Iterable[str], name: str) -> str:
-        return (
-            "  ".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
-            + f"  {name}\n"
-        )
-
-    names = [printable(row.name) for row in rows]
-    count = f"{len(rows):,} function{'' if len(rows) == 1 else 's'}"
-    body = "".join(line(values, name) for values, name in zip(cells, names, strict=True))
-    return line(header, "FUNCTION") + body + line(totals, count)
+    for heading, values in times.items():
+        total = duration_text(sum(values)) if heading == "SELF" else ""
+        columns.append(_Column(heading, [duration_text(ns) for ns in values], total))
+    return columns
 
 
-def event_table(events: Iterable[EventSummary]) -> str:
-    """Return how often events were hit as a table, the most frequent first; "": there are none."""
+def event_table(events: Iterable[EventSummary], width: int | None = None) -> str:
+    """Return how often events were hit as a table, the most frequent first; "": there are none.
+
+    Args:
+        width: so long may a line be; None: any.
+    """
     rows = sorted(events, key=lambda event: (-event.hits, event.name))
     if not rows:
         return ""
-    width = max(len("HITS"), len(f"{rows[0].hits:,}"))
-    lines = [f"{event.hits:>{width},}  {printable(event.name)}\n" for event in rows]
-    return f"{'HITS':>{width}}  EVENT\n" + "".join(lines)
+    column = _Column("HITS", [f"{event.hits:,}" for event in rows], "")
+    names = ["EVENT", *(printable(event.name) for event in rows)]
+    if width is not None:
+        names = [shortened(name, width - column.width) for name in names]
+    return _table([column.lines[:-1]], names)
 
 
 def summary_json(

@@ -18,6 +18,7 @@ from funcgraph.tracedata.description import (
     shown_buffers,
     tasks_named,
 )
+from funcgraph.tracedata.flaw import flaw_of
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class TraceFile:
             raise TraceError(str(error)) from None
         self._kernel, description = describe(self._opened)
         self.meta = description.meta
+        self.flaw = flaw_of(self._opened, self.meta)
         self.functions = description.functions
         self.event_types = description.event_types
         self.tasks = description.tasks
@@ -69,6 +71,12 @@ class TraceFile:
     def is_kernel(self) -> bool:
         """Whether trace-cmd recorded it on a kernel."""
         return self._kernel is not None
+
+    @property
+    def has_cpu_time(self) -> bool:
+        """Whether its durations leave out the time in which a thread did not run (nosleep-time)."""
+        recorded = [self.meta.get("instances", {}).get(buffer.name, {}) for buffer in self.buffers]
+        return any(recorded) and all(one.get("no_sleep_time", False) for one in recorded if one)
 
     @property
     def formats(self) -> Mapping[int, EventFormat]:

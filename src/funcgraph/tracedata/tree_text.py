@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from funcgraph.names import printable
+from funcgraph.names import printable, shortened
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
 from funcgraph.tracedata.summary import duration_text
 
 #: Deeper than this, lines begin with their depth as a number: guides would fill the terminal.
 _GUIDED = 32
+_LEAST_NAME, _LEAST_GUIDE = 24, 4  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,16 @@ class _Row:
     calls: str
     resumes: str
     name: str
+    guide: str = ""
+    level: int = 0
 
 
 _HEADER = _Row("TOTAL", "%", "SELF", "CALLS", "RESUMES", "FUNCTION")
 
 
-def tree_text(tree: CallTree, limits: TreeLimits, *, each_is_whole: bool = False) -> Iterator[bytes]:
+def tree_text(
+    tree: CallTree, limits: TreeLimits, *, each_is_whole: bool = False, width: int | None = None
+) -> Iterator[bytes]:
     """Return a tree as lines of UTF-8: for each path its total time, self time, calls and name.
 
     The callees of a path are sorted by their time. A trace without times (of the function tracer) is sorted
@@ -56,14 +61,29 @@ def tree_text(tree: CallTree, limits: TreeLimits, *, each_is_whole: bool = False
         tree: what to show.
         limits: what to leave out; a line says how much that is.
         each_is_whole: a function at the top is 100 percent, as in a tree of callers; else the whole tree is.
+        width: so long may a line be: names are cut in the middle, and guides of deep levels at their
+            beginning; None: any.
     """
     rows = list(_Printer(tree, limits, each_is_whole).rows())
     show_resumes = any(tree.resumes)
     fields = ("total", "percent", "self", "calls", *(("resumes",) if show_resumes else ()))
     widths = [max(len(getattr(row, field)) for row in (_HEADER, *rows)) for field in fields]
     for row in (_HEADER, *rows):
-        cells = (f"{getattr(row, field):>{width}}" for field, width in zip(fields, widths, strict=True))
-        yield f"{'  '.join(cells)}  {row.name}\n".encode("utf-8", "backslashreplace")
+        cells = (f"{getattr(row, field):>{size}}" for field, size in zip(fields, widths, strict=True))
+        figures = f"{'  '.join(cells)}  "
+        name = row.guide + row.name if width is None else _fitting(row, width - len(figures))
+        yield f"{figures}{name}\n".encode("utf-8", "backslashreplace")
+
+
+def _fitting(row: _Row, room: int) -> str:
+    """Return the guide and the name of a row in so many columns.
+
+    Levels whose guides leave no room for names have their number in place of the guide's beginning.
+    """
+    guide = row.guide
+    if len(guide) + _LEAST_NAME > room:
+        guide = f"[{row.level}] {guide[-_LEAST_GUIDE:]}"
+    return guide + shortened(row.name, room - len(guide))
 
 
 class _Printer:
@@ -148,7 +168,9 @@ class _Printer:
             self._time(tree.self_ns[place]),
             f"{tree.calls[place]:,}",
             f"{tree.resumes[place]:,}",
-            guide + printable(tree.name(place)),
+            printable(tree.name(place)),
+            guide,
+            level,
         )
 
     def _rest_row(self, callees: Sequence[int], level: int, guide: str, top: int) -> _Row:
@@ -161,7 +183,9 @@ class _Printer:
             "",
             f"{sum(self.tree.calls[callee] for callee in rest):,}",
             f"{sum(self.tree.resumes[callee] for callee in rest):,}",
-            f"{guide}({len(rest):,} more)",
+            f"({len(rest):,} more)",
+            guide,
+            level,
         )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 _TINY = 1e-300
 _EXACT = 1e-15
 _MAX_STEPS = 300
+_MAX_T = 1e18
 
 
 class Test(NamedTuple):
@@ -23,11 +24,22 @@ class Test(NamedTuple):
         difference: mean of the second less mean of the first.
         p: how probable so large a difference is if both have one mean.
         margin: half the width of the difference's 95 % confidence interval.
+        error: the standard error of the difference.
+        degrees: its degrees of freedom.
     """
 
     difference: float
     p: float
     margin: float
+    error: float = 0.0
+    degrees: float = math.inf
+
+    def detectable(self, rate: float = 0.05, power: float = 0.8) -> float:
+        """Return the smallest difference that samples like these show with this power, if as many as `rate`
+        may be wrong."""
+        if not self.error:
+            return 0.0
+        return (quantile(self.degrees, rate) + quantile(self.degrees, 2 * (1 - power))) * self.error
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Test | None:
@@ -43,7 +55,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Test | None:
         error**2 / (len(sample) - 1) for error, sample in zip(errors, (first, second), strict=True)
     )
     error = math.sqrt(squared)
-    return Test(difference, two_sided(difference / error, degrees), _quantile(degrees) * error)
+    margin = quantile(degrees, 0.05) * error
+    return Test(difference, two_sided(difference / error, degrees), margin, error, degrees)
 
 
 def significant(ps: Sequence[float], rate: float = 0.05) -> list[bool]:
@@ -66,19 +79,17 @@ def _variance(sample: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1)
 
 
-def _quantile(degrees: float) -> float:
-    """Return the t whose two-sided probability is 5 %, by Newton's method.
-
-    The probability falls from t = 0 on, ever more slowly, so each step from below stays below.
-    """
-    scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
-    t = 1.9  # of the normal distribution it is 1.96, and more of any t distribution
-    for _ in range(_MAX_STEPS):
-        step = (two_sided(t, degrees) - 0.05) / (2 * scale * (1 + t * t / degrees) ** (-(degrees + 1) / 2))
-        t += step
-        if step <= t * 1e-12:
+def quantile(degrees: float, p: float) -> float:
+    """Return the t whose two-sided probability is `p`, by bisection."""
+    low, high = 0.0, 1.0
+    while two_sided(high, degrees) > p and high < _MAX_T:
+        low, high = high, 2 * high
+    while high - low > high * _EXACT:
+        middle = (low + high) / 2
+        if middle in (low, high):
             break
-    return t
+        low, high = (middle, high) if two_sided(middle, degrees) > p else (low, middle)
+    return high
 
 
 def _beta(x: float, a: float, b: float) -> float:

@@ -116,6 +116,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     recorded->contents.nr_gaps = index.nr_gaps;
     recorded->contents.damaged_at = index.damaged_at;
     recorded->is_complete = index.is_complete;
+    recorded->whole_bytes = index.whole_bytes;
     recorded->end = index.end;
     if (error == 0)
         error = fg_contents_load(&recorded->contents, &reader, &index, 0);

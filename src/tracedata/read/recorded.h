@@ -17,8 +17,9 @@ struct fg_recorded {
     size_t *first_tasks;  /* lane -> its first one in lanes.tasks; one more element ends the last */
     uint32_t **addresses; /* per ring: function id -> synthetic address */
     enum fg_clock_unit unit;
-    bool is_complete; /* the recording has ended */
-    uint64_t end;     /* of its chunks in the file */
+    bool is_complete;     /* the recording has ended */
+    uint64_t whole_bytes; /* of the complete file; 0: it never was */
+    uint64_t end;         /* of its chunks in the file */
 };
 
 /* Return: 0; -EINVAL: the file is no `.fg`; -ENOTSUP: it is compressed in a way that nothing here can

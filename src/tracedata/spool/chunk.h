@@ -50,7 +50,7 @@ enum fg_spool_chunk_type {
 
 struct fg_spool_header {
     char magic[8];
-    uint64_t reserved;
+    uint64_t bytes; /* of the complete file; 0: it was not complete yet */
 };
 
 /* Flags of a chunk */

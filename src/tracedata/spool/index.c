@@ -159,12 +159,14 @@ int fg_spool_index_read(int fd, struct fg_spool_index *index)
         result = file_bytes < sizeof(header) ? -EINVAL : fg_file_read(fd, &header, sizeof(header), 0);
     if (result == 0 && memcmp(header.magic, FG_SPOOL_MAGIC, sizeof(header.magic)) != 0)
         result = -EINVAL;
-    if (result == 0)
-        result = read_directory(fd, file_bytes, index);
-    if (result == 0)
-        return walk(fd, file_bytes, index);
-    index->is_complete = result == 1;
-    return result < 0 ? result : 0;
+    if (result < 0)
+        return result;
+    index->whole_bytes = header.bytes;
+    result = read_directory(fd, file_bytes, index);
+    if (result < 0)
+        return result;
+    index->is_complete = result == 1 || file_bytes == header.bytes;
+    return result == 1 ? 0 : walk(fd, file_bytes, index);
 }
 
 /* The walk has ended: is the directory there that the footer names? */

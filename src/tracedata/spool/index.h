@@ -9,10 +9,11 @@
 struct fg_spool_index {
     struct fg_spool_place *places; /* of all sound chunks, in the file's order, without the directory */
     size_t nr_places, capacity;
-    uint64_t nr_gaps;    /* places where the file is damaged */
-    uint64_t damaged_at; /* the first of them; 0: there is none */
-    uint64_t end;        /* of the last sound chunk before the directory */
-    bool is_complete;    /* the file has its footer */
+    uint64_t nr_gaps;     /* places where the file is damaged */
+    uint64_t damaged_at;  /* the first of them; 0: there is none */
+    uint64_t end;         /* of the last sound chunk before the directory */
+    bool is_complete;     /* the file has its footer, or as many bytes as its header says */
+    uint64_t whole_bytes; /* as the header says; 0: the file was never complete */
 };
 
 /* Return: 0; -EINVAL: the file is no spool; or another negative errno. The index must be freed in any

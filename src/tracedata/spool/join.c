@@ -1,10 +1,12 @@
 /* See join.h. */
 #include "tracedata/spool/join.h"
 
-#include "tracedata/base/file_io.h"
+#include "tracedata/base/json.h"
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/contents.h"
+#include "tracedata/spool/damage.h"
+#include "tracedata/spool/rows.h"
 #include "tracedata/spool/spool.h"
 #include <errno.h>
 #include <string.h>
@@ -33,17 +35,19 @@ static int append_host(struct join *join, const struct fg_join_part *part, uint3
     return error;
 }
 
-static int read_stored(struct join *join, int fd, const struct fg_spool_place *place)
+/* Of a damaged chunk only the loss of its records is told. */
+static int append_loss(struct join *join, struct fg_spool_chunk *chunk)
 {
-    size_t bytes = place->chunk.stored_bytes;
+    const struct fg_rows_header no_rows = {0};
+    uint64_t offset;
 
-    join->stored.bytes = 0;
-    if (!fg_text_reserve(&join->stored, bytes + 1))
-        return -ENOMEM;
-    return fg_file_read(fd, join->stored.data, bytes, place->offset + sizeof(place->chunk));
+    join->joined.damaged++;
+    if (chunk->type != FG_SPOOL_DATA)
+        return 0;
+    fg_damage_lose_records(chunk);
+    return fg_spool_append(&join->spool, chunk, &no_rows, sizeof(no_rows), &offset);
 }
 
-/* A chunk whose payload is damaged is so in the joined trace, too. */
 static int copy_chunk(struct join *join, const struct fg_join_part *part, const struct fg_spool_place *place)
 {
     struct fg_spool_chunk chunk = place->chunk;
@@ -51,10 +55,12 @@ static int copy_chunk(struct join *join, const struct fg_join_part *part, const 
 
     if (chunk.ring >= FG_CONTENTS_MAX_RINGS - join->nr_rings)
         return -ENOSPC;
-    error = read_stored(join, part->fd, place);
+    error = fg_damage_read(part->fd, place, &join->stored);
     chunk.ring += join->nr_rings;
     if (error == 0)
         error = fg_spool_append_stored(&join->spool, &chunk, join->stored.data);
+    else if (error == -EBADMSG)
+        error = append_loss(join, &chunk);
     if (error == 0 && chunk.type == FG_SPOOL_RING && part->host_name)
         error = append_host(join, part, chunk.ring);
     join->joined.records += chunk.type == FG_SPOOL_DATA ? chunk.nr_records : 0;
@@ -96,12 +102,25 @@ static int append_clock(struct join *join)
     return fg_spool_append(&join->spool, &chunk, &clock, sizeof(clock), &offset);
 }
 
+/* @meta is the text of an object. How many places are damaged becomes its first member. */
 static int append_meta(struct join *join, const char *meta, size_t bytes)
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_META};
+    struct fg_text text = {0};
     uint64_t offset;
+    int error;
 
-    return fg_spool_append(&join->spool, &chunk, meta, bytes, &offset);
+    if (bytes > 0 && join->joined.damaged) {
+        fg_text_puts(&text, "{");
+        fg_json_number(&text, "damaged", join->joined.damaged);
+        fg_text_puts(&text, ", ");
+        fg_text_put(&text, meta + 1, bytes - 1);
+    } else {
+        fg_text_put(&text, meta, bytes);
+    }
+    error = text.failed ? -ENOMEM : fg_spool_append(&join->spool, &chunk, text.data, text.bytes, &offset);
+    fg_text_free(&text);
+    return error;
 }
 
 static int join_into(struct join *join, int fd, const struct fg_join_part *parts, size_t nr_parts,

@@ -16,7 +16,7 @@ struct fg_join_part {
 
 struct fg_joined {
     uint64_t records;
-    uint64_t damaged; /* places of the parts where no chunk is sound: what was there is missing */
+    uint64_t damaged; /* places of the parts that are not as they were written: what was there is missing */
 };
 
 /**
@@ -24,8 +24,8 @@ struct fg_joined {
  * @meta: its description, a JSON object
  * @path: of the trace, which appears when it is whole; an existing file is replaced
  *
- * The memory that it needs does not depend on the records. A damaged chunk is copied as it is where its
- * header is sound, so that the trace's readers count what is lost.
+ * The memory that it needs does not depend on the records. Damaged chunks are left out, and the
+ * records that they had count as lost.
  *
  * Return: 0; -EINVAL: a part is no `.fg`; -ENOSPC: all together have too many rings; or another negative
  * errno, and there is no trace. @failed: the part that an error is about; nr_parts: none.

@@ -3,6 +3,7 @@
 
 #include "engine/core/array.h"
 #include "engine/core/clock.h"
+#include "tracedata/spool/damage.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,16 +80,33 @@ static int begin_spool(struct fg_recorder *recorder, const char *path)
     return error;
 }
 
+/* Damaged chunks stay in the file, but the trace that is made of it has them no longer. */
+static int append_losses(struct fg_recorder *recorder, struct fg_spool_chunk *lost, size_t nr_lost)
+{
+    const struct fg_rows_header no_rows = {0};
+    int error = 0;
+
+    for (size_t i = 0; i < nr_lost && error == 0; i++) {
+        fg_damage_lose_records(&lost[i]);
+        error = append(recorder, &lost[i], &no_rows, sizeof(no_rows));
+    }
+    return error;
+}
+
 static int resume_spool(struct fg_recorder *recorder, const char *path)
 {
     struct fg_spool_index index = {0};
     struct fg_chunk_reader reader = {0};
+    struct fg_spool_chunk *lost = NULL;
+    size_t nr_lost = 0;
     int error = fg_spool_open(&recorder->spool, path);
 
     if (error < 0)
         return error;
     reader.fd = recorder->spool.fd;
     error = fg_spool_index_read(reader.fd, &index);
+    if (error == 0)
+        error = fg_damage_take_out(reader.fd, &index, &lost, &nr_lost);
     recorder->contents.nr_gaps = index.nr_gaps;
     if (error == 0)
         error = fg_contents_load(&recorder->contents, &reader, &index, 0);
@@ -96,6 +114,9 @@ static int resume_spool(struct fg_recorder *recorder, const char *path)
         error = fg_contents_survey_all(&recorder->contents, &reader);
     if (error == 0)
         error = fg_spool_resume(&recorder->spool, &index);
+    if (error == 0)
+        error = append_losses(recorder, lost, nr_lost);
+    free(lost);
     fg_chunk_reader_free(&reader);
     fg_spool_index_free(&index);
     return error;

@@ -36,7 +36,8 @@ int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct
             {
                 .records = known->records,
                 .bytes = known->bytes,
-                .lost = state.records_lost + known->nr_damaged,
+                .lost = state.records_lost,
+                .damaged = known->nr_damaged,
                 .overrun = state.overrun,
                 .waits = state.wait_count,
                 .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
@@ -61,7 +62,7 @@ int fg_recorder_totals(const struct fg_recorder *recorder, struct fg_recorder_co
 
     if (nr_recorded < 0 || fg_census_take(&recorder->contents, &census) < 0)
         return -ENOMEM;
-    *totals = (struct fg_recorder_counts){.lost = recorder->contents.nr_gaps};
+    *totals = (struct fg_recorder_counts){.damaged = recorder->contents.nr_gaps};
     for (uint32_t i = 0; i < recorder->contents.nr_rings; i++) {
         struct fg_recorder_info info;
 

@@ -8,7 +8,8 @@
 #define FG_RECORDER_COUNTS(X)                                                                                \
     X(records, "records drained so far")                                                                     \
     X(bytes, "their bytes")                                                                                  \
-    X(lost, "records dropped, overwritten or damaged")                                                       \
+    X(lost, "records dropped or overwritten")                                                                \
+    X(damaged, "places that are not as they were written: what was there is left out")                       \
     X(overrun, "calls not traced because a shadow stack was full")                                           \
     X(waits, "how often a writer waited for the recorder")                                                   \
     X(wait_ns, "how long they waited, in nanoseconds")                                                       \

@@ -19,18 +19,24 @@ static int spool_lock(int fd)
     return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
+static int write_header(const struct fg_spool *spool, uint64_t bytes)
+{
+    struct fg_spool_header header = {.bytes = bytes};
+
+    memcpy(header.magic, FG_SPOOL_MAGIC, sizeof(header.magic));
+    return fg_file_write(spool->fd, &header, sizeof(header), 0);
+}
+
 /* Begins a spool in spool->fd, an empty file. */
 static int spool_begin(struct fg_spool *spool)
 {
-    struct fg_spool_header header = {0};
     int error;
 
-    memcpy(header.magic, FG_SPOOL_MAGIC, sizeof(header.magic));
-    spool->end = sizeof(header);
+    spool->end = sizeof(struct fg_spool_header);
     if (spool->fd < 0)
         return -errno;
     error = spool_lock(spool->fd);
-    return error < 0 ? error : fg_file_write(spool->fd, &header, sizeof(header), 0);
+    return error < 0 ? error : write_header(spool, 0);
 }
 
 int fg_spool_create(struct fg_spool *spool, const char *path)
@@ -162,7 +168,7 @@ int fg_spool_complete(struct fg_spool *spool)
 
     /* Readers walk through a trace of so many chunks. */
     if (bytes > FG_SPOOL_MAX_BYTES)
-        return 0;
+        return write_header(spool, spool->end);
     /* The places are the payload: they must not move while the directory gets its own. */
     if (fg_array_reserve(&spool->places, &spool->places_capacity, spool->nr_places + 1) < 0)
         return -ENOMEM;
@@ -173,6 +179,8 @@ int fg_spool_complete(struct fg_spool *spool)
     if (error < 0)
         return error;
     error = fg_file_write(spool->fd, &footer, sizeof(footer), spool->end);
+    if (error == 0)
+        error = write_header(spool, spool->end + sizeof(footer));
     if (error < 0)
         fg_spool_undo(spool); /* the call may be repeated */
     return error;
@@ -187,6 +195,8 @@ void fg_spool_undo(struct fg_spool *spool)
 
 int fg_spool_resume(struct fg_spool *spool, const struct fg_spool_index *index)
 {
+    if (index->whole_bytes && write_header(spool, 0) < 0)
+        return -errno;
     if (ftruncate(spool->fd, (off_t)index->end) < 0)
         return -errno;
     if (fg_array_reserve(&spool->places, &spool->places_capacity, index->nr_places) < 0)

@@ -343,8 +343,8 @@ static struct fg_fetch_program *allocate(Py_ssize_t n, enum fg_fetch_place place
     program->fields = PyMem_Calloc((size_t)n + 1, sizeof(*program->fields));
     program->names = PyMem_Calloc((size_t)n + 1, sizeof(*program->names));
     program->of = PyMem_Calloc((size_t)n + 1, sizeof(*program->of));
-    program->nr_faults = PyMem_Calloc(1, sizeof(*program->nr_faults));
-    if (program->fields && program->names && program->of && program->nr_faults)
+    program->counts = PyMem_Calloc(1, sizeof(*program->counts));
+    if (program->fields && program->names && program->of && program->counts)
         return program;
     fg_fetch_program_free(program);
     return NULL;
@@ -424,6 +424,6 @@ void fg_fetch_program_free(struct fg_fetch_program *program)
     PyMem_Free(program->fields);
     PyMem_Free(program->names);
     PyMem_Free(program->of);
-    PyMem_Free(program->nr_faults);
+    PyMem_Free(program->counts);
     PyMem_Free(program);
 }

@@ -47,6 +47,11 @@ struct fg_fetch_field {
     atomic_int *slot;                /* the variable with this name in the frame that was looked at last */
 };
 
+struct fg_fetch_counts {
+    atomic_ullong runs;   /* how often its event was hit */
+    atomic_ullong faults; /* how many fields could not be read */
+};
+
 struct fg_fetch_program {
     uint32_t nr_fields;
     bool is_return;
@@ -58,7 +63,7 @@ struct fg_fetch_program {
     struct fg_field *fields; /* where each field lies in the image */
     const char **names; /* UTF-8, owned by the program; unique among its fields if the caller saw to it */
     struct fg_fetch_field *of; /* how each field is read */
-    atomic_ullong *nr_faults;  /* how many fields could not be read so far */
+    struct fg_fetch_counts *counts;
 };
 
 /* Where an event is hit, which says what stands before its fields in the image. */
@@ -91,10 +96,14 @@ int fg_fetch_program_new(PyObject *fields, enum fg_fetch_place place, struct fg_
 /* With the GIL. NULL is allowed. */
 void fg_fetch_program_free(struct fg_fetch_program *program);
 
-/* How many fields could not be read so far. */
+static inline unsigned long long fg_fetch_runs(const struct fg_fetch_program *program)
+{
+    return atomic_load_explicit(&program->counts->runs, memory_order_relaxed);
+}
+
 static inline unsigned long long fg_fetch_faults(const struct fg_fetch_program *program)
 {
-    return atomic_load_explicit(program->nr_faults, memory_order_relaxed);
+    return atomic_load_explicit(&program->counts->faults, memory_order_relaxed);
 }
 
 #endif

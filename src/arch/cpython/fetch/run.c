@@ -291,7 +291,7 @@ static void copy_kept(const struct fg_field *layout, const struct fg_fetch_field
 static void count_faults(const struct fg_fetch_program *program, unsigned n)
 {
     if (fg_unlikely(n))
-        atomic_fetch_add_explicit(program->nr_faults, n, memory_order_relaxed);
+        atomic_fetch_add_explicit(&program->counts->faults, n, memory_order_relaxed);
 }
 
 /* A field that was read at the entry. */
@@ -311,6 +311,7 @@ uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrac
     struct origin origin = {regs, variables_of(regs), func};
     unsigned faults = 0;
 
+    atomic_fetch_add_explicit(&program->counts->runs, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         const struct fg_field *layout = &program->fields[i];
         const struct fg_fetch_field *field = &program->of[i];

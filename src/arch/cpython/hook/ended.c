@@ -5,11 +5,28 @@
 #include "arch/cpython/base/compat/thread.h"
 #include "engine/core/task.h"
 
-static _Atomic(void (*)(struct fg_interp *interp)) stop_ended;
+#define MAX_STOPS 2
 
-void fg_ended_use(void (*stop)(struct fg_interp *interp))
+static _Atomic(fg_ended_stop) stops[MAX_STOPS];
+
+void fg_ended_use(fg_ended_stop stop)
 {
-    atomic_store(&stop_ended, stop);
+    for (int i = 0; i < MAX_STOPS; i++) {
+        fg_ended_stop none = NULL;
+
+        if (atomic_load(&stops[i]) == stop || atomic_compare_exchange_strong(&stops[i], &none, stop))
+            return;
+    }
+}
+
+static void stop_all(struct fg_interp *interp)
+{
+    for (int i = 0; i < MAX_STOPS; i++) {
+        fg_ended_stop stop = atomic_load(&stops[i]);
+
+        if (stop)
+            stop(interp);
+    }
 }
 
 void fg_ended_note(const void *scope)
@@ -43,7 +60,7 @@ bool fg_ended_check_slow(PyThreadState *tstate)
         !take_note(interp))
         return false;
     fg_callback_prepare(&scope, tstate);
-    atomic_load (&stop_ended)(interp);
+    stop_all(interp);
     fg_callback_restore(&scope, tstate);
     return !interp->is_installed;
 }

@@ -1,7 +1,8 @@
-/* Stopping instances whose recorder is gone or has asked them to stop.
+/* Stopping what is over: instances whose recorder is gone or has asked them to stop, and users that have found
+ * what they waited for.
  *
- * A writer finds out in the middle of a callback, in any thread. Stopping an instance unregisters its user,
- * and removes the hooks if no user is left. So it waits for the next hooked call of the interpreter, in
+ * A callback finds out, in any thread. Stopping an instance unregisters its user, and removes the hooks if no
+ * user is left. So it waits for the next hooked call of the interpreter, in
  * whichever thread, that begins outside of callbacks. The main thread, which may sleep for ever, need not
  * take part. */
 #ifndef FG_CPYTHON_ENDED_H
@@ -12,10 +13,14 @@
 #include "arch/cpython/hook/slow_path.h"
 #include "engine/core/compiler.h"
 
-/* Sets what stops the instances of an interpreter that have ended. */
-void fg_ended_use(void (*stop)(struct fg_interp *interp));
+/* Stops what is over in an interpreter. */
+typedef void (*fg_ended_stop)(struct fg_interp *interp);
 
-/* Notes that an instance of an interpreter has ended: the process's instance_ended (root.h). */
+/* Adds such a function, if it was not added before. */
+void fg_ended_use(fg_ended_stop stop);
+
+/* Notes that something of an interpreter is over; of an instance it is the process's instance_ended
+ * (root.h). */
 void fg_ended_note(const void *scope);
 
 FG_COLD bool fg_ended_check_slow(PyThreadState *tstate);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#ifndef Py_GIL_DISABLED
+#if FG_HAVE_CALL_HOOKS
 
 /* The class named between @dot and @end, in the module named before @dot. New reference, or NULL. */
 static PyObject *class_of(const char *name, const char *dot, const char *end)

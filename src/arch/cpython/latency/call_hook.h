@@ -9,6 +9,12 @@
 
 #include "arch/cpython/base/compat/python.h"
 
+#ifdef Py_GIL_DISABLED
+#define FG_HAVE_CALL_HOOKS 0
+#else
+#define FG_HAVE_CALL_HOOKS 1
+#endif
+
 struct fg_call_hook {
     vectorcallfunc around;   /* the replacement: it calls fg_call_hook_go_on */
     vectorcallfunc original; /* kept after removal: calls may still be inside `around` */

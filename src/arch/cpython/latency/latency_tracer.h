@@ -18,6 +18,8 @@ struct fg_latency_user {
     /* It waits for a module that the program may import later. Left out if call hooks serve for the users
      * before it: then the program has imported by now what it uses, and pays for no other hooks. */
     bool is_late;
+    /* It sees all calls, also of C functions, which costs what recording them costs: it may be left out. */
+    bool c_calls;
 };
 
 #define FG_LATENCY_MAX_USERS 4

@@ -8,6 +8,7 @@
 
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/slowest_call.h"
 #include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/core/clock.h"
@@ -40,6 +41,7 @@ FG_COLD static void keep(uint64_t begin, uint64_t end, PyObject *callback, const
     snprintf(section->ended_at, sizeof(section->ended_at), "%s", is_at);
     snprintf(section->events[0].text, sizeof(section->events[0].text), "%s", runs);
     snprintf(section->events[1].text, sizeof(section->events[1].text), "%s", is_at);
+    fg_slowest_call_note(section, fg_interp_known());
     fg_latency_keep(&latency, section);
 }
 
@@ -54,8 +56,10 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     PyObject *handle = fg_call_hook_argument(args, nargsf, 0);
     PyObject *callback = handle ? Py_XNewRef(fg_handle_callback(handle)) : NULL, *result;
     unsigned generation = hook.generation;
-    uint64_t begin = fg_clock_now(), end;
+    uint64_t begin, end;
 
+    fg_slowest_call_begin();
+    begin = fg_clock_now();
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
     if (fg_latency_is_wanted(&latency, end - begin) && fg_call_hook_is(&hook, generation))
@@ -75,6 +79,7 @@ static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct 
      * which drops its callback. */
     if (callback && fgraph_reserve_object(trace, ops, callback))
         Py_INCREF(callback);
+    fg_slowest_call_begin();
     return 1;
 }
 
@@ -92,11 +97,12 @@ static void uvloop_ended(uint64_t begin, uint64_t end, PyObject *context)
 {
     PyObject *callback;
 
-    if (!fg_latency_is_wanted(&latency, end - begin))
-        return;
-    callback = fg_uvloop_callback(context);
-    keep(begin, end, callback, "a callback of a transport of uvloop");
-    Py_XDECREF(callback);
+    if (fg_latency_is_wanted(&latency, end - begin)) {
+        callback = fg_uvloop_callback(context);
+        keep(begin, end, callback, "a callback of a transport of uvloop");
+        Py_XDECREF(callback);
+    }
+    fg_slowest_call_begin(); /* between callbacks uvloop calls no Python function */
 }
 
 /* The program imported uvloop after the tracer was enabled. */
@@ -130,7 +136,8 @@ const struct fg_latency_tracer fg_tracer_loopblock = {
     .what = "one callback kept an asyncio event loop from running anything else",
     .latency = &latency,
     .users = {{.ops = &ops, .function = "asyncio.events.Handle._run", .hook = &hook},
-              {.ops = &uvloop_ops, .function = "uvloop.*", .is_late = true}},
+              {.ops = &uvloop_ops, .function = "uvloop.*", .is_late = true},
+              {.ops = &fg_slowest_call_ops, .function = "*", .c_calls = true}},
     .graph = "asyncio.events.Handle._run",
     .start = start,
     .stop = stop,

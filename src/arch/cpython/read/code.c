@@ -1,6 +1,8 @@
 /* Making function records of code objects, and forgetting them when their code objects are freed. */
+#define _GNU_SOURCE
 #include "arch/cpython/read/code.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/cpython/base/compat/code.h"
@@ -97,16 +99,32 @@ static const char *text_of(PyObject *str, const char *otherwise)
     return text ? text : otherwise;
 }
 
-/* "a,b,args,kw": the names of the arguments in the order of their values in the frame. New reference. */
-static PyObject *argument_names(const PyCodeObject *code)
+static const char *argument_name(const PyCodeObject *code, int i)
 {
-    PyObject *names = PyTuple_GetSlice(code->co_localsplusnames, 0, fg_code_argument_count(code));
-    PyObject *comma = PyUnicode_FromString(",");
-    PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
+    return text_of(PyTuple_GET_ITEM(code->co_localsplusnames, i), "?");
+}
 
-    Py_XDECREF(names);
-    Py_XDECREF(comma);
-    return joined;
+/* "a,b,args,kw": the names of the arguments in the order of their values in the frame. No Python objects
+ * are made: on 3.11 a tuple could start the garbage collector, which runs code of the program. Return: to
+ * be freed; NULL: memory is short. */
+static char *argument_names(const PyCodeObject *code)
+{
+    int n = fg_code_argument_count(code);
+    size_t bytes = 1;
+    char *names, *at;
+
+    for (int i = 0; i < n; i++)
+        bytes += strlen(argument_name(code, i)) + 1;
+    names = at = malloc(bytes);
+    if (!names)
+        return NULL;
+    *at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i)
+            *at++ = ',';
+        at = stpcpy(at, argument_name(code, i));
+    }
+    return names;
 }
 
 PyObject *fg_code_module(PyObject *globals)
@@ -145,13 +163,13 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
 
 struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
 {
-    PyObject *args = argument_names(code);
+    char *args = argument_names(code);
     struct fg_code_name name = fg_code_name(code, module);
     struct fg_func_desc desc = {
         .module = name.module,
         .qualname = name.qualname,
         .file = text_of(code->co_filename, "?"),
-        .args = text_of(args, ""),
+        .args = args ? args : "",
         .line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0,
         .flags = flags_of(code),
         .arch_data = code,
@@ -166,7 +184,7 @@ struct fg_func *fg_code_meet(PyCodeObject *code, PyObject *module)
     if (!func)
         func = make_record(code, &desc);
     fg_unlock(FG_LOCK_DISCOVERY);
-    Py_XDECREF(args);
+    free(args);
     return func;
 }
 
@@ -180,14 +198,4 @@ struct fg_func *fg_code_discover(fg_pyframe *frame)
     Py_XDECREF(module);
     fg_exception_put_back(aside);
     return func;
-}
-
-void fg_code_discover_callers(void)
-{
-    fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(fg_tstate()));
-
-    for (; frame; frame = fg_complete_pyframe(frame->previous)) {
-        if (!fg_code_func(fg_pyframe_code(frame)))
-            fg_code_discover(frame);
-    }
 }

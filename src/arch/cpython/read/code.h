@@ -23,13 +23,9 @@ static inline struct fg_func *fg_code_func(PyCodeObject *code)
  * gone, or the function is a C function. */
 PyCodeObject *fg_code_of(struct fg_func *func);
 
-/* Makes the record of the code that `frame` runs. Return: NULL if memory is short; no exception is left
- * set. */
+/* Makes the record of the code that `frame` runs. Runs no code of the program. Inside the guard or outside,
+ * without locks. Return: NULL if memory is short; no exception is left set. */
 FG_COLD struct fg_func *fg_code_discover(fg_pyframe *frame);
-
-/* Makes the records of all calls in progress in this thread, so that recorded callers and return
- * addresses have names. */
-void fg_code_discover_callers(void);
 
 /**
  * fg_code_meet() - Return a code object's record; make it if there is none.

@@ -166,17 +166,26 @@ uintptr_t fg_regs_find_return_address(const struct ftrace_regs *regs)
     return caller ? (uintptr_t)fg_pyframe_instruction(caller) : 0;
 }
 
+/* The calling function. It has no record yet if it was called before its interpreter was hooked. */
+static struct fg_func *calling_func(fg_pyframe *frame)
+{
+    struct fg_func *func = fg_code_func(fg_pyframe_code(frame));
+
+    return fg_likely(func != NULL) ? func : fg_code_discover(frame);
+}
+
 size_t fg_regs_find_callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
 {
     fg_pyframe *frame = n ? fg_regs_caller(regs) : NULL;
     size_t found = 0;
 
     for (; frame && found < n; frame = fg_complete_pyframe(frame->previous)) {
+        const struct fg_func *func = calling_func(frame);
         struct ftrace_location location;
 
         locate(frame, &location);
         callers[found++] = (struct fg_caller){
-            .func = location.func ? location.func->id : 0,
+            .func = func ? func->id : 0,
             .place = location.line > 0 ? (uint32_t)location.line : 0,
         };
     }
@@ -278,7 +287,7 @@ static struct fg_func *caller(const struct ftrace_regs *regs)
 {
     fg_pyframe *frame = fg_regs_caller(regs);
 
-    return frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
+    return frame ? calling_func(frame) : NULL;
 }
 
 const struct ftrace_regs_ops fg_python_regs_ops = {
@@ -295,6 +304,7 @@ const struct ftrace_regs_ops fg_python_raise_regs_ops = {
     .encode_exception = encode_exception,
     .return_address = fg_regs_find_return_address,
     .callers = fg_regs_find_callers,
+    .caller = caller,
 };
 const struct ftrace_regs_ops fg_place_regs_ops = {
     .return_address = fg_regs_find_return_address,

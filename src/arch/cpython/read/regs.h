@@ -1,5 +1,6 @@
-/* Reading the state of a call at a hook: arguments, result, the frame's slots, location. Nothing here
- * runs code of the program, allocates or raises, except fg_regs_frame_object(). */
+/* Reading the state of a call at a hook: arguments, result, the frame's slots, location. Nothing here runs
+ * code of the program, allocates or raises, with two exceptions: fg_regs_frame_object() allocates, and
+ * reading callers makes the records of those that have none. */
 #ifndef FG_CPYTHON_REGS_H
 #define FG_CPYTHON_REGS_H
 

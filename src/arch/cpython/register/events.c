@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "arch/cpython/fetch/run.h"
-#include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/fprobes.h"
 #include "arch/cpython/register/users.h"
@@ -25,24 +24,12 @@ void fg_cpython_instance_stopped(void)
         detach(interp);
 }
 
-/* Whether records will name functions that called the one that was hit. */
-static bool names_callers(const struct fg_event *event, const struct fg_event_want *want)
-{
-    bool does = want->records && event->fields_at > FG_EVENT_ENTRY_FIELDS_AT;
-
-    for (uint32_t i = 0; i < want->nr_triggers && !does; i++)
-        does = fg_trigger_writes(want->triggers[i]);
-    return does;
-}
-
 int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_want *want)
 {
     int error;
 
     if (fg_hooks_hold() != 0)
         return -EIO;
-    if (names_callers(event, want))
-        fg_code_discover_callers();
     error = fg_event_set(event, handle, want);
     fg_hooks_release();
     return error;
@@ -52,11 +39,8 @@ static int add_command(struct fg_func_command *command, int handle, struct fg_fu
                        const uint64_t actions[], size_t n)
 {
     const struct fg_trigger *first = (const struct fg_trigger *)(uintptr_t)actions[0];
-    int error;
+    int error = fg_func_command_add(command, handle, first->kind);
 
-    if (fg_trigger_writes(first))
-        fg_code_discover_callers();
-    error = fg_func_command_add(command, handle, first->kind);
     if (error)
         return error;
     error = fg_fprobe_register_ips(&command->fp, fg_interp_known(), funcs, actions, n);

@@ -6,7 +6,6 @@
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
-#include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/register/events.h"
 #include "arch/cpython/register/latency.h"
@@ -30,12 +29,6 @@ static void stop_ended(struct fg_interp *interp)
     }
 }
 
-/* Its records name functions that may have been met by nobody. */
-static bool shows_callers(const struct fg_instance_settings *settings)
-{
-    return settings->retaddr || settings->stack_trace || settings->event_stack;
-}
-
 int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site, int *handle)
 {
     struct fg_interp *interp;
@@ -48,8 +41,6 @@ int fg_cpython_start_instance(struct fg_instance_config *config, bool after_site
     config->scope = interp;
     if (after_site)
         fg_gate_wait_for_site();
-    if (shows_callers(&config->settings))
-        fg_code_discover_callers();
     error = fg_symbols_meet_named_c(interp, &config->filter);
     if (!error)
         error = fg_instance_start(config, handle);
@@ -107,13 +98,6 @@ int fg_cpython_set_filter(struct fg_instance *instance, struct fg_filter *filter
     int error = instance->tracer->init ? fg_symbols_meet_named_c(fg_interp_known(), filter) : 0;
 
     return error ? error : fg_instance_set_filter(instance, filter);
-}
-
-int fg_cpython_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
-{
-    if (shows_callers(settings))
-        fg_code_discover_callers();
-    return fg_instance_set_settings(instance, settings);
 }
 
 int fg_cpython_mark_top(uint32_t func, const char *text, size_t bytes)

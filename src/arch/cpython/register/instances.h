@@ -34,7 +34,6 @@ void fg_cpython_stop_instances(void);
  * exception: CPython has no free hook. */
 int fg_cpython_set_tracer(struct fg_instance *instance, const struct fg_tracer *tracer);
 int fg_cpython_set_filter(struct fg_instance *instance, struct fg_filter *filter);
-int fg_cpython_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
 
 /**
  * fg_cpython_mark_top - write a text into all top instances of this interpreter

@@ -63,6 +63,7 @@ static int register_user(const struct fg_latency_user *user)
     if (user->hook && fg_call_hook_install(user->hook, user->function))
         return 0;
     error = fgraph_edit_filter(user->ops, FGRAPH_FILTER, &user->function, 1, true, &wrong);
+    fg_user_of(user->ops)->filter.c_calls = user->c_calls;
     return error ? error : fg_cpython_register(user->ops);
 }
 
@@ -77,12 +78,12 @@ static bool has_hooks(const struct fg_latency_tracer *tracer, int n)
 }
 
 /* Registers all users, or none. */
-static int register_users(const struct fg_latency_tracer *tracer)
+static int register_users(const struct fg_latency_tracer *tracer, bool is_cheap)
 {
     int error = 0;
 
     for (int i = 0; i < FG_LATENCY_MAX_USERS && tracer->users[i].ops; i++) {
-        if (tracer->users[i].is_late && has_hooks(tracer, i))
+        if ((tracer->users[i].is_late && has_hooks(tracer, i)) || (tracer->users[i].c_calls && is_cheap))
             continue;
         error = register_user(&tracer->users[i]);
         if (error) {
@@ -191,13 +192,14 @@ static void stop_detector(const struct fg_latency_tracer *tracer)
         tracer->stop();
 }
 
-static int start_detector(const struct fg_latency_tracer *tracer, struct fg_interp *interp, const char **why)
+static int start_detector(const struct fg_latency_tracer *tracer, struct fg_interp *interp, bool is_cheap,
+                          const char **why)
 {
     int error = tracer->start ? tracer->start(interp, why) : 0;
 
     if (error)
         return error;
-    error = register_users(tracer);
+    error = register_users(tracer, is_cheap);
     if (error && tracer->stop)
         tracer->stop();
     return error;
@@ -206,7 +208,7 @@ static int start_detector(const struct fg_latency_tracer *tracer, struct fg_inte
 static int start(const struct fg_latency_tracer *tracer, struct fg_interp *interp,
                  struct fg_latency_output output, const char **why)
 {
-    int error = start_detector(tracer, interp, why);
+    int error = start_detector(tracer, interp, output.is_cheap, why);
 
     if (error)
         return error;

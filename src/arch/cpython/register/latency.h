@@ -13,7 +13,8 @@ struct fg_latency_output {
      * tracer's own, or the handle of an existing one, which must register after the tracer, see below. */
     size_t inside_bytes;
     int inside;
-    int told; /* handle of an instance that gets a text for each section that is kept */
+    int told;      /* handle of an instance that gets a text for each section that is kept */
+    bool is_cheap; /* leave out the user that looks at all calls (fg_latency_user.c_calls) */
 };
 
 /**

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "arch/cpython/fetch/run.h"
+#include "arch/cpython/register/late_sources.h"
 #include "arch/cpython/register/users.h"
 
 static uint32_t fetch(const void *program, const struct ftrace_regs *regs, uint32_t func,
@@ -41,6 +42,11 @@ int fg_cpython_static_attach(enum fg_static_event which, struct fg_source_probe 
     error = fg_event_source_attach(source, probe);
     if (error && needs_hooks(source))
         fg_hooks_release();
+    if (error)
+        return error;
+    error = fg_late_sources_follow();
+    if (error)
+        fg_cpython_static_detach(probe);
     return error;
 }
 
@@ -51,4 +57,5 @@ void fg_cpython_static_detach(struct fg_source_probe *probe)
     fg_event_source_detach(probe);
     if (source && needs_hooks(source))
         fg_hooks_release();
+    fg_late_sources_follow();
 }

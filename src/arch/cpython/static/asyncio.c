@@ -13,6 +13,7 @@
 #include "arch/cpython/latency/call_hook.h"
 #include "arch/cpython/static/asyncio_current.h"
 #include "arch/cpython/static/asyncio_task.h"
+#include "arch/cpython/static/late_source.h"
 #include "arch/cpython/static/static_event.h"
 
 static struct fg_task_types types;
@@ -204,10 +205,7 @@ static void replace_init(initproc from, initproc to)
     PyErr_Clear();
 }
 
-/* ---- the source, of one interpreter at a time */
-
-static void *owner;
-static unsigned nr_sources;
+/* ---- the source */
 
 static int install(void)
 {
@@ -241,26 +239,24 @@ static void uninstall(void)
     fg_exception_put_back(aside);
 }
 
+const struct fg_late_source fg_asyncio_late = {
+    .ops = &fg_asyncio_source,
+    .module = "asyncio",
+    .functions = "asyncio.*",
+    .install = install,
+    .remove = uninstall,
+};
+
 static int start(struct fg_event_source *source, void *scope)
 {
-    int error;
-
     (void)source;
-    if (nr_sources && owner != scope)
-        return -EBUSY;
-    error = nr_sources ? 0 : install();
-    if (error)
-        return error;
-    owner = scope;
-    nr_sources++;
-    return 0;
+    return fg_late_source_start(&fg_asyncio_late, scope);
 }
 
 static void stop(struct fg_event_source *source, void *scope)
 {
     (void)source, (void)scope;
-    if (--nr_sources == 0)
-        uninstall();
+    fg_late_source_stop(&fg_asyncio_late);
 }
 
 const struct fg_event_source_ops fg_asyncio_source = {start, stop};

@@ -5,6 +5,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/latency/call_hook.h"
 #include "arch/cpython/read/task_name.h"
+#include "arch/cpython/static/late_source.h"
 #include "arch/cpython/static/peek.h"
 #include "arch/cpython/static/say.h"
 #include "arch/cpython/static/static_event.h"
@@ -71,29 +72,37 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     return result;
 }
 
-/* ---- the source, of one interpreter at a time */
+/* ---- the source */
 
-static void *owner;
-static unsigned nr_sources;
+static int install(void)
+{
+    hook.around = around;
+    return fg_call_hook_install(&hook, "threading.Thread._bootstrap") ? 0 : -EOPNOTSUPP;
+}
+
+static void uninstall(void)
+{
+    fg_call_hook_remove(&hook);
+}
+
+const struct fg_late_source fg_thread_late = {
+    .ops = &fg_thread_source,
+    .module = "threading",
+    .functions = "threading.*",
+    .install = install,
+    .remove = uninstall,
+};
 
 static int start(struct fg_event_source *source, void *scope)
 {
     (void)source;
-    if (nr_sources && owner != scope)
-        return -EBUSY;
-    hook.around = around;
-    if (!nr_sources && !fg_call_hook_install(&hook, "threading.Thread._bootstrap"))
-        return -EOPNOTSUPP;
-    owner = scope;
-    nr_sources++;
-    return 0;
+    return fg_late_source_start(&fg_thread_late, scope);
 }
 
 static void stop(struct fg_event_source *source, void *scope)
 {
     (void)source, (void)scope;
-    if (--nr_sources == 0)
-        fg_call_hook_remove(&hook);
+    fg_late_source_stop(&fg_thread_late);
 }
 
 const struct fg_event_source_ops fg_thread_source = {start, stop};

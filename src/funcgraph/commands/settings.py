@@ -1,4 +1,4 @@
-"""`funcgraph stat`: what of running processes differs from the defaults."""
+"""`funcgraph settings`: what of running processes differs from the defaults."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from funcgraph.commands._processes import Processes, add_instances, add_processe
 from funcgraph.steering.folder import Process
 from funcgraph.steering.stat import stat
 
-NAME = "stat"
-HELP = "show what running processes trace: all that differs from the defaults"
+NAME = "settings"
+HELP = "show what running processes trace: what is not a default"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ class DatFormat:
         if self.compression not in (None, *there):
             raise ValueError(f"this system has no {self.compression}; it has {', '.join(there)}")
 
-    def convert(self, source: str, output: str) -> int | None:
-        """Write a trace.dat, as _tracedata.convert() does."""
+    def convert(self, source: str | int, output: str | int) -> int | None:
+        """Write a trace.dat of a file, both by name or descriptor, as _tracedata.convert() does."""
         provide()
         return _tracedata.convert(source, output, version=self.version, compression=self.compression)
