@@ -73,7 +73,7 @@ SelectionTuple: TypeAlias = tuple[
     int,
     int,
     bool,
-    list[tuple[int, bytes | None, list[tuple[str, int, int]]]] | None,
+    list[tuple[int, bytes | None, list[tuple[str, int, int, int]]]] | None,
 ]
 
 def match_functions(pattern: str, functions: list[tuple[str, str]], /) -> bytes:

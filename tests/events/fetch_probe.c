@@ -67,7 +67,8 @@ static PyObject *table(PyObject *module, PyObject *capsule)
     (void)module;
     for (uint32_t i = 0; fields && i < program->nr_fields; i++) {
         const struct fg_field *field = &program->fields[i];
-        PyObject *row = Py_BuildValue("(siii)", program->names[i], field->type, field->count, field->offset);
+        PyObject *row = Py_BuildValue("(siiii)", program->names[i], field->type, field->count, field->offset,
+                                      field->fault_bit);
 
         if (!row || PyList_Append(fields, row) != 0)
             Py_CLEAR(fields);

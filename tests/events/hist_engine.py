@@ -45,7 +45,10 @@ _MODIFIERS = {"": 0, "log2": 1, "buckets": 2}
 
 
 class _Field(ctypes.Structure):
-    _fields_ = (("offset", ctypes.c_uint16), ("type", ctypes.c_uint8), ("count", ctypes.c_uint8))
+    _fields_ = (
+        *(("offset", ctypes.c_uint16), ("type", ctypes.c_uint8), ("count", ctypes.c_uint8)),
+        ("fault_bit", ctypes.c_uint16),
+    )
 
 
 class _Step(ctypes.Structure):

@@ -356,8 +356,9 @@ def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance
         "	field:__data_loc char[] s;	offset:27;	size:4;	signed:1;\n"
         "	field:u8 a[2];	offset:31;	size:2;	signed:0;\n"
         "	field:unsigned long w;	offset:33;	size:8;	signed:0;\n"
-        "	field:__data_loc char[] f;	offset:53;	size:4;	signed:1;\n"
-        "	field:__data_loc char[] item;	offset:57;	size:4;	signed:1;\n"
+        "	field:__data_loc char[] f;	offset:54;	size:4;	signed:1;\n"
+        "	field:__data_loc char[] item;	offset:58;	size:4;	signed:1;\n"
+        "	field:u8 __faults[1];	offset:53;	size:1;	signed:0;\n"
         '\nprint fmt: "(%ps) c8=%u d16=%hd h64=0x%Lx s=\\"%s\\" a={0x%x,0x%x} w=%ps f=%s item=%s", '
         "(void *)REC->__probe_ip, REC->c8, REC->d16, REC->h64, __get_str(s), REC->a[0], REC->a[1], "
         "(void *)(unsigned long)REC->w, __get_str(f), __get_str(item)\n"
@@ -388,6 +389,7 @@ def test_the_format_of_a_return(one: funcgraph.Instance) -> None:
         "	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;\n"
         "	field:unsigned long __probe_ret_ip;	offset:16;	size:8;	signed:0;\n"
         "	field:s64 arg1;	offset:24;	size:8;	signed:1;\n"
+        "	field:u8 __faults[1];	offset:32;	size:1;	signed:0;\n"
         '\nprint fmt: "(%ps <- %ps) arg1=%Ld", '
         "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func, REC->arg1\n"
     )

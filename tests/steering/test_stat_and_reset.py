@@ -135,6 +135,7 @@ def everything(verb: Verb) -> None:
         *("-C", "global", "--max-graph-depth", "3", "--thresh", "5", "--tid", "77", "-O", "funcgraph-tail"),
         *("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", "traceoff:1", "-e", "f:orders/paid work.pay amount"),
     )
+    verb("set", "--args")  # start refuses it beside --thresh
     verb("hist", "orders:paid", "keys=amount")
     verb("snapshot", "-s")
 

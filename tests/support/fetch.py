@@ -71,15 +71,24 @@ class Watch:
             self.seen.append(name)
 
 
+def is_set(image: bytes, bit: int) -> bool:
+    return bool(image[bit // 8] >> bit % 8 & 1)
+
+
 def decode(program: Any, image: bytes) -> dict[str, Any]:
     """Read all fields of an image."""
     fields_at, _, _, fields = probe().table(program)
     names = list(TYPES)
     assert image[:fields_at] == b"\xa5" * fields_at  # the caller's part
     values: dict[str, Any] = {}
-    for name, number, count, offset in fields:
+    for name, number, count, offset, fault_bit in fields:
         step = size_of(names[number])
-        elements = [decode_element(image, offset + i * step, names[number]) for i in range(count or 1)]
+        elements = [
+            FAULT
+            if fault_bit and is_set(image, fault_bit + i)
+            else decode_element(image, offset + i * step, names[number])
+            for i in range(count or 1)
+        ]
         values[name] = elements if count else elements[0]
     return values
 
@@ -107,5 +116,7 @@ def fetch(
         return value
     assert faults == 1
     if not count:
-        assert value in ({"string": "(fault)"}.get(type_name, 0), FAULT)
+        assert value == "(fault)" if type_name == "string" else value is FAULT
+    else:
+        assert {"string": "(fault)"}.get(type_name, FAULT) in value
     return FAULT

@@ -24,7 +24,10 @@ SOURCES = [
 class _CField(ctypes.Structure):
     """struct fg_field."""
 
-    _fields_ = (("offset", ctypes.c_uint16), ("type", ctypes.c_uint8), ("count", ctypes.c_uint8))
+    _fields_ = (
+        *(("offset", ctypes.c_uint16), ("type", ctypes.c_uint8), ("count", ctypes.c_uint8)),
+        ("fault_bit", ctypes.c_uint16),
+    )
 
 
 class Engine:

@@ -17,6 +17,23 @@ static const char *const type_names[] = {
 #undef X
 };
 
+/* The faults come last. */
+static void put_faults(FILE *stream, const struct fg_hist_fields *fields)
+{
+    uint32_t first = 0, end = 0;
+
+    for (uint32_t i = 0; i < fields->n; i++) {
+        const struct fg_field *field = &fields->fields[i];
+
+        if (!field->fault_bit)
+            continue;
+        first = first ? first : field->fault_bit / 8u;
+        end = (field->fault_bit + (field->count ? field->count : 1u) + 7) / 8;
+    }
+    if (end)
+        fprintf(stream, ";%s %s %u %u", type_names[FG_FIELD_U8], FG_FIELD_FAULTS, end - first, first);
+}
+
 /* Return: a new text, or NULL with MemoryError. */
 static char *layout_of(const struct fg_hist_fields *fields)
 {
@@ -30,6 +47,8 @@ static char *layout_of(const struct fg_hist_fields *fields)
         fprintf(stream, "%s%s %s %u %u", i ? ";" : "", type_names[field->type], fields->names[i],
                 field->count, field->offset);
     }
+    if (stream)
+        put_faults(stream, fields);
     if (stream && fclose(stream) == 0)
         return text;
     free(text);

@@ -40,21 +40,25 @@ int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const
 static int parse_field(PyObject *item, struct fg_field *field)
 {
     const char *type;
-    unsigned int count, offset;
+    unsigned int count, offset, fault_bit;
     int number;
 
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a field must be a tuple (type, count, offset)");
+        PyErr_SetString(PyExc_TypeError, "a field must be a tuple (type, count, offset, fault_bit)");
         return -1;
     }
-    if (!PyArg_ParseTuple(item, "sII;a field must be (type, count, offset)", &type, &count, &offset))
+    if (!PyArg_ParseTuple(item, "sIII;a field must be (type, count, offset, fault_bit)", &type, &count,
+                          &offset, &fault_bit))
         return -1;
     number = fg_field_type_by_name(type);
-    if (number < 0 || count > UINT8_MAX || offset > UINT16_MAX) {
+    if (number < 0 || count > UINT8_MAX || offset > UINT16_MAX || fault_bit > UINT16_MAX) {
         PyErr_Format(PyExc_ValueError, "%R is no field", item);
         return -1;
     }
-    *field = (struct fg_field){.offset = (uint16_t)offset, .type = (uint8_t)number, .count = (uint8_t)count};
+    *field = (struct fg_field){.offset = (uint16_t)offset,
+                               .type = (uint8_t)number,
+                               .count = (uint8_t)count,
+                               .fault_bit = (uint16_t)fault_bit};
     return 0;
 }
 

@@ -100,7 +100,8 @@ void fg_event_filter_free(struct fg_event_filter *filter);
  * fg_event_filter_matches() - Does the filter accept this event?
  *
  * A filter never changes, so any number of threads can evaluate it at once. This takes no lock and allocates
- * nothing. A field outside of the image is one that could not be read.
+ * nothing. A field outside of the image is one that could not be read, as is one whose
+ * bit among the faults is set.
  */
 bool fg_event_filter_matches(const struct fg_event_filter *filter, const uint8_t *image, uint32_t bytes);
 

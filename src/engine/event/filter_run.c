@@ -34,14 +34,14 @@ static inline uint64_t load_bits(const uint8_t *at, uint32_t size)
     }
 }
 
-/* False: it is not in the image. */
+/* False: it is not in the image, or could not be read. */
 static inline bool load_integer(const struct fg_filter_step *step, const uint8_t *image, uint32_t bytes,
                                 uint64_t *number)
 {
     uint32_t offset = step->field.offset, size = step->size, shift = 64 - 8 * size;
     uint64_t bits;
 
-    if (fg_unlikely(offset + size > bytes))
+    if (fg_unlikely(offset + size > bytes || fg_field_is_fault(image, bytes, &step->field, 0)))
         return false;
     bits = load_bits(image + offset, size);
     *number = step->is_signed ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
@@ -81,7 +81,7 @@ static bool test_characters(const struct fg_filter_step *step, const uint8_t *im
     uint32_t offset = step->field.offset;
     const char *text = (const char *)image + offset;
 
-    if (offset + step->field.count > bytes)
+    if (offset + step->field.count > bytes || fg_field_is_fault(image, bytes, &step->field, 0))
         return false;
     return test_text(step, text, strnlen(text, step->field.count));
 }

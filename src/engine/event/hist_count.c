@@ -13,6 +13,7 @@
 static bool is_numeric(const struct fg_hist_term *term)
 {
     return term->kind == FG_HIST_KIND_NUMBER || term->kind == FG_HIST_KIND_REAL ||
+           term->kind == FG_HIST_KIND_FETCHED || term->kind == FG_HIST_KIND_FETCHED_REAL ||
            term->kind == FG_HIST_KIND_VALUE;
 }
 

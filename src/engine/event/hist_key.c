@@ -148,6 +148,14 @@ static uint32_t put_loaded(enum fg_hist_kind kind, const struct fg_loaded *value
     case FG_HIST_KIND_REAL:
         words[0] = real_word(fg_hist_real(value));
         return 1;
+    case FG_HIST_KIND_FETCHED:
+        words[0] = value->kind == FG_LOADED_NONE;
+        words[1] = fg_hist_integer(value);
+        return 2;
+    case FG_HIST_KIND_FETCHED_REAL:
+        words[0] = value->kind == FG_LOADED_NONE;
+        words[1] = real_word(fg_hist_real(value));
+        return 2;
     case FG_HIST_KIND_VALUE:
         return put_value(words, value);
     default:
@@ -192,9 +200,11 @@ static bool is_held_by(enum fg_hist_kind kind, const struct fg_loaded *value)
 {
     switch (kind) {
     case FG_HIST_KIND_NUMBER:
+    case FG_HIST_KIND_FETCHED:
         return fg_hist_has_number(value) &&
                (value->kind != FG_LOADED_FLOAT || value->real == (double)(int64_t)fg_hist_integer(value));
     case FG_HIST_KIND_REAL:
+    case FG_HIST_KIND_FETCHED_REAL:
         return fg_hist_has_number(value);
     case FG_HIST_KIND_TEXT:
     case FG_HIST_KIND_COMM:
@@ -244,6 +254,10 @@ struct fg_loaded fg_hist_term_value(enum fg_hist_kind kind, bool is_signed, cons
     struct fg_loaded value = {.kind = FG_LOADED_NONE};
 
     switch (kind) {
+    case FG_HIST_KIND_FETCHED:
+        return words[0] ? value : fg_hist_term_value(FG_HIST_KIND_NUMBER, is_signed, words + 1);
+    case FG_HIST_KIND_FETCHED_REAL:
+        return words[0] ? value : real_value(words[1]);
     case FG_HIST_KIND_NUMBER:
         value.kind = is_signed ? FG_LOADED_SIGNED : FG_LOADED_UNSIGNED;
         value.number = words[0];

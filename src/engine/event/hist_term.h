@@ -57,6 +57,7 @@ enum fg_hist_modifier {
 /* X(kind, name in a compiled term, words of a key). What a term gives, as far as its fields' types tell.
  *   NUMBER   64 bits, signed or not
  *   REAL     a double
+ *   FETCHED, FETCHED_REAL   u64 1: it could not be read, else 0; then as NUMBER and REAL
  *   TEXT     u32 bytes, u32 0, then the text, padded with zeros
  *   COMM     the same
  *   VALUE    u8 enum fg_loaded_kind, u8 bytes of the text, u8 tag of what is no number, zeros up to 8;
@@ -65,6 +66,8 @@ enum fg_hist_modifier {
 #define FG_HIST_KINDS(X)                                                                                     \
     X(NUMBER, "number", 1)                                                                                   \
     X(REAL, "real", 1)                                                                                       \
+    X(FETCHED, "fetched", 2)                                                                                 \
+    X(FETCHED_REAL, "fetched_real", 2)                                                                       \
     X(TEXT, "text", 15)                                                                                      \
     X(COMM, "comm", 3)                                                                                       \
     X(VALUE, "value", 8)                                                                                     \

@@ -14,7 +14,8 @@ static enum order order_of(const struct fg_hist_plan *plan, uint32_t index)
 {
     uint32_t variable = plan->tracked[index].variable;
 
-    if (plan->variables[variable].kind != FG_HIST_KIND_NUMBER)
+    if (plan->variables[variable].kind != FG_HIST_KIND_NUMBER &&
+        plan->variables[variable].kind != FG_HIST_KIND_FETCHED)
         return REAL;
     return plan->signed_variables >> variable & 1 ? SIGNED : UNSIGNED;
 }

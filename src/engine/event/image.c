@@ -16,27 +16,29 @@
 
 static const char fault[] = "(fault)";
 
-static bool is_referred(enum fg_field_type type)
-{
-    return type == FG_FIELD_STRING || type == FG_FIELD_OBJECT || type == FG_FIELD_VALUE;
-}
-
 int fg_image_lay_out(struct fg_image_form *form)
 {
-    uint32_t at = FG_EVENT_PLAIN_FIELDS_AT, room = 0;
+    uint32_t at = FG_EVENT_PLAIN_FIELDS_AT, room = 0, bit;
 
     for (uint32_t i = 0; i < form->nr_fields; i++) {
         struct fg_field *field = &form->fields[i];
 
         field->offset = (uint16_t)at;
         at += fg_field_element_bytes(field->type) * (field->count ? field->count : 1);
-        room += is_referred(field->type) ? MIN_ROOM : 0;
+        room += fg_field_has_text(field->type) ? MIN_ROOM : 0;
         if (at + room > FG_EVENT_MAX_BYTES)
             return -E2BIG;
     }
+    form->faults_at = (uint16_t)at;
+    bit = at * 8;
+    for (uint32_t i = 0; i < form->nr_fields; i++)
+        bit = fg_field_place_faults(&form->fields[i], bit);
+    at = (bit + 7) / 8;
+    if (at + room > FG_EVENT_MAX_BYTES)
+        return -E2BIG;
     form->fixed_bytes = (uint16_t)at;
     for (uint32_t i = 0; i < form->nr_fields; i++) {
-        room -= is_referred(form->fields[i].type) ? MIN_ROOM : 0;
+        room -= fg_field_has_text(form->fields[i].type) ? MIN_ROOM : 0;
         form->later_room[i] = (uint16_t)room;
     }
     return 0;
@@ -189,7 +191,14 @@ static void put_stack(uint8_t *at, uint32_t count, const struct fg_loaded *value
     }
 }
 
-/* A field with a fixed size that is no array. */
+/* True if a field with a fixed size that is no array can have it. */
+static bool has_fixed(enum fg_field_type type, const struct fg_loaded *value)
+{
+    bool is_text = value->kind == FG_LOADED_TEXT && (type == FG_FIELD_BOOL || type == FG_FIELD_CHAR);
+
+    return is_text || fg_hist_has_number(value);
+}
+
 static void put_fixed(uint8_t *at, enum fg_field_type type, const struct fg_loaded *value)
 {
     double real = fg_hist_real(value);
@@ -211,6 +220,7 @@ uint32_t fg_image_make(const struct fg_image_form *form, const struct fg_loaded 
 {
     uint32_t end = form->fixed_bytes;
 
+    memset(image + form->faults_at, 0, (size_t)form->fixed_bytes - form->faults_at);
     for (uint32_t i = 0; i < form->nr_fields; i++) {
         const struct fg_field *field = &form->fields[i];
         uint8_t *at = image + field->offset;
@@ -220,8 +230,10 @@ uint32_t fg_image_make(const struct fg_image_form *form, const struct fg_loaded 
             put_stack(at, field->count, &values[i]);
             continue;
         }
-        if (!is_referred(field->type)) {
+        if (!fg_field_has_text(field->type)) {
             put_fixed(at, field->type, &values[i]);
+            if (!has_fixed(field->type, &values[i]))
+                fg_field_set_fault(image, field, 0);
             continue;
         }
         room = FG_EVENT_MAX_BYTES - end - form->later_room[i];

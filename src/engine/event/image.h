@@ -10,6 +10,7 @@
 /* The fields of such an image begin after the common ones. */
 struct fg_image_form {
     uint32_t nr_fields;
+    uint16_t faults_at;   /* where the bits of numbers without a value begin; they end at fixed_bytes */
     uint16_t fixed_bytes; /* where texts and tagged values begin */
     struct fg_field fields[FG_EVENT_MAX_FIELDS];
     uint16_t most_bytes[FG_EVENT_MAX_FIELDS]; /* of a text; 0: no limit of its own */
@@ -29,7 +30,7 @@ int fg_image_lay_out(struct fg_image_form *form);
 /**
  * fg_image_make() - Make an image.
  * @values: one for each field. A number goes into a field of another size as a cast does it in C, and into
- *   a text in decimal. What has no value of the field's type is 0, "(fault)" or FG_VALUE_UNBOUND.
+ *   a text in decimal. What has no value of the field's type is a fault.
  * @image: FG_EVENT_MAX_BYTES. The common fields are not touched.
  *
  * Return: how many bytes it has.

@@ -28,6 +28,14 @@ int fg_field_type_by_name(const char *name)
     return -1;
 }
 
+uint32_t fg_field_place_faults(struct fg_field *field, uint32_t bit)
+{
+    if (fg_field_has_text(field->type) || (field->type == FG_FIELD_SYMBOL && field->count))
+        return bit;
+    field->fault_bit = (uint16_t)bit;
+    return bit + (field->count ? field->count : 1);
+}
+
 static struct fg_loaded signed_number(int64_t number)
 {
     return (struct fg_loaded){.kind = FG_LOADED_SIGNED, .number = (uint64_t)number};
@@ -141,7 +149,7 @@ struct fg_loaded fg_field_load(const uint8_t *image, uint32_t bytes, const struc
     uint32_t size = types[field->type].bytes, offset = field->offset + index * size;
     const uint8_t *at = image + offset;
 
-    if (offset > bytes || size > bytes - offset)
+    if (offset > bytes || size > bytes - offset || fg_field_is_fault(image, bytes, field, index))
         return (struct fg_loaded){.kind = FG_LOADED_NONE};
     switch ((enum fg_field_type)field->type) {
     case FG_FIELD_STRING:

@@ -9,6 +9,8 @@
  *     | u64 __probe_ip            |  at an entry; at a return u64 __probe_func, u64 __probe_ret_ip
  *     +---------------------------+ 16 or 24
  *     | fields, not aligned       |
+ *     +---------------------------+
+ *     | faults                    |  a bit for each number: it could not be read, and is 0
  *     +---------------------------+ fixed_bytes
  *     | texts and tagged values   |  what the fields of those types refer to
  *     +---------------------------+ bytes
@@ -27,7 +29,8 @@
  *   STRING       UTF-8 with a NUL at its end, which the bytes include
  *   OBJECT       a tagged value of record.h: FG_VALUE_OBJECT or FG_VALUE_SIZED
  *   VALUE        any tagged value: the field's definition names no type
- * SYMBOL is a function's id. A field that could not be read is 0, "(fault)" or FG_VALUE_UNBOUND. */
+ * SYMBOL is a function's id. A field that could not be read is "(fault)", FG_VALUE_UNBOUND, or 0 with its bit
+ * set among the faults. */
 #define FG_FIELD_TYPES(X)                                                                                    \
     X(U8, "u8", 1)                                                                                           \
     X(U16, "u16", 2)                                                                                         \
@@ -57,10 +60,14 @@ enum fg_field_type {
 };
 
 struct fg_field {
-    uint16_t offset; /* in the image */
-    uint8_t type;    /* enum fg_field_type, of each element */
-    uint8_t count;   /* 0: no array; else the number of its elements */
+    uint16_t offset;    /* in the image */
+    uint8_t type;       /* enum fg_field_type, of each element */
+    uint8_t count;      /* 0: no array; else the number of its elements */
+    uint16_t fault_bit; /* of its first element, counted from the image's first bit; 0: it has none */
 };
+
+/* The faults of a kind of event are its last field: u8s, which no report shows. */
+#define FG_FIELD_FAULTS "__faults"
 
 struct fg_event_common {
     uint16_t type; /* the event's number in this process */
@@ -106,11 +113,44 @@ uint32_t fg_field_element_bytes(enum fg_field_type type);
 /* The type of this name in a definition, or -1. */
 int fg_field_type_by_name(const char *name);
 
+/* True if elements of the type refer to a text or tagged value. */
+static inline bool fg_field_has_text(enum fg_field_type type)
+{
+    return type == FG_FIELD_STRING || type == FG_FIELD_OBJECT || type == FG_FIELD_VALUE;
+}
+
+/**
+ * fg_field_place_faults() - Give a field its bits among the faults.
+ * @bit: the first that no field before it has
+ *
+ * Texts and tagged values tell their faults themselves, and so does an array of functions, which ends at a 0.
+ *
+ * Return: the first bit that the next field can have.
+ */
+uint32_t fg_field_place_faults(struct fg_field *field, uint32_t bit);
+
+static inline void fg_field_set_fault(uint8_t *image, const struct fg_field *field, uint32_t index)
+{
+    uint32_t bit = field->fault_bit + index;
+
+    if (field->fault_bit)
+        image[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+static inline bool fg_field_is_fault(const uint8_t *image, uint32_t bytes, const struct fg_field *field,
+                                     uint32_t index)
+{
+    uint32_t bit = field->fault_bit + index;
+
+    return field->fault_bit && bit / 8 < bytes && (image[bit / 8] >> bit % 8 & 1);
+}
+
 /**
  * fg_field_load() - Read a field of an image.
  * @index: of the element; 0 if the field is no array
  *
- * A field outside of the image, or one that refers outside of it, is FG_LOADED_NONE.
+ * A field outside of the image, one that refers outside of it, and a number that could not be read are
+ * FG_LOADED_NONE.
  */
 struct fg_loaded fg_field_load(const uint8_t *image, uint32_t bytes, const struct fg_field *field,
                                uint32_t index);

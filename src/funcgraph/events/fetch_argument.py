@@ -23,7 +23,7 @@ _ARGUMENT_CHARACTERS = 255  # the kernel's 63 are few for a.b["key"].c
 #: Names that the kernel gives to fields of its own.
 RESERVED = (
     *("common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid"),
-    *("__probe_ip", "__probe_func", "__probe_ret_ip"),
+    *("__probe_ip", "__probe_func", "__probe_ret_ip", "__faults"),
 )
 _LEN: Part = ("len",)
 

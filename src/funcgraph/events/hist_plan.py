@@ -42,11 +42,21 @@ __all__ = [
 Step = tuple[str | int, ...]
 
 #: 8-byte words of a key of each kind: FG_HIST_KINDS of src/engine/event/hist_term.h.
-KIND_WORDS = {"number": 1, "real": 1, "text": 15, "comm": 3, "value": 8, "stack": 9}
+KIND_WORDS = {
+    "number": 1,
+    "real": 1,
+    "fetched": 2,
+    "fetched_real": 2,
+    "text": 15,
+    "comm": 3,
+    "value": 8,
+    "stack": 9,
+}
 
 _COMMON_STEPS = {"pid": "pid", "cpu": "cpu", "comm": "comm", "stack": "stack"}
 _OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _DYNAMIC = ("value", "object")
+_FETCHED = {"number": "fetched", "real": "fetched_real"}
 
 
 class Term(NamedTuple):
@@ -224,15 +234,15 @@ class _Compiler:
             return self.key(param.value)
         assert isinstance(param.value, FieldRef)
         step = self._variable(Reference(*param.event, param.value.name, is_field=True))
-        return Term(_kind(param.value), (step,), is_signed=is_signed(param.value))
+        return Term(_key_kind(param.value), (step,), is_signed=is_signed(param.value))
 
     def key(self, key: Expression) -> Term:
-        kind = _kind(key)
+        kind = _key_kind(key)
         modifier = key.modifier if isinstance(key, FieldRef) else ""
         if modifier not in ("log2", "buckets"):
             return Term(kind, self._steps(key), is_signed=is_signed(key))
         assert isinstance(key, FieldRef)
-        kind = "number" if kind == "real" else kind
+        kind = {"real": "number", "fetched_real": "fetched"}.get(kind, kind)
         return Term(kind, self._steps(key), modifier, key.bucket, is_signed(key))
 
     def number(self, value: Expression) -> Term:
@@ -283,6 +293,20 @@ def _kind(expression: Expression) -> str:
     if any(_is_dynamic(leaf) for leaf in leaves(expression)):
         return "value"
     return "real" if is_real(expression) else "number"
+
+
+def _key_kind(expression: Expression) -> str:
+    """Return the kind of a key, a variable or what is saved: a number that could not be read is no 0."""
+    kind = _kind(expression)
+    if kind not in _FETCHED or not any(map(_is_fetched, leaves(expression))):
+        return kind
+    return _FETCHED[kind]
+
+
+def _is_fetched(leaf: Expression) -> bool:
+    if isinstance(leaf, VariableRef):
+        return any(map(_is_fetched, leaves(leaf.value)))
+    return isinstance(leaf, FieldRef) and leaf.kind == "field"
 
 
 def _is_dynamic(leaf: Expression) -> bool:

@@ -16,6 +16,7 @@ _SIGNED, _UNSIGNED, _FLOAT, _TEXT, _OBJECT = range(1, 6)
 _TAG_NONE, _TAG_BIGINT, _TAG_BYTES, _TAG_SIZED = 1, 6, 9, 10
 
 _HEADER = struct.Struct("<BBB5x")
+_READ = {"fetched": "number", "fetched_real": "real"}  # of what was read
 _SIGN_BIT = 1 << 63
 
 
@@ -141,7 +142,7 @@ class _Decoder:
     def tracked(self, place: int, data: bytes) -> int | float:
         """Return the value of what is tracked as the plan's that one."""
         term = self._plan.variables[self._plan.tracked[place].variable]
-        if term.kind == "number":
+        if term.kind in ("number", "fetched"):
             return _integer(int.from_bytes(data, "little"), term)
         return _whole(float(struct.unpack("<d", data)[0]))
 
@@ -183,6 +184,9 @@ def _whole(real: float) -> int | float:
 
 
 def _key(term: Term, data: bytes) -> Key:
+    if term.kind in ("fetched", "fetched_real"):
+        is_fault = any(data[:8])
+        return Held("(fault)") if is_fault else _key(term._replace(kind=_READ[term.kind]), data[8:])
     if term.kind == "real":
         return float(struct.unpack("<d", data)[0])
     word = int.from_bytes(data[:8], "little")

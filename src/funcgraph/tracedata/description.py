@@ -17,6 +17,8 @@ UNNAMED = "<...>"  # what the kernel prints for a task whose name it does not ha
 # enum fg_func_flags, ring_layout.h
 _VARARGS = 16
 _VARKEYWORDS = 32
+_FAULTS = "__faults"  # FG_FIELD_FAULTS of field.h
+_WITHOUT_FAULTS = ("string", "object", "value")  # they tell themselves that they could not be read
 NATIVE = 64
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
@@ -86,12 +88,15 @@ class EventField(NamedTuple):
             `object`, or `value`, where the definition names no type.
         count: how many elements its array has; 0: it is no array.
         offset: where it lies in the event's payload.
+        fault_bit: the bit of the payload that says that it could not be read, if it is a number; of an array
+            that of its first element. 0: it has none.
     """
 
     name: str
     type: str
     count: int  # type: ignore[assignment]  # not the method of tuples
     offset: int
+    fault_bit: int = 0
 
 
 class EventType(NamedTuple):
@@ -103,12 +108,14 @@ class EventType(NamedTuple):
         fields_at: where its fields begin in the payload: at 8; at 16 after the address of the function at
             which it was hit; at 24 after that of a function which returned, and of its caller.
         fields: its fields, in the order in which a report shows them.
+        layout: how they lie in the payload, as the file has it.
     """
 
     system: str
     name: str
     fields_at: int
     fields: tuple[EventField, ...]
+    layout: str
 
 
 class Task(NamedTuple):
@@ -273,13 +280,22 @@ def _function(item: Sequence[Any]) -> Function:
 
 def _event_type(item: Sequence[Any]) -> EventType:
     system, name, fields_at, text = item
-    fields = (line.split(" ") for line in str(text).split(";") if line)
-    return EventType(
-        str(system),
-        str(name),
-        _number(fields_at, 2**16),
-        tuple(EventField(name, kind, int(count), int(offset)) for kind, name, count, offset in fields),
-    )
+    return EventType(str(system), str(name), _number(fields_at, 2**16), _event_fields(str(text)), str(text))
+
+
+def _event_fields(layout: str) -> tuple[EventField, ...]:
+    """Return the fields, with their places among the faults, which are the last one."""
+    words = (line.split(" ") for line in layout.split(";") if line)
+    fields = [EventField(name, kind, int(count), int(offset)) for kind, name, count, offset in words]
+    if not fields or fields[-1].name != _FAULTS:
+        return tuple(fields)
+    bit = 8 * fields.pop().offset
+    for place, field in enumerate(fields):
+        if field.type in _WITHOUT_FAULTS or (field.type == "symbol" and field.count):
+            continue
+        fields[place] = field._replace(fault_bit=bit)
+        bit += field.count or 1
+    return tuple(fields)
 
 
 def _process(item: Mapping[str, Any]) -> tuple[str, str]:

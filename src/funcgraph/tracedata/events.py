@@ -79,8 +79,7 @@ class Event(NamedTuple):
         type: of `event`: its system, name and fields. Else None.
         fields: of `event`: the value of each field by name; of an array a tuple. A `bool` field has a bool,
             `char` a str of one character, `symbol` the name of a function or None. A value that could not be
-            read is a `PartialValue` of the kind `unbound`; a number then is 0, and a string "(fault)". Of
-            other events: empty.
+            read is a `PartialValue` of the kind `unbound`, and a string "(fault)". Of other events: empty.
     """
 
     time_ns: int
@@ -280,10 +279,7 @@ def _fields_of(payload: bytes, kind: EventType, functions: Sequence[Function]) -
         index, odd = divmod(address - _FUNC_BASE, _FUNC_STEP)
         return functions[index].name if not odd and 0 <= index < len(functions) else None
 
-    return {
-        field.name: decode_field(payload, field.type, field.count, field.offset, name_of)
-        for field in kind.fields
-    }
+    return {field.name: decode_field(payload, field, name_of) for field in kind.fields}
 
 
 def _stack_of(payload: bytes, functions: Sequence[Function]) -> tuple[Function | None, ...]:

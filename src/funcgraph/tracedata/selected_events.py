@@ -27,7 +27,7 @@ _PLACES = {8: (), 16: ("__probe_ip",), 24: ("__probe_func", "__probe_ret_ip")}
 _ARRAY_MAX = 255  # items
 _ALIVE = (-1 - SOURCES.index("cpu"), -1 - SOURCES.index("comm"))  # what only the running thread knows
 
-ChosenEvent: TypeAlias = tuple[int, bytes | None, list[tuple[str, int, int]]]
+ChosenEvent: TypeAlias = tuple[int, bytes | None, list[tuple[str, int, int, int]]]
 
 
 class Named(Protocol):
@@ -133,6 +133,6 @@ def _filtered(
             continue
         if any(term.source in _ALIVE for term in one.program.terms):
             raise SelectionError(f"-F '{text}': a trace has no CPU and no comm; --task chooses threads")
-        rows = [(field.type, field.count, field.offset) for field in kind.fields]
+        rows = [(field.type, field.count, field.offset, field.fault_bit) for field in kind.fields]
         chosen.append((kind.type, one.program.pack(), rows))
     return chosen

@@ -409,11 +409,9 @@ def task_rows(
 def _event_rows(event_types: Sequence[EventType]) -> list[tuple[str, str, int, str]]:
     """Return a trace's kinds of events as a Reader takes them."""
 
-    def row(kind: EventType) -> tuple[str, str, int, str]:
-        fields = ";".join(f"{f.type} {_text(f.name)} {f.count} {f.offset}" for f in kind.fields)
-        return _text(kind.system), _text(kind.name), kind.fields_at, fields
-
-    return [row(kind) for kind in event_types]
+    return [
+        (_text(kind.system), _text(kind.name), kind.fields_at, _text(kind.layout)) for kind in event_types
+    ]
 
 
 def _both(left: Sequence[_T] | None, right: Sequence[_T] | None) -> Sequence[_T] | None:

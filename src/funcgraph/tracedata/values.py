@@ -6,7 +6,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.description import EventField
 
 # enum fg_value_tag
 _END, _NONE, _TRUE, _FALSE, _INT8, _INT64, _BIGINT, _FLOAT = range(8)
@@ -95,21 +98,27 @@ _LOC = Struct("<HH")  # what a field of the other types has: where its bytes lie
 UNREAD = PartialValue("unbound")
 
 
-def decode_field(
-    image: bytes, kind: str, count: int, offset: int, name_of: Callable[[int], str | None]
-) -> FieldValue:
+def decode_field(image: bytes, field: EventField, name_of: Callable[[int], str | None]) -> FieldValue:
     """Return the value of an event's field.
 
     Args:
         image: the event (field.h).
-        kind, count, offset: the field's type, elements (0: no array) and place.
+        field: the field.
         name_of: returns the name of the function at an address.
     """
-    layout = _NUMBERS.get(kind, _LOC)
+    layout = _NUMBERS.get(field.type, _LOC)
     values = tuple(
-        _decode_element(image, kind, layout, offset + i * layout.size, name_of) for i in range(count or 1)
+        UNREAD
+        if field.fault_bit and _is_fault(image, field.fault_bit + i)
+        else _decode_element(image, field.type, layout, field.offset + i * layout.size, name_of)
+        for i in range(field.count or 1)
     )
-    return values if count else values[0]
+    return values if field.count else values[0]
+
+
+def _is_fault(image: bytes, bit: int) -> bool:
+    byte, place = divmod(bit, 8)
+    return byte < len(image) and bool(image[byte] >> place & 1)
 
 
 def _decode_element(

@@ -85,22 +85,44 @@ static void type_extend(struct fg_event_type *type, const struct fg_event_field 
     type->has_symbols |= field->at.type == FG_FIELD_SYMBOL;
 }
 
+static bool is_faults(const struct fg_event_field *field)
+{
+    return field->name_bytes == strlen(FG_FIELD_FAULTS) &&
+           memcmp(field->name, FG_FIELD_FAULTS, field->name_bytes) == 0;
+}
+
+/* Gives the fields their bits of the faults, if these are the last field. Return: false: too few. */
+static bool take_faults(struct fg_event_type *type, struct fg_event_field *fields)
+{
+    uint32_t bit;
+
+    if (!type->nr_fields || !is_faults(&fields[type->nr_fields - 1]))
+        return true;
+    type->faults = fields[--type->nr_fields].at;
+    bit = type->faults.offset * 8u;
+    for (uint32_t i = 0; i < type->nr_fields; i++)
+        bit = fg_field_place_faults(&fields[i].at, bit);
+    return type->faults.type == FG_FIELD_U8 && bit <= (type->faults.offset + type->faults.count) * 8u;
+}
+
 /* The names of the fields point into the type's text. The fields lie one after the other. */
 static int parse_fields(struct fg_event_type *type)
 {
     const char *at = type->fields_text, *end = at + strlen(at);
-    struct fg_event_field fields[FG_EVENT_MAX_FIELDS];
+    struct fg_event_field fields[FG_EVENT_MAX_FIELDS + 1]; /* and the faults */
 
     while (at < end) {
         const char *semicolon = memchr(at, ';', (size_t)(end - at));
 
-        if (type->nr_fields == FG_EVENT_MAX_FIELDS ||
+        if (type->nr_fields > FG_EVENT_MAX_FIELDS ||
             !parse_field(at, semicolon ? semicolon : end, &fields[type->nr_fields]) ||
             fields[type->nr_fields].at.offset < type->fixed_end)
             return -EINVAL;
         type_extend(type, &fields[type->nr_fields++]);
         at = semicolon ? semicolon + 1 : end;
     }
+    if (!take_faults(type, fields) || type->nr_fields > FG_EVENT_MAX_FIELDS)
+        return -EINVAL;
     type->fields = malloc((type->nr_fields + (size_t)1) * sizeof(*type->fields));
     if (type->fields == NULL)
         return -ENOMEM;

@@ -29,10 +29,11 @@ struct fg_event_field {
 struct fg_event_type {
     const char *system, *name, *fields_text; /* one allocation, at system */
     struct fg_event_field *fields;
-    uint32_t nr_fields;
-    uint16_t fields_at; /* FG_EVENT_..._FIELDS_AT */
-    uint16_t fixed_end; /* where texts and tagged values begin in the image */
-    bool has_symbols;   /* a field is a SYMBOL */
+    uint32_t nr_fields;     /* without the faults */
+    struct fg_field faults; /* their bytes, in an array; count 0: it has none */
+    uint16_t fields_at;     /* FG_EVENT_..._FIELDS_AT */
+    uint16_t fixed_end;     /* where texts and tagged values begin in the image */
+    bool has_symbols;       /* a field is a SYMBOL */
     uint64_t hash;
 };
 

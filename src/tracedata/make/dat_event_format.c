@@ -209,6 +209,9 @@ static void put_fields(struct format *format, const struct fg_event_type *type,
         else
             put_plain(format, &type->fields[i]);
     }
+    if (type->faults.count) /* the print format does not have them */
+        put_line(format, "u8", &(struct fg_event_field){FG_FIELD_FAULTS, sizeof(FG_FIELD_FAULTS) - 1, {0}},
+                 type->faults.count, type->faults.offset, type->faults.count, false);
 }
 
 void fg_dat_event_put_format(struct fg_text *text, const struct fg_event_type *type,

@@ -261,6 +261,28 @@ static void test_an_array_of_characters_is_a_text(void)
     CHECK(!accepts(&term, 1, "*abc", &field, 1, "abc", 3));
 }
 
+static void test_a_number_that_could_not_be_read_matches_no_comparison(void)
+{
+    struct fg_field field = {.offset = FIELDS_AT, .type = FG_FIELD_S32, .fault_bit = (FIELDS_AT + 4) * 8 + 3};
+    struct fg_field characters = {
+        .offset = FIELDS_AT, .type = FG_FIELD_CHAR, .count = 4, .fault_bit = (FIELDS_AT + 4) * 8};
+    struct term glob = {0, FG_EVENT_FILTER_GLOB, FG_EVENT_FILTER_TEXT, ACCEPT, REJECT, 1ull << 32};
+    uint8_t value[8] = {0};
+
+    for (unsigned is_fault = 0; is_fault < 2; is_fault++) {
+        struct term equal = {0, FG_EVENT_FILTER_EQ, FG_EVENT_FILTER_SIGNED, ACCEPT, REJECT, 0};
+        struct term least = {0, FG_EVENT_FILTER_GE, FG_EVENT_FILTER_SIGNED, ACCEPT, REJECT, 0};
+        struct term other = {0, FG_EVENT_FILTER_EQ, FG_EVENT_FILTER_SIGNED, REJECT, ACCEPT, 0};
+
+        value[4] = is_fault ? 8 : 0xf7; /* the bits beside it are of other fields */
+        CHECK_EQ(accepts(&equal, 1, NULL, &field, 1, value, 5), !is_fault);
+        CHECK_EQ(accepts(&least, 1, NULL, &field, 1, value, 5), !is_fault);
+        CHECK_EQ(accepts(&other, 1, NULL, &field, 1, value, 5), is_fault); /* != */
+        value[4] = (uint8_t)is_fault;
+        CHECK_EQ(accepts(&glob, 1, "*", &characters, 1, value, 5), !is_fault);
+    }
+}
+
 static void test_globs(void)
 {
     static const struct {
@@ -467,6 +489,7 @@ int main(void)
     test_texts_end_where_their_field_does();
     test_a_value_lies_in_its_image();
     test_an_array_of_characters_is_a_text();
+    test_a_number_that_could_not_be_read_matches_no_comparison();
     test_globs();
     test_the_processor_and_the_threads_name_are_those_of_the_thread();
     test_the_common_fields_lie_before_the_others();

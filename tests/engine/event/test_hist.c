@@ -304,6 +304,35 @@ static void test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_agai
     fg_hist_free(hist);
 }
 
+static void test_a_number_that_could_not_be_read_is_a_key_of_its_own(void)
+{
+    struct fg_hist_plan plan = {.size = 256, .nr_keys = 1, .nr_values = 1};
+    struct fg_field field = {.offset = FIELDS_AT, .type = FG_FIELD_S64, .fault_bit = (FIELDS_AT + 8) * 8};
+    struct fg_hist *hist;
+    uint64_t *rows, dropped;
+
+    plan.keys[0] = field_term(field);
+    plan.keys[0].kind = FG_HIST_KIND_FETCHED;
+    plan.values[0] = field_term(field);
+    CHECK_EQ(fg_hist_new(&plan, &hist), 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        bool is_fault = i % 3 == 0;
+
+        count(hist, i % 3 == 1 ? 0 : is_fault ? 0 : -7, is_fault);
+    }
+    CHECK_EQ(rows_of(hist, &rows, &dropped), 3);
+    for (uint32_t i = 0; i < 3; i++) { /* number, key in two words, hitcount, sum */
+        const uint64_t *row = rows + (size_t)i * fg_hist_row_words(hist);
+        bool is_signed_seven = !row[1] && row[2] == (uint64_t)-7;
+
+        CHECK(is_signed_seven || row[2] == 0);
+        CHECK_EQ(row[3], 2);
+        CHECK_EQ(row[4], is_signed_seven ? (uint64_t)-14 : 0);
+    }
+    free(rows);
+    fg_hist_free(hist);
+}
+
 static void test_sizes_are_powers_of_two_within_bounds(void)
 {
     static const uint32_t sizes[][2] = {{0, 0},           {1, 0},           {64, 0},      {65, 128},
@@ -554,6 +583,7 @@ int main(void)
     test_a_reader_sees_whole_hits();
     test_a_handler_counts_in_the_middle_of_a_count();
     test_a_paused_histogram_counts_nothing_and_a_cleared_one_begins_again();
+    test_a_number_that_could_not_be_read_is_a_key_of_its_own();
     test_sizes_are_powers_of_two_within_bounds();
     test_a_bad_plan_is_refused();
     test_keys_with_one_hash_are_told_apart();

@@ -161,7 +161,7 @@ static void see_match(struct fg_event_listener *listener, const struct fg_event_
     uint64_t values[2];
 
     (void)listener, (void)site;
-    CHECK_EQ(bytes, FG_EVENT_PLAIN_FIELDS_AT + sizeof(values));
+    CHECK_EQ(bytes, FG_EVENT_PLAIN_FIELDS_AT + sizeof(values) + 1); /* and the faults */
     memcpy(values, image + FG_EVENT_PLAIN_FIELDS_AT, sizeof(values));
     CHECK_EQ(values[0], values[1]);
     atomic_fetch_add(&nr_matches, 1);
@@ -393,9 +393,9 @@ static struct fg_loaded loaded(const struct fg_image_form *form, const uint8_t *
 
 static void test_values_become_what_the_fields_are(void)
 {
-    static const uint8_t types[] = {FG_FIELD_U8,     FG_FIELD_S64,    FG_FIELD_F64,
-                                    FG_FIELD_BOOL,   FG_FIELD_STRING, FG_FIELD_STRING,
-                                    FG_FIELD_STRING, FG_FIELD_VALUE,  FG_FIELD_VALUE};
+    static const uint8_t types[] = {FG_FIELD_U8,     FG_FIELD_S64,    FG_FIELD_F64,    FG_FIELD_BOOL,
+                                    FG_FIELD_STRING, FG_FIELD_STRING, FG_FIELD_STRING, FG_FIELD_VALUE,
+                                    FG_FIELD_VALUE,  FG_FIELD_S32,    FG_FIELD_F64,    FG_FIELD_S16};
     struct fg_loaded values[] = {{.kind = FG_LOADED_SIGNED, .number = 258},
                                  {.kind = FG_LOADED_FLOAT, .real = -2.5},
                                  {.kind = FG_LOADED_SIGNED, .number = (uint64_t)-3},
@@ -404,7 +404,10 @@ static void test_values_become_what_the_fields_are(void)
                                  {.kind = FG_LOADED_SIGNED, .number = (uint64_t)-12},
                                  {.kind = FG_LOADED_NONE},
                                  {.kind = FG_LOADED_UNSIGNED, .number = UINT64_MAX},
-                                 {.kind = FG_LOADED_FLOAT, .real = 1.5}};
+                                 {.kind = FG_LOADED_FLOAT, .real = 1.5},
+                                 {.kind = FG_LOADED_NONE},
+                                 {.kind = FG_LOADED_NONE},
+                                 {.kind = FG_LOADED_SIGNED, .number = 0}};
     struct fg_image_form form = {.nr_fields = sizeof(types)};
     uint8_t *image = malloc(FG_EVENT_MAX_BYTES);
     uint32_t bytes;
@@ -423,6 +426,9 @@ static void test_values_become_what_the_fields_are(void)
     CHECK(strcmp(loaded(&form, image, bytes, 6).text, "(fault)") == 0);
     CHECK_EQ(loaded(&form, image, bytes, 7).number, UINT64_MAX);
     CHECK(loaded(&form, image, bytes, 8).real == 1.5);
+    CHECK_EQ(loaded(&form, image, bytes, 9).kind, FG_LOADED_NONE);
+    CHECK_EQ(loaded(&form, image, bytes, 10).kind, FG_LOADED_NONE);
+    CHECK_EQ(loaded(&form, image, bytes, 11).kind, FG_LOADED_SIGNED);
     free(image);
 }
 

@@ -273,13 +273,18 @@ static int raise_too_long(const char *what, uint32_t least, uint32_t most)
 
 static int lay_out_image(struct fg_fetch_program *program)
 {
-    uint32_t end, later = 0;
+    uint32_t end, bit, later = 0;
 
     end = program->fields_at;
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         program->fields[i].offset = (uint16_t)end;
         end += fixed_bytes(&program->fields[i]);
     }
+    program->faults_at = (uint16_t)end;
+    bit = end * 8;
+    for (uint32_t i = 0; i < program->nr_fields; i++)
+        bit = fg_field_place_faults(&program->fields[i], bit);
+    end = (bit + 7) / 8;
     for (uint32_t i = program->nr_fields; i-- > 0;) {
         program->of[i].later_text = (uint16_t)later;
         later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
@@ -292,7 +297,7 @@ static int lay_out_image(struct fg_fetch_program *program)
 
 static int lay_out_entry(struct fg_fetch_program *program)
 {
-    uint32_t end = 0, later = 0, texts = 0, most;
+    uint32_t end = 0, bit, later = 0, texts = 0, most;
 
     for (uint32_t i = program->nr_fields; i-- > 0;) {
         if (program->of[i].is_kept) {
@@ -302,11 +307,19 @@ static int lay_out_entry(struct fg_fetch_program *program)
     }
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         if (program->of[i].is_kept) {
-            program->of[i].entry_offset = (uint16_t)end;
+            program->of[i].kept = program->fields[i];
+            program->of[i].kept.offset = (uint16_t)end;
             end += fixed_bytes(&program->fields[i]);
             texts += nr_texts(&program->fields[i]);
         }
     }
+    program->entry_faults_at = (uint16_t)end;
+    bit = end * 8;
+    for (uint32_t i = 0; i < program->nr_fields; i++) {
+        if (program->of[i].is_kept)
+            bit = fg_field_place_faults(&program->of[i].kept, bit);
+    }
+    end = (bit + 7) / 8;
     if (end + later > FG_FETCH_MAX_ENTRY_BYTES)
         return raise_too_long("a return event keeps too many arguments from the entry", end + later,
                               FG_FETCH_MAX_ENTRY_BYTES);

@@ -36,9 +36,9 @@ struct fg_fetch_field {
     PyObject *name; /* owned */
     enum fg_fetch_source source;
     struct fg_fetch_operand operand;
-    bool is_kept;          /* of a program for returns: it is read at the entry */
-    uint8_t int_bytes;     /* of an integer type that is no array: its length; else 0 */
-    uint16_t entry_offset; /* in the entry data, if is_kept */
+    bool is_kept;         /* of a program for returns: it is read at the entry */
+    uint8_t int_bytes;    /* of an integer type that is no array: its length; else 0 */
+    struct fg_field kept; /* as the program's fields, in the entry data; if is_kept */
     /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
     uint16_t later_text, later_kept;
     uint32_t nr_steps;
@@ -57,9 +57,11 @@ struct fg_fetch_program {
     bool is_return;
     uint16_t fields_at;   /* FG_EVENT_..._FIELDS_AT: where the fields begin in the image */
     uint16_t fixed_bytes; /* where the texts begin */
+    uint16_t faults_at; /* where the bits of numbers that could not be read begin; they end at fixed_bytes */
     /* How many bytes a program for returns keeps from the entry; 0: none. At most FG_FETCH_MAX_ENTRY_BYTES.
-     * The fixed parts of the fields are the first entry_fixed of them. */
-    uint16_t entry_bytes, entry_fixed;
+     * The fixed parts of the fields are the first entry_fixed of them. Their faults begin at
+     * entry_faults_at. */
+    uint16_t entry_bytes, entry_fixed, entry_faults_at;
     struct fg_field *fields; /* where each field lies in the image */
     const char **names; /* UTF-8, owned by the program; unique among its fields if the caller saw to it */
     struct fg_fetch_field *of; /* how each field is read */

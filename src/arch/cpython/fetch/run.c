@@ -237,9 +237,9 @@ static uint32_t later_than(const struct fg_field *layout, uint32_t i, uint32_t l
 
 /* Elements that the sequence does not have are zero. If it is no sequence, all are faults. */
 static bool store_array(struct fg_fetched from, const struct fg_field *layout,
-                        const struct fg_fetch_operand *getitem, uint8_t *at, struct fg_fetch_texts *texts,
-                        uint32_t later)
+                        const struct fg_fetch_operand *getitem, struct fg_fetch_texts *texts, uint32_t later)
 {
+    uint8_t *at = texts->base + layout->offset;
     uint32_t bytes = fg_field_element_bytes(layout->type);
     struct fg_fetched length = fg_fetch_len(from);
     int64_t n =
@@ -247,45 +247,64 @@ static bool store_array(struct fg_fetched from, const struct fg_field *layout,
     bool is_whole = true;
 
     memset(at, 0, (size_t)layout->count * bytes);
-    for (uint32_t i = 0; i < n; i++)
-        is_whole &= fg_fetch_store(fg_fetch_nth(from, i, getitem), layout->type, at + i * bytes, texts,
-                                   later_than(layout, i, later));
+    for (uint32_t i = 0; i < n; i++) {
+        if (fg_fetch_store(fg_fetch_nth(from, i, getitem), layout->type, at + i * bytes, texts,
+                           later_than(layout, i, later)))
+            continue;
+        fg_field_set_fault(texts->base, layout, i);
+        is_whole = false;
+    }
     return is_whole && length.kind == FG_FETCHED_SIGNED;
 }
 
 /* Return: false: the field, or an element of it, is a fault. */
 FG_NOINLINE static bool store_any(struct fg_fetched from, const struct fg_field *layout,
-                                  const struct fg_fetch_field *field, uint8_t *at,
-                                  struct fg_fetch_texts *texts, uint32_t later)
+                                  const struct fg_fetch_field *field, struct fg_fetch_texts *texts,
+                                  uint32_t later)
 {
     if (fg_unlikely(layout->count))
-        return store_array(from, layout, &field->getitem, at, texts, later);
-    return fg_fetch_store(from, layout->type, at, texts, later);
+        return store_array(from, layout, &field->getitem, texts, later);
+    if (fg_fetch_store(from, layout->type, texts->base + layout->offset, texts, later))
+        return true;
+    fg_field_set_fault(texts->base, layout, 0);
+    return false;
 }
 
 static inline bool store(struct fg_fetched from, const struct fg_field *layout,
-                         const struct fg_fetch_field *field, uint8_t *at, struct fg_fetch_texts *texts,
-                         uint32_t later)
+                         const struct fg_fetch_field *field, struct fg_fetch_texts *texts, uint32_t later)
 {
-    if (fg_likely(field->int_bytes && fg_fetch_store_int(from, at, field->int_bytes)))
+    if (fg_likely(field->int_bytes &&
+                  fg_fetch_store_int(from, texts->base + layout->offset, field->int_bytes)))
         return true;
-    return store_any(from, layout, field, at, texts, later);
+    return store_any(from, layout, field, texts, later);
 }
 
-/* From entry data into the image. */
+/* From entry data into the image, with its faults. */
 static void copy_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
-                      const uint8_t *entry_data, uint8_t *at, struct fg_fetch_texts *texts)
+                      const uint8_t *entry_data, struct fg_fetch_texts *texts)
 {
     uint32_t n = layout->count ? layout->count : 1, bytes = fg_field_element_bytes(layout->type);
-    const uint8_t *stored = entry_data + field->entry_offset;
+    const uint8_t *stored = entry_data + field->kept.offset;
+    uint8_t *at = texts->base + layout->offset;
 
     if (!fg_field_has_text(layout->type)) {
         memcpy(at, stored, (size_t)n * bytes);
+        for (uint32_t i = 0; i < n; i++) {
+            if (fg_field_is_fault(entry_data, FG_FETCH_MAX_ENTRY_BYTES, &field->kept, i))
+                fg_field_set_fault(texts->base, layout, i);
+        }
         return;
     }
     for (uint32_t i = 0; i < n; i++)
         fg_fetch_copy_text(entry_data, stored + i * bytes, layout->type, at + i * bytes, texts,
                            later_than(layout, i, field->later_text));
+}
+
+/* Mostly one byte, or none. */
+static inline void clear_faults(uint8_t *base, uint32_t from, uint32_t to)
+{
+    for (; from < to; from++)
+        base[from] = 0;
 }
 
 static void count_faults(const struct fg_fetch_program *program, unsigned n)
@@ -296,11 +315,11 @@ static void count_faults(const struct fg_fetch_program *program, unsigned n)
 
 /* A field that was read at the entry. */
 FG_NOINLINE static bool store_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
-                                   const uint8_t *entry_data, uint8_t *at, struct fg_fetch_texts *texts)
+                                   const uint8_t *entry_data, struct fg_fetch_texts *texts)
 {
     if (!entry_data)
-        return store_any(fg_fetched_fault(), layout, field, at, texts, field->later_text);
-    copy_kept(layout, field, entry_data, at, texts);
+        return store_any(fg_fetched_fault(), layout, field, texts, field->later_text);
+    copy_kept(layout, field, entry_data, texts);
     return true;
 }
 
@@ -312,15 +331,15 @@ uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrac
     unsigned faults = 0;
 
     atomic_fetch_add_explicit(&program->counts->runs, 1, memory_order_relaxed);
+    clear_faults(image, program->faults_at, program->fixed_bytes);
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         const struct fg_field *layout = &program->fields[i];
         const struct fg_fetch_field *field = &program->of[i];
-        uint8_t *at = image + layout->offset;
 
         if (fg_unlikely(field->is_kept))
-            faults += !store_kept(layout, field, entry_data, at, &texts);
+            faults += !store_kept(layout, field, entry_data, &texts);
         else
-            faults += !store(fetch(field, &origin), layout, field, at, &texts, field->later_text);
+            faults += !store(fetch(field, &origin), layout, field, &texts, field->later_text);
     }
     count_faults(program, faults);
     return texts.used;
@@ -333,12 +352,12 @@ void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_
     struct origin origin = {regs, variables_of(regs), 0};
     unsigned faults = 0;
 
+    clear_faults(entry_data, program->entry_faults_at, program->entry_fixed);
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         const struct fg_fetch_field *field = &program->of[i];
 
         if (field->is_kept)
-            faults += !store(fetch(field, &origin), &program->fields[i], field,
-                             entry_data + field->entry_offset, &texts, field->later_kept);
+            faults += !store(fetch(field, &origin), &field->kept, field, &texts, field->later_kept);
     }
     count_faults(program, faults);
 }

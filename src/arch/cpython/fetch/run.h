@@ -1,6 +1,6 @@
 /* Running a fetch program at a hook. Nothing here runs code of the program, allocates, raises or takes
- * locks: it reads the interpreter's own structures. A field that cannot be read so is a fault: it is 0,
- * "(fault)" or FG_VALUE_UNBOUND, and is counted.
+ * locks: it reads the interpreter's own structures. A field that cannot be read so is a fault: "(fault)",
+ * FG_VALUE_UNBOUND, or 0 with its bit set among the faults; and is counted.
  *
  * With the GIL all is read with borrowed references, as no other code runs meanwhile. Builds without it
  * (Py_GIL_DISABLED) read only what cannot change under them: variables of the call's own frame, and

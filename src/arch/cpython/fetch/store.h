@@ -61,10 +61,4 @@ static inline bool fg_fetch_store_int(struct fg_fetched from, uint8_t *at, uint3
     return true;
 }
 
-/* True if elements of the type refer to a text or tagged value. */
-static inline bool fg_field_has_text(enum fg_field_type type)
-{
-    return type == FG_FIELD_STRING || type == FG_FIELD_OBJECT || type == FG_FIELD_VALUE;
-}
-
 #endif

@@ -1,0 +1,162 @@
+"""Numbers that could not be fetched: `(fault)` wherever a string would be, and never taken for a 0."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Funcgraph
+
+import funcgraph
+
+events = funcgraph.dynamic_events
+HERE = __name__
+PROGRAM = """
+    class Item:
+        def __init__(self, **given):
+            self.__dict__.update(given)
+
+    def buy(item):
+        return item
+
+    for item in (Item(count=0, name="none"), Item(name="unknown"), Item(count=7, name="seven")):
+        buy(item)
+"""
+EVENT = "f:shop/buy __main__.buy count=item.count:s32 name=item.name:string"
+
+
+class Item:
+    def __init__(self, **given: object) -> None:
+        self.__dict__.update(given)
+
+
+def buy(item: object) -> object:
+    return item
+
+
+@pytest.fixture
+def one() -> Iterator[funcgraph.Instance]:
+    with funcgraph.Instance("faults") as instance:
+        yield instance
+    events.clear()
+
+
+def hits(instance: funcgraph.Instance) -> list[str]:
+    return re.findall(r"\) (\w+=.*)$", instance.trace(), re.MULTILINE)
+
+
+def enable(instance: funcgraph.Instance, definition: str) -> Any:
+    made = events.define(definition)
+    event = instance.events[f"{made.group}/{made.event}"]
+    event.enable = True
+    return event
+
+
+TYPES = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "x8", "x16", "x32", "x64", "f64", "bool"]
+TYPES += ["char", "symbol"]
+
+
+@pytest.mark.parametrize("place", ["", "%return"])
+def test_a_number_of_each_type_that_could_not_be_fetched_is_a_fault(
+    one: funcgraph.Instance, place: str
+) -> None:
+    for kind in TYPES:
+        event = enable(one, f"f:shop/e{kind} {HERE}.buy{place} v=item.nothing:{kind} end=item.end:u8")
+        buy(Item(end=3))
+        event.enable = False
+    assert hits(one) == ["v=(fault) end=3"] * len(TYPES)
+
+
+@pytest.mark.parametrize("place", ["", "%return"])
+def test_each_of_many_numbers_has_its_own_fault(one: funcgraph.Instance, place: str) -> None:
+    names = "abcdefghijkl"
+    enable(one, f"f:shop/many {HERE}.buy{place} {' '.join(f'{name}=item.{name}:u8' for name in names)}")
+    for missing in names:
+        buy(Item(**dict.fromkeys(names.replace(missing, ""), 1)))
+    assert hits(one) == [
+        " ".join(f"{name}={'(fault)' if name == missing else 1}" for name in names) for missing in names
+    ]
+
+
+def test_an_element_that_could_not_be_fetched_is_a_fault(one: funcgraph.Instance) -> None:
+    enable(one, f"f:shop/all {HERE}.buy v=item:s16[3]")
+    for item in ([1, "x", 3], [1], 5):
+        buy(item)
+    assert hits(one) == ["v={1,(fault),3}", "v={1,0,0}", "v={(fault),(fault),(fault)}"]
+
+
+def test_a_fault_matches_no_comparison(one: funcgraph.Instance) -> None:
+    event = enable(one, f"f:shop/buy {HERE}.buy count=item.count:s32")
+    for filter, expected in (
+        ("count == 0", ["count=0"]),
+        ("count >= 0", ["count=0", "count=7"]),
+        ("count < 5", ["count=0"]),
+        ("count & 7", ["count=7"]),
+        ("count != 7", ["count=0", "count=(fault)"]),
+    ):
+        event.filter = filter
+        for item in (Item(count=0), Item(), Item(count=7)):
+            buy(item)
+        assert hits(one) == expected, filter
+        one.clear()
+
+
+@pytest.mark.parametrize("kind", ["s32", "u64", "f64"])
+def test_a_fault_is_a_key_of_its_own_and_adds_nothing(one: funcgraph.Instance, kind: str) -> None:
+    event = enable(one, f"f:shop/buy {HERE}.buy count=item.count:{kind}")
+    event.trigger = "hist:keys=count:vals=count"
+    for item in (Item(count=0), Item(), Item(count=7), Item(), Item(count=0)):
+        buy(item)
+    found = re.findall(r"\{ count: *(\S+) *\} hitcount: +(\d+) +count: +(\S+)", event.hist)
+    assert sorted((key, int(n), float(total)) for key, n, total in found) == [
+        ("(fault)", 2, 0.0),
+        *([("0", 2, 0.0), ("7", 1, 7.0)] if kind != "f64" else [("0.0", 2, 0.0), ("7.0", 1, 7.0)]),
+    ]
+
+
+def test_events_that_others_make_pass_faults_on(one: funcgraph.Instance) -> None:
+    event = enable(one, f"f:shop/buy {HERE}.buy count=item.count:s32")
+    events.define("s:counts s32 n")
+    one.events["synthetic/counts"].enable = True
+    enable(one, "e:shop/on synthetic.counts m=$n:u64")
+    event.trigger = "hist:keys=common_pid:onmatch(shop.buy).counts(count)"
+    for item in (Item(count=5), Item()):
+        buy(item)
+    assert re.findall(r"\b[nm]=\S+", one.trace()) == ["n=5", "m=5", "n=(fault)", "m=(fault)"]
+    event.trigger = "!hist:keys=common_pid:onmatch(shop.buy).counts(count)"
+
+
+def test_faults_are_in_a_recording(fg: Funcgraph, tmp_path: Path) -> None:
+    file = tmp_path / "t.fg"
+    assert fg.record("-q", "-e", EVENT, "-o", file, fg.script(PROGRAM)).returncode == 0
+    assert re.findall(r"count=.*$", fg.run("report", "-i", file).stdout, re.MULTILINE) == [
+        'count=0 name="none"',
+        'count=(fault) name="unknown"',
+        'count=7 name="seven"',
+    ]
+    with funcgraph.open(file) as trace:
+        (kind,) = trace.event_types
+        assert [field.name for field in kind.fields] == ["count", "name"]
+        found = [event.fields for event in trace.events() if event.kind == "event"]
+    assert [fields["name"] for fields in found] == ["none", "unknown", "seven"]
+    assert (found[0]["count"], found[2]["count"]) == (0, 7)
+    assert getattr(found[1]["count"], "kind", None) == "unbound"
+    chosen = fg.run("report", "-F", "buy: count < 5", "-i", file).stdout
+    assert "none" in chosen and "unknown" not in chosen and "seven" not in chosen
+
+
+@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed")
+def test_stock_trace_cmd_reads_events_with_faults(fg: Funcgraph, tmp_path: Path) -> None:
+    file = tmp_path / "t.dat"
+    assert fg.record("-q", "-e", EVENT, "-o", file, fg.script(PROGRAM)).returncode == 0
+    done = subprocess.run(["trace-cmd", "report", "-i", file], capture_output=True, text=True, check=True)
+    assert re.findall(r"count=(\d+) name=\"(\w+)\"$", done.stdout, re.MULTILINE) == [
+        ("0", "none"),
+        ("0", "unknown"),
+        ("7", "seven"),
+    ]
