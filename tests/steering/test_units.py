@@ -230,7 +230,7 @@ def test_without_a_process_a_verb_that_changes_something_is_for_own_processes(
     assert _processes.chosen(parser.parse_args(["-P", "12,13"])) == [12, 13]
 
 
-@pytest.mark.parametrize("verb", ["stat", "list", "show"])
+@pytest.mark.parametrize("verb", ["settings", "list", "show"])
 def test_without_a_process_a_verb_that_changes_nothing_is_for_all_processes(
     verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
