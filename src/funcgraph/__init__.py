@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         registered_fprobe,
     )
     from funcgraph.instance.instance import Instance, instances
-    from funcgraph.instance.marker import TraceMarker, trace_marker
+    from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw, trace_marker
     from funcgraph.instance.pipe import TracePipe
     from funcgraph.instance.profile import FunctionProfile, ProfileRow
     from funcgraph.instance.snapshot import Snapshot
@@ -112,6 +112,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceMarker",
+    "TraceMarkerRaw",
     "TracePipe",
     "User",
     "__version__",
@@ -186,6 +187,7 @@ _LAZY = {
     "Trace": "funcgraph.tracedata.opened",
     "TraceError": "funcgraph.tracedata.description",
     "TraceMarker": "funcgraph.instance.marker",
+    "TraceMarkerRaw": "funcgraph.instance.marker",
     "TracePipe": "funcgraph.instance.pipe",
     "User": "funcgraph._engine",
     "available_filter_functions": "funcgraph.fgraph",
