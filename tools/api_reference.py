@@ -101,6 +101,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("instance/snapshot.py", "Snapshot"),
         (_INSTANCE, "instances"),
         (_MARKER, "TraceMarker"),
+        (_MARKER, "TraceMarkerRaw"),
         (_STUB, "trace_printk"),
         ("session/dump_request.py", "ftrace_dump"),
     ),

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         registered_fprobe,
     )
     from funcgraph.instance.instance import Instance, instances
-    from funcgraph.instance.marker import TraceMarker, trace_marker
+    from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw, trace_marker
     from funcgraph.instance.pipe import TracePipe
     from funcgraph.instance.profile import FunctionProfile, ProfileRow
     from funcgraph.instance.snapshot import Snapshot
@@ -115,6 +115,7 @@ __all__ = [
     "TraceError",
     "TraceEvent",
     "TraceMarker",
+    "TraceMarkerRaw",
     "TracePipe",
     "User",
     "__version__",
@@ -191,6 +192,7 @@ _LAZY = {
     "TraceError": "funcgraph.tracedata.description",
     "TraceEvent": "funcgraph._engine",
     "TraceMarker": "funcgraph.instance.marker",
+    "TraceMarkerRaw": "funcgraph.instance.marker",
     "TracePipe": "funcgraph.instance.pipe",
     "User": "funcgraph._engine",
     "available_filter_functions": "funcgraph.fgraph",

@@ -537,6 +537,12 @@ class Instance:
     def mark(self, text: str, /) -> int:
         """Write a text into the trace; return its length."""
 
+    def mark_raw(self, data: bytes, /) -> int:
+        """Write an id of 4 bytes and data into the trace; return how many bytes those are.
+
+        Errors: OSError: EINVAL: less than 4 bytes or more than 992. TypeError: no bytes. MemoryError.
+        """
+
     def printk(self, format: str, /, *args: object) -> int:
         """Write `format % args` into the trace, as from the calling function; return its length."""
 

@@ -70,6 +70,21 @@ def test_a_return_is_filtered_by_its_caller() -> None:
     assert [x for _, x in hits(definition, "__probe_func.function == HERE.sell")] == [2, 3]
 
 
+def test_a_function_can_be_named_by_its_address() -> None:
+    with funcgraph.Instance("addresses") as instance:
+        kallsyms = instance.files["kallsyms"]
+    (address,) = re.findall(rf"^([0-9a-f]+) t {HERE}\.buy$", kallsyms, re.MULTILINE)
+    assert hits("f:shop/any HERE.[bs]* x=$arg1", f"__probe_ip.function == 0x{address}") == [
+        ("buy", 1),
+        ("buy", 4),
+    ]
+    events.clear()
+    for wrong in ("0x1", "0xnumber", f"0x{int(address, 16) + 1:x}"):
+        with pytest.raises(FilterError, match="Function not found"):
+            hits("f:shop/any HERE.buy x", f"__probe_ip.function == {wrong}")
+        events.clear()
+
+
 def test_a_name_that_no_function_has_is_refused() -> None:
     with pytest.raises(FilterError, match="Function not found") as caught:
         hits("f:shop/any HERE.buy x", "__probe_ip.function == HERE.nosuch")

@@ -41,6 +41,10 @@ OTHERWISE = {
         ("hrtimer.function == hrtimer_wakeup", "now.function == hrtimer_wakeup"),
         "a function is what a symbol is; addresses of functions in numbers are the kernel's",
     ),
+    **dict.fromkeys(
+        ("pid == 1 && ", "pid == 1 &&", "pid == 1 ||"),
+        "later kernels refuse what ends with an operator: their selftest event-filter-incomplete.tc",
+    ),
     'comm ~ "*abc"': "the kernel never finds the end of a text in an array of characters; we do",
     **dict.fromkeys(
         ('filename ~ "/tmp*"', 'filename == "/etc"'),
@@ -60,7 +64,7 @@ def fields_of(event: str) -> Fields:
 
 
 def test_the_texts_are_read_whole() -> None:
-    assert (len(REFUSED), len(ACCEPTED)) == (98, 68)
+    assert (len(REFUSED), len(ACCEPTED)) == (98, 65)
     assert {row.text for row in ROWS} >= OTHERWISE.keys()
     assert {row.event for row in ROWS} == EVENTS.keys()
 
@@ -173,7 +177,6 @@ def test_a_function_is_found_by_its_name(engine: Engine) -> None:
         ("pid == 1\n", "pid == 1"),
         ("pid\t==\t2\n", "pid\t==\t2"),
         ("  pid   ==   1   &&   prio==2  \n", "  pid   ==   1   &&   prio==2"),
-        ("pid == 1 && \n", "pid == 1 &&"),
         ("\npid == 1", "pid == 1"),
     ],
 )
@@ -238,7 +241,10 @@ def test_a_systems_filter_that_fits_no_event_is_refused(text: str, message: str)
         ("count == 1 && !", "No filter found"),
         ("count == 1 || !!", "No filter found"),
         ("count == 1 && ! ", "No filter found"),
-        ("count == 1 &&", ""),
+        ("count == 1 &&", "No filter found"),
+        ("count == 1 ||", "No filter found"),
+        ("count == 1 && count == 2 ||", "No filter found"),
+        ("!(count == 1 || count == 2) && ", "No filter found"),
     ],
 )
 def test_edges_of_numbers_and_processors(text: str, message: str) -> None:

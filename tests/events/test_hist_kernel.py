@@ -149,3 +149,11 @@ def test_the_operand_that_is_too_deep_is_named(expression: str, at: str) -> None
     with pytest.raises(HistError, match="Too many subexpressions") as refused:
         hist.parse(command, "syscalls", "sys_enter_read", fields)
     assert refused.value.caret == command.index(at)
+
+
+def test_what_follows_a_minus_with_parentheses_is_refused() -> None:
+    """The caret is where the kernel's is: its selftest trigger-hist-expressions.tc."""
+    command = "hist:keys=common_pid:a=-(1)+2"
+    with pytest.raises(HistError, match="Unary minus not supported in sub-expressions") as refused:
+        hist.parse(command, "syscalls", "sys_enter_read", EVENTS["syscalls", "sys_enter_read"])
+    assert refused.value.caret == command.index("1)")

@@ -659,3 +659,18 @@ def test_variables_that_may_be_there_are_not_doubted() -> None:
         events.define("p:app/two shop.outer.<locals>.inner second first kept third")
         events.define("f:app/four shop.total items")
     assert list(events.log) == []
+
+
+def test_an_address_is_a_place_and_reads_back_as_its_function(
+    one: funcgraph.Instance, shop: types.ModuleType
+) -> None:
+    addresses = dict(re.findall(r"^0*([0-9a-f]+) t (shop\.\w+)$", one.files["kallsyms"], re.MULTILINE))
+    address = next(address for address, name in addresses.items() if name == "shop.total")
+    events.define(f"p:shop/here 0x{address} rate")
+    assert one.files["kprobe_events"] == "p:shop/here shop.total rate=rate\n"
+    one.events["shop/here"].enable = True
+    shop.total([1], 3)
+    assert "here: (shop.total) rate=3" in one.trace()
+    for wrong in ("0x1", "0xtotal", "0x"):
+        with pytest.raises(ProbeError, match="Invalid probed address or symbol"):
+            events.define(f"p:shop/wrong {wrong}")

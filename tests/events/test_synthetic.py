@@ -65,8 +65,8 @@ def queue() -> None:
 
 
 def hits(instance: funcgraph.Instance) -> list[str]:
-    """Return the text of each event in an instance's trace."""
-    return re.findall(r"\d: (\w+: .*)$", instance.trace(), re.MULTILINE)
+    """Return the text of each event in an instance's trace: with a stack, it has several lines."""
+    return re.findall(r"\d: (\w+: .*(?:\n=> .*)*)$", instance.trace(), re.MULTILINE)
 
 
 def rows(text: str) -> list[str]:
@@ -190,7 +190,7 @@ def test_a_value_is_what_the_field_is(one: funcgraph.Instance) -> None:
     job = Job(65)
     job.name = {}  # type: ignore[assignment]
     dequeue(job)
-    stack = f"st={{{HERE}.dequeue"
+    stack = f"st=STACK:\n=> {HERE}.dequeue\n=> "
     first, second = hits(one)
     assert first.startswith(f"kinds: small=2 yes=1 real=258.0 any='née' text=née c=2 {stack}")
     assert second.startswith(f"kinds: small=65 yes=1 real=65.0 any=dict(0) text=(fault) c=65 {stack}")
@@ -525,9 +525,10 @@ def test_it_is_in_a_saved_trace_and_in_a_trace_dat(one: funcgraph.Instance, fg: 
         (event,) = trace.events()
         fields = dict(event.fields)
         assert (event.type and event.type.name, fields["job"], fields["who"]) == ("taken", 7, "job7")
-    assert "taken: job=7 who=job7 st={" in fg.run("report", "-i", fg.trace).stdout
+    printed = f"taken: job=7 who=job7 st=STACK:\n=> {HERE}.dequeue\n"
+    assert printed in fg.run("report", "-i", fg.trace).stdout
     assert fg.run("convert", fg.trace, "trace.dat").returncode == 0
-    assert "taken: job=7 who=job7 st={" in fg.run("report", "-i", "trace.dat").stdout
+    assert printed in fg.run("report", "-i", "trace.dat").stdout
     if shutil.which("trace-cmd"):
         command = ["trace-cmd", "report", "-i", "trace.dat"]
         text = subprocess.run(command, cwd=fg.folder, capture_output=True, text=True, check=True).stdout

@@ -9,6 +9,7 @@ import errno
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from traced import leaf, outer
@@ -459,6 +460,26 @@ def test_trace_marker(files: Files) -> None:
     files["tracing_on"] = "0"
     assert "tracing_on is 0" in refused(files, "trace_marker", "lost", errno.EBADF)
     assert "lost" not in files["trace"]
+
+
+def test_raw_data_is_in_every_view_of_the_trace(
+    files: Files, instance: funcgraph.Instance, tmp_path: Path
+) -> None:
+    for tracer in ("nop", "function_graph"):
+        files["current_tracer"] = tracer
+        files["trace_marker_raw"] = b"\x11\0\0\0\x44\xff".decode("latin-1")
+        assert "# 11 buf: 44 ff 00 00" in files["trace"]
+    instance.save(tmp_path / "raw.dat")
+    with funcgraph.Trace(tmp_path / "raw.dat") as trace:
+        assert [event.text for event in trace.events() if event.kind == "mark"] == ["# 11 buf: 44 ff 00 00"]
+    assert b"field:unsigned int id;" in (tmp_path / "raw.dat").read_bytes()
+    for text in ("abc", "x" * 993):
+        assert "an id of 4 bytes" in refused(files, "trace_marker_raw", text, errno.EINVAL)
+    assert "U+00FF" in refused(files, "trace_marker_raw", "abcd\u0100", errno.EINVAL)
+    assert instance.trace_marker_raw.write(b"\x12\0\0\0\1") == 5
+    assert "# 12 buf: 01 00 00 00" in files["trace"]
+    with pytest.raises(OSError, match="an id of 4 bytes"):
+        instance.trace_marker_raw.write(b"")
 
 
 def test_the_files_and_the_attributes_are_the_same(files: Files, instance: funcgraph.Instance) -> None:

@@ -12,7 +12,8 @@ import pytest
 from tracefs_shell import Shell
 
 import funcgraph
-from funcgraph.instance import event_ids, symbols
+from funcgraph.events import addresses
+from funcgraph.instance import event_ids
 from funcgraph.tracefs.tree import Tree
 
 pytestmark = pytest.mark.one_python
@@ -170,5 +171,5 @@ def test_losses_are_told(shell: Shell) -> None:
 def test_the_numbers_are_those_of_the_engine() -> None:
     text = WIRE.read_text()
     assert f"#define FG_EVENT_FIRST_DYNAMIC {event_ids.FIRST}u" in text
-    assert f"#define FG_WIRE_FUNC_BASE {symbols.FIRST:#x}u" in text
+    assert f"#define FG_WIRE_FUNC_BASE {addresses.FIRST:#x}u" in text
     assert f"X(print, {event_ids.PRINT_ID}, " in text

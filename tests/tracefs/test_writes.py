@@ -121,6 +121,17 @@ def test_a_marker_is_taken_a_page_at_a_time(shell: Shell) -> None:
     refused(errno.EBADF, shell.echo, "late\n", "trace_marker")
 
 
+def test_raw_data_is_one_record_a_write(shell: Shell) -> None:
+    for data in (b"\x2f\0\0\0", b"\x2f\0\0\0\xff\0\n", b"\xff" * 992):
+        assert shell.write("trace_marker_raw", data) == len(data)
+    for data in (b"", b"\x2f\0\0", b"x" * 993):
+        refused(errno.EINVAL, shell.write, "trace_marker_raw", data)
+    lines = [line.partition(": ")[2] for line in shell.cat("trace").splitlines() if "buf:" in line]
+    assert lines == ["# 2f buf:", "# 2f buf: ff 00 0a 00", "# ffffffff buf:" + " ff" * 988]
+    shell.echo("0\n", "tracing_on")
+    refused(errno.EBADF, shell.write, "trace_marker_raw", b"late")
+
+
 def test_free_buffer_acts_when_it_is_closed(shell: Shell) -> None:
     shell.echo("hello\n", "trace_marker")
     file = shell.tree.open("free_buffer", os.O_WRONLY)

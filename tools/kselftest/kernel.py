@@ -105,7 +105,9 @@ def proc_reg_write(file: str) -> int:
 
 
 def tracefs_create_dir(name: str) -> str:
-    return name
+    """Have instructions of two bytes up to the address of the next function: addresses are 16 apart."""
+    parent = mode = owner = group = dentry = name
+    return parent and mode and owner and group and dentry
 
 
 class isra:  # noqa: N801 - gcc's suffix of functions that it has changed

@@ -141,6 +141,7 @@ REWRITINGS = (
     Rewriting("*/trigger-synthetic-event-dynstring.tc", r"=filename:", "=name:"),
     Rewriting("*/trigger-trace-marker-*.tc", r"keys=pid", "keys=id"),
     Rewriting("*/trigger-synthetic-event-stack*.tc", r" if prev_state[^']*", ""),
+    Rewriting("*/trigger-synthetic-event-stack*.tc", r'"=>\.\*sched"', '"=>.*asyncio"'),
     Rewriting("*/trigger-snapshot-action-hist.tc", r'"comm=ping"', "'name=\"ping\"'"),
     Rewriting("*/inter-event/*", r"\bpid_t pid\b", "u64 id"),
     Rewriting("*/inter-event/*", r"(?<![\w$])pid\b(?!_)", "id"),

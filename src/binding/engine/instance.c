@@ -345,6 +345,8 @@ static PyMethodDef methods[] = {
     {"write_snapshot", write_snapshot, METH_O,
      "write_snapshot(number): 0 frees the snapshot, 1 takes one, any other empties it."},
     {"mark", fg_instance_py_mark, METH_O, "mark(text) -> int: put a text into the trace."},
+    {"mark_raw", fg_instance_py_mark_raw, METH_O,
+     "mark_raw(data) -> int: put an id of 4 bytes and data into the trace."},
     {"printk", FG_FASTCALL(fg_instance_py_printk),
      "printk(format, *args) -> int: as mark(), shown as from the calling function."},
     {NULL, NULL, 0, NULL},

@@ -10,6 +10,7 @@
 #include "arch/cpython/static/print.h"
 #include "binding/base/raise.h"
 #include "binding/engine/instance_object.h"
+#include "engine/tracer/instance_mark.h"
 
 /* The id of the function that calls us; 0 if the engine does not know it. */
 static uint32_t caller_id(void)
@@ -74,6 +75,29 @@ PyObject *fg_instance_py_mark(PyObject *self, PyObject *text)
     if (check_text(text) != 0)
         return NULL;
     return write_text(handle ? handle : NO_INSTANCE, 0, text);
+}
+
+PyObject *fg_instance_py_mark_raw(PyObject *self, PyObject *data)
+{
+    int handle = ((struct fg_instance_object *)self)->handle, error;
+    Py_buffer bytes;
+    Py_ssize_t length;
+
+    if (PyObject_GetBuffer(data, &bytes, PyBUF_SIMPLE) != 0)
+        return NULL;
+    error = fg_instance_mark_raw(handle ? handle : NO_INSTANCE, bytes.buf, (size_t)bytes.len);
+    length = bytes.len;
+    PyBuffer_Release(&bytes);
+    if (error == -EMSGSIZE) {
+        PyObject *text =
+            PyUnicode_FromFormat("must be an id of %d bytes and at most %d bytes of data, got %zd",
+                                 (int)FG_MARK_ID_BYTES, (int)(FG_MARK_MAX_BYTES - FG_MARK_ID_BYTES), length);
+
+        return fg_raise_os_error(EINVAL, text);
+    }
+    if (error == -ENOMEM)
+        return PyErr_NoMemory();
+    return PyLong_FromSsize_t(length);
 }
 
 PyObject *fg_instance_py_printk(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

@@ -1,5 +1,5 @@
-/* Texts that the program puts into traces: mark() and trace_printk(), of one instance or of all top
- * instances. */
+/* What the program puts into traces: mark(), mark_raw() and trace_printk(), of one instance; texts of all top
+ * instances, too. */
 #ifndef FG_BINDING_MARKER_H
 #define FG_BINDING_MARKER_H
 
@@ -8,6 +8,7 @@
 
 /* Methods of Instance. */
 PyObject *fg_instance_py_mark(PyObject *self, PyObject *text);
+PyObject *fg_instance_py_mark_raw(PyObject *self, PyObject *data);
 PyObject *fg_instance_py_printk(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 /* Functions of the module. */

@@ -40,7 +40,8 @@
     X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
     X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
     X(MARK, 10, 1,                                                                                           \
-      "a text that the program put in; payload: its length in bytes, then its bytes; func: who, or 0")       \
+      "a text that the program put in; payload: low half its length in bytes, high half FG_MARK_RAW if it "  \
+      "is no text but an id of 4 bytes and data; then its bytes; func: who, or 0")                           \
     X(STACK, 11, 0,                                                                                          \
       "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
       "them")                                                                                                \
@@ -73,6 +74,8 @@ struct fg_record {
 #define FG_RECORD_WORDS_SHIFT 7
 #define FG_RECORD_DEPTH_SHIFT 14
 #define FG_RECORD_MAX_WORDS 127u
+#define FG_MARK_RAW (UINT64_C(1) << 32)
+#define FG_MARK_ID_BYTES 4u                               /* of the id that raw data begins with */
 #define FG_MARK_MAX_BYTES ((FG_RECORD_MAX_WORDS - 3) * 8) /* a longer text continues in the next record */
 #define FG_EVENT_MAX_FIELD_BYTES ((FG_RECORD_MAX_WORDS - 4) * 8)
 #define FG_RECORD_MAX_DEPTH ((1u << 18) - 1)

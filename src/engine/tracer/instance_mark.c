@@ -14,6 +14,7 @@ struct mark {
     uint32_t func, depth;
     const char *text;
     uint64_t bytes;
+    uint64_t raw; /* FG_MARK_RAW, or 0 */
 };
 
 static size_t words_of(const struct mark *mark)
@@ -28,7 +29,7 @@ static void write_mark(struct fg_ring_cursor *cursor, const struct mark *mark)
     size_t words = words_of(mark);
 
     ((uint64_t *)record)[words - 1] = 0;
-    memcpy(record + 1, &mark->bytes, sizeof(mark->bytes));
+    *(uint64_t *)(record + 1) = mark->bytes | mark->raw;
     memcpy((uint8_t *)record + MARK_HEAD_BYTES, mark->text, mark->bytes);
     *record = (struct fg_record){
         .time = fg_clock_now(),
@@ -87,29 +88,36 @@ static size_t part_of(const char *text, size_t bytes)
     return FG_MARK_MAX_BYTES;
 }
 
+static int put_parts(struct fg_instance *instance, struct fg_task *task, const struct mark *whole)
+{
+    struct mark part = *whole;
+    uint64_t bytes = whole->bytes;
+
+    for (;;) {
+        part.bytes = part_of(part.text, bytes);
+        if (!put_mark(instance, task, &part))
+            return -ENOSPC;
+        bytes -= part.bytes;
+        if (!bytes)
+            return 0;
+        part.text += part.bytes;
+    }
+}
+
 /* Inside the guard: an instance that is found here, and a registered user, stay until the guard is left. */
-static int put_marks(int handle, struct fg_task *task, uint32_t func, const char *text, size_t bytes)
+static int put_whole(int handle, struct fg_task *task, const struct mark *whole)
 {
     struct fg_instance *instance = fg_instance_get(handle);
-    int error = 0;
+    int error;
 
     if (!instance)
         return -EINVAL;
-    while (!error) {
-        size_t part = part_of(text, bytes);
-
-        if (!put_mark(instance, task, &(struct mark){.func = func, .text = text, .bytes = part}))
-            error = -ENOSPC;
-        text += part;
-        bytes -= part;
-        if (!bytes)
-            break;
-    }
+    error = put_parts(instance, task, whole);
     fg_instance_put(instance);
     return error;
 }
 
-int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
+static int put_as_thread(int handle, const struct mark *whole)
 {
     struct fg_task *task = fg_task_current();
     bool has_entered;
@@ -118,8 +126,20 @@ int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
     if (!task)
         return -ENOMEM;
     has_entered = fg_guard_enter(task); /* false: a callback of this thread holds it */
-    error = put_marks(handle, task, func, text, bytes);
+    error = put_whole(handle, task, whole);
     if (has_entered)
         fg_guard_leave(task);
     return error;
+}
+
+int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
+{
+    return put_as_thread(handle, &(struct mark){.func = func, .text = text, .bytes = bytes});
+}
+
+int fg_instance_mark_raw(int handle, const void *data, size_t bytes)
+{
+    if (bytes < FG_MARK_ID_BYTES || bytes > FG_MARK_MAX_BYTES)
+        return -EMSGSIZE;
+    return put_as_thread(handle, &(struct mark){.text = data, .bytes = bytes, .raw = FG_MARK_RAW});
 }

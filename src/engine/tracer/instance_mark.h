@@ -1,4 +1,4 @@
-/* Texts that the program puts into a trace. */
+/* Texts and raw data that the program puts into a trace. */
 #ifndef FG_INSTANCE_MARK_H
 #define FG_INSTANCE_MARK_H
 
@@ -15,5 +15,13 @@
  * Context: any thread, also in a callback.
  */
 int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes);
+
+/**
+ * fg_instance_mark_raw() - Put an id of 4 bytes and data into the trace: one record.
+ *
+ * Return: as fg_instance_mark(); -EMSGSIZE: less than FG_MARK_ID_BYTES, or more than FG_MARK_MAX_BYTES.
+ * Context: as fg_instance_mark().
+ */
+int fg_instance_mark_raw(int handle, const void *data, size_t bytes);
 
 #endif

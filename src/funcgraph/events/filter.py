@@ -125,13 +125,11 @@ class _Parser:
         """Read the whole text."""
         whole = None
         while whole is None:
-            self._scanner.skip_blanks()
-            before = self._scanner.at
             inverted = self._prefix()
-            if self._scanner.skip_blanks():
-                whole = self._join(self._comparison(inverted))
-            else:
-                whole = self._without_the_rest(self._scanner.text[before:])
+            if not self._scanner.skip_blanks():
+                hint = "a comparison must follow" if self._both or self._either else ""
+                raise refused("No filter found", self._scanner.text, self._scanner.at, hint=hint)
+            whole = self._join(self._comparison(inverted))
         if self._open:
             raise refused("Too many '('", self._scanner.text, self._scanner.at, number=errno.EPERM)
         lead(whole.true, ACCEPT, self._terms)
@@ -195,11 +193,3 @@ class _Parser:
         if opened.inverted:
             part.invert()
         return part
-
-    def _without_the_rest(self, prefix: str) -> Exits:
-        """Return the whole filter if its text ends with `&&` or `||`: that counts for nothing."""
-        part = self._both or self._either
-        if part is None or prefix:
-            hint = "a comparison must follow '!'" if part else ""
-            raise refused("No filter found", self._scanner.text, self._scanner.at, hint=hint)
-        return self._joined(self._either, part, when=False) if self._both else part

@@ -92,6 +92,8 @@ class ExpressionParser:
 
     def _negated(self, part: Part) -> Expression:
         text = part.text
+        if text.startswith("-(") and ")" in text and not text.endswith(")"):
+            raise self._source.error(("Unary minus not supported in sub-expressions", part.from_(2)))
         if not text.startswith("-(") or text[2:3] == "-" or text.find(")") != len(text) - 1:
             raise self._source.unlogged("a minus in front needs parentheses: -(a+b)", part)
         self._nr_operators += 1

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events import install_t, static
+from funcgraph.events.addresses import SYMBOLS
 from funcgraph.events.asked import filter_fields
 from funcgraph.events.definition import Definition
 from funcgraph.events.install_kprobe import add_place
@@ -19,7 +20,8 @@ __all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent", "numbers_of"]
 
 
 def numbers_of(name: str) -> list[int]:
-    """Return the numbers of the functions with a whole name, as `symbol` fields have them."""
+    """Return the numbers of the functions with a whole name, or an address: `symbol` fields have them."""
+    name = SYMBOLS.resolve(name)
     return [function.id for function in _engine.functions_named([name])[name]]
 
 

@@ -1,12 +1,14 @@
 """The name of a function in a definition, and a place in it: `SYM`, `SYM%return`, `SYM:LINE`, `SYM+OFFSET`.
 
 Documentation/trace/fprobetrace.rst and kprobetrace.rst, "Synopsis". SYM is `module.qualname`, with `<locals>`
-and `<lambda>` as `__qualname__` has them. At a place it may be `module:qualname`, the kernel's `[MOD:]SYM`.
+and `<lambda>` as `__qualname__` has them. At a place it may be `module:qualname`, the kernel's `[MOD:]SYM`,
+and an address of `kallsyms` stands for the function that has it.
 """
 
 from __future__ import annotations
 
 from funcgraph.events import messages
+from funcgraph.events.addresses import SYMBOLS
 from funcgraph.events.command import Command, number
 from funcgraph.events.definition import Place
 
@@ -38,7 +40,7 @@ def split_place(command: Command, text: str) -> tuple[str, Place | None]:
         ProbeError: the line or the offset is no number, or the function's name has a character that no name
             has.
     """
-    text = _without_colon(text)
+    text = SYMBOLS.resolve(_without_colon(text))
     for mark, kind in ((":", "line"), ("+", "offset")):
         symbol, found, digits = text.rpartition(mark)
         if not found:

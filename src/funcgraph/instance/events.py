@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from funcgraph import _engine
 from funcgraph.events import filter as event_filter
 from funcgraph.events import live
+from funcgraph.events.addresses import SYMBOLS
 from funcgraph.events.hist_text import Names
 from funcgraph.events.trigger import TriggerError
 from funcgraph.events.wanted import Wanted
 from funcgraph.instance.event_ids import event_id
-from funcgraph.instance.symbols import SYMBOLS
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:

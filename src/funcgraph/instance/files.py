@@ -42,8 +42,9 @@ class Files:
     Raises:
         OSError: with the kernel's number. ENOENT: no file has that name. EINVAL: the file does not take the
             text; the message says what it takes. ERANGE: a number that needs more than 64 bits. EBADF: a
-            text for trace_marker while tracing_on is 0. ENODEV: the instance is closed, or a function command
-            to remove is not set. EBUSY, ENOSPC, ENOMEM and others: as the attribute of that name.
+            text for trace_marker or trace_marker_raw while tracing_on is 0. ENODEV: the instance is closed,
+            or a function command to remove is not set. EBUSY, ENOSPC, ENOMEM and others: as the attribute of
+            that name.
         TypeError: a text that is no str.
     """
 
@@ -74,6 +75,8 @@ class Files:
         - set_ftrace_filter takes function commands, too: "a.f:traceoff:3", "!a.f:traceoff:0"
           (Instance.function_commands).
         - trace_marker puts the text into the trace; any text written to trace empties the buffer.
+        - trace_marker_raw takes an id of 4 bytes, and data. Its text has a character for each byte, up to
+          U+00FF: bytes.decode("latin-1").
         - snapshot takes a snapshot at "1", frees it at "0", and empties it at any other number.
         - Numbers are in base 10. A buffer size under the least is rounded up, as in the kernel.
 
@@ -206,10 +209,12 @@ class Files:
             number = unsigned(name, text, "a number: 0, 1, or any other")
             with state.lock:
                 snapshot_file.write(state, number)
-        elif state.engine.tracing_on:
-            state.engine.mark(text.removesuffix("\n"))
-        else:
+        elif not state.engine.tracing_on:
             raise OSError(EBADF, f"invalid write to {name}: tracing_on is 0")
+        elif name == "trace_marker_raw":
+            state.engine.mark_raw(_raw(name, text))
+        else:
+            state.engine.mark(text.removesuffix("\n"))
 
 
 def modules() -> Iterator[ModuleType]:
@@ -243,6 +248,14 @@ def _is_command(word: str) -> bool:
     """Return whether a word of set_ftrace_filter is a function command: `a.b:mod:c` is a pattern."""
     _, colon, rest = word.partition(":")
     return bool(colon) and rest.partition(":")[0] != "mod"
+
+
+def _raw(name: str, text: str) -> bytes:
+    """Return the bytes that a text for trace_marker_raw stands for."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise invalid(name, text, "must have a character up to U+00FF for each byte") from None
 
 
 def _option_of(name: str) -> str:

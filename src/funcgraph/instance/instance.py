@@ -17,7 +17,7 @@ from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
 from funcgraph.instance.filters import set_filters
 from funcgraph.instance.living import STATES
-from funcgraph.instance.marker import TraceMarker
+from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw
 from funcgraph.instance.options import Options, parse_words
 from funcgraph.instance.pipe import TracePipe
 from funcgraph.instance.snapshot import Snapshot
@@ -97,6 +97,8 @@ class Instance(FileAttributes):
     """The kernel's files as text, in the kernel's syntax: files["set_ftrace_filter"] = "shop.* cart.*"."""
     trace_marker: TraceMarker
     """Texts of the program into this trace: trace_marker.write(text)."""
+    trace_marker_raw: TraceMarkerRaw
+    """Data of the program into this trace: trace_marker_raw.write(id.to_bytes(4, "little") + data)."""
     trace_printk: Callable[..., int]
     """trace_printk(format, *args): puts `format % args` into this trace, as from the calling function."""
 
@@ -129,6 +131,7 @@ class Instance(FileAttributes):
         self.options = Options(self._state)
         self.files = Files(self._state)
         self.trace_marker = TraceMarker(self._state.engine.mark)
+        self.trace_marker_raw = TraceMarkerRaw(self._state.engine.mark_raw)
         self.trace_printk = self._state.engine.printk
         try:
             lists = [one for one in SETTINGS if one.kind in (PATTERNS, THREADS) and one.keyword]

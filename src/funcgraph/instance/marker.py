@@ -1,4 +1,4 @@
-"""Texts of the program in traces: the kernel's trace_marker."""
+"""Texts and data of the program in traces: the kernel's trace_marker and trace_marker_raw."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from funcgraph import _engine
 
-__all__ = ["TraceMarker", "trace_marker"]
+__all__ = ["TraceMarker", "TraceMarkerRaw", "trace_marker"]
 
 
 class TraceMarker:
@@ -24,6 +24,21 @@ class TraceMarker:
     __slots__ = ("write",)
 
     def __init__(self, write: Callable[[str], int]) -> None:
+        self.write = write
+
+
+class TraceMarkerRaw:
+    """A file to write data to: each write is one record, which the trace prints as `# 2f buf: 01 ff 00 00`.
+
+    Attributes:
+        write: write(data: bytes) -> int: puts an id of 4 bytes (little-endian) and up to 988 bytes of data
+            into the trace; returns how many bytes those are. When nothing records, it does nothing. When the
+            buffer is full, they are lost and counted. Errors: OSError: EINVAL: another number of bytes.
+    """
+
+    __slots__ = ("write",)
+
+    def __init__(self, write: Callable[[bytes], int]) -> None:
         self.write = write
 
 

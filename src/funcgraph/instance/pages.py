@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from struct import pack_into, unpack_from
 
+from funcgraph.events.addresses import FIRST, SYMBOLS
 from funcgraph.instance.dat_parts import Format, Parts, parts_of
 from funcgraph.instance.event_ids import FIRST as FIRST_ID
-from funcgraph.instance.symbols import FIRST, SYMBOLS
 
 __all__ = ["PAGE_BYTES", "bytes_used", "of_lane"]
 

@@ -12,12 +12,12 @@ from errno import EINVAL, EOVERFLOW
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.events.addresses import SYMBOLS
 from funcgraph.instance import lanes
 from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.pieces import Pieces, Shown
 from funcgraph.instance.state import State
-from funcgraph.instance.symbols import SYMBOLS
 from funcgraph.settings.table import BY_NAME
 
 __all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]

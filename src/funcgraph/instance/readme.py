@@ -70,6 +70,7 @@ This is the tracefs of one Python process. Its functions are named module.qualna
   trace_clock           - The clock of the times, when the buffer is read
   timestamp_mode        - absolute: each record has its own time
   trace_marker          - A text written into this file is in the trace
+  trace_marker_raw      - An id of 4 bytes and data, written at once, are in the trace
   printk_formats        - Empty: texts are formatted when they are recorded
   tracing_cpumask       - A bit for each lane that is shown
   instances             - mkdir instances/foo makes a buffer of its own, with all of these files

@@ -566,6 +566,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("mark", TEXT, "a text to put into the trace", scope=LIVE, file="trace_marker", access="w"),
     Setting(
+        "mark_raw",
+        TEXT,
+        "an id of 4 bytes and data to put into the trace, a character for each byte",
+        scope=LIVE,
+        file="trace_marker_raw",
+        access="w",
+    ),
+    Setting(
         "alloc_snapshot",
         FLAG,
         "have the memory of the snapshot from the start",

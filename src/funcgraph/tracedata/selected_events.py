@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from funcgraph.events import filter as event_filter
@@ -116,7 +117,11 @@ def _filtered(
     """Return the kinds that have the filter's fields, with the filter."""
 
     def numbers_of(name: str) -> list[int]:
-        return [_FUNC_BASE + _FUNC_STEP * i for i, function in enumerate(functions) if function.name == name]
+        return [
+            address
+            for address, function in zip(count(_FUNC_BASE, _FUNC_STEP), functions, strict=False)
+            if name in (function.name, f"{address:#x}")
+        ]
 
     fields = {
         f"{kind.system}/{kind.name}": event_filter.Fields(kind.fields, kind.places, numbers_of)

@@ -172,6 +172,13 @@ def _without_begun(data: bytes) -> bytes:
     return data
 
 
+class _Raw(Write):
+    """A file that takes bytes of any kind: trace_marker_raw. One write is one record."""
+
+    def _decoded(self, data: bytes) -> str:
+        return data.decode("latin-1")
+
+
 class _AtEnd(Write):
     """A file whose effect comes when it is closed: free_buffer."""
 
@@ -206,4 +213,4 @@ def _kind_of(name: str) -> type[Write]:
         return _Lines
     if last in _EMPTIED:
         return _Emptied
-    return {"trace_marker": _Text, "free_buffer": _AtEnd}.get(name, Write)
+    return {"trace_marker": _Text, "trace_marker_raw": _Raw, "free_buffer": _AtEnd}.get(name, Write)

@@ -56,6 +56,7 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
       "(void *)(unsigned long)REC->parent_ip, REC->count, "                                                  \
       "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                                \
     X(print, 5, "ftrace", "\"%ps: %s\", (void *)REC->ip, REC->buf")                                          \
+    X(raw_data, 19, "ftrace", "\"id:%04x %08x\", REC->id, (int)REC->buf[0]")                                 \
     X(recorder_wait, 2001, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")             \
     X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")         \
     X(unknown_event, 65535, "funcgraph", "\"an event of a kind that the trace does not name\"")
@@ -106,6 +107,10 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
 
 #define FG_WIRE_FIELDS_print(M)                                                                              \
     M(FIELD, uint64_t, "unsigned long", ip)                                                                  \
+    M(TAIL, uint8_t, "char", buf)
+
+#define FG_WIRE_FIELDS_raw_data(M)                                                                           \
+    M(FIELD, uint32_t, "unsigned int", id)                                                                   \
     M(TAIL, uint8_t, "char", buf)
 
 #define FG_WIRE_FIELDS_recorder_wait(M) M(FIELD, uint64_t, "unsigned long long", duration_ns)

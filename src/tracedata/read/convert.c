@@ -257,18 +257,42 @@ static void convert_overrun(struct fg_convert *convert, struct fg_event *event,
     EVENT(convert, event, overrun, record->time, 0, .total = convert->overrun);
 }
 
-/* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
-static void convert_mark(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+/* The data ends in a whole word, as the kernel's does: a page of trace.dat has no other lengths. */
+static void convert_raw(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
+                        const uint8_t *data, size_t bytes)
 {
-    const uint64_t *length = record_payload(record, 1).fixed;
-    size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
-    size_t bytes = *length < room ? (size_t)*length : room;
+    size_t after_id = bytes < FG_MARK_ID_BYTES ? 0 : bytes - FG_MARK_ID_BYTES;
+    size_t padding = -after_id % sizeof(uint32_t);
+    struct fg_wire_raw_data *raw = EVENT(convert, event, raw_data, record->time, after_id + padding, .id = 0);
+
+    memcpy(&raw->id, data, bytes - after_id);
+    memset(raw->buf + after_id, 0, padding);
+    memcpy(raw->buf, data + FG_MARK_ID_BYTES, after_id);
+}
+
+/* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
+static void convert_text(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
+                         const uint8_t *text, size_t bytes)
+{
     struct fg_wire_print *print =
         EVENT(convert, event, print, record->time, bytes + 1,
               .ip = record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
 
-    memcpy(print->buf, length + 1, bytes);
+    memcpy(print->buf, text, bytes);
     print->buf[bytes] = 0;
+}
+
+static void convert_mark(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    const uint64_t *length = record_payload(record, 1).fixed;
+    size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
+    size_t bytes = (uint32_t)*length < room ? (uint32_t)*length : room;
+    const uint8_t *data = (const uint8_t *)(length + 1);
+
+    if (*length & FG_MARK_RAW)
+        convert_raw(convert, event, record, data, bytes);
+    else
+        convert_text(convert, event, record, data, bytes);
 }
 
 /* The type of an EVENT record, by its number in the process. */

@@ -1,6 +1,8 @@
 /* See call_text.h. */
 #include "tracedata/view/call_text.h"
 
+#include <stdio.h>
+
 #include "engine/ring/record.h"
 #include "tracedata/base/values.h"
 
@@ -118,6 +120,17 @@ void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
     fg_text_lit(text, ", last_ts: ");
     fg_put_time(text, style, fg_last_repeat_ns(event), 500);
     fg_text_char(text, ')');
+}
+
+void fg_put_raw_data(struct fg_text *text, const struct fg_event *event)
+{
+    const struct fg_wire_raw_data *raw = fg_event_raw_data(event);
+    size_t bytes = event->size - sizeof(*raw);
+    char part[16];
+
+    fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), "# %x buf:", raw->id));
+    for (size_t i = 0; i < bytes; i++)
+        fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), " %02x", raw->buf[i]));
 }
 
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes)

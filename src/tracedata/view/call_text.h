@@ -40,6 +40,8 @@ void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
 /* "app.parse <-app.main (repeats: 3, last_ts:     5.473396)" */
 void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
                     const struct fg_name_table *names, const struct fg_event *event);
+/* "# 2f buf: 00 ff": the number of raw data in base 16, and its bytes. */
+void fg_put_raw_data(struct fg_text *text, const struct fg_event *event);
 /* The number of characters in `utf8`, at most `limit`; *bytes is their size. */
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes);
 /* "    5.473396", or a number in the clock's own unit. @round_ns is added before the microseconds are cut

@@ -3,6 +3,7 @@
 
 #include "engine/core/compiler.h"
 #include "engine/ring/record.h"
+#include "tracedata/view/call_text.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -145,6 +146,18 @@ static void add_mark(struct fg_columns *columns, size_t i, const struct fg_event
     put_data(columns, text, strnlen(text, event->size - sizeof(*print)));
 }
 
+/* Raw data is a mark, too: the text of it. */
+static bool add_raw(struct fg_columns *columns, size_t i, const struct fg_event *event)
+{
+    struct fg_text text = {0};
+
+    fg_put_raw_data(&text, event);
+    columns->kind[i] = FG_COLUMN_mark;
+    put_data(columns, text.data, text.bytes < EVENT_MAX_BYTES ? text.bytes : EVENT_MAX_BYTES);
+    fg_text_free(&text);
+    return !text.failed;
+}
+
 static void add_stack(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
     const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
@@ -210,6 +223,8 @@ FG_NOINLINE static bool add_rare(struct fg_columns *columns, size_t i, const str
     case FG_EVENT_print:
         add_mark(columns, i, event);
         break;
+    case FG_EVENT_raw_data:
+        return add_raw(columns, i, event);
     case FG_EVENT_recorder_wait:
         columns->kind[i] = FG_COLUMN_wait;
         columns->number[i] = fg_event_recorder_wait(event)->duration_ns;

@@ -34,20 +34,20 @@ static void put_place(struct fg_text *text, const struct fg_name_table *names,
     fg_text_char(text, ')');
 }
 
+/* In lines of its own, as the kernel has it. */
 static void put_stack(struct fg_text *text, const struct fg_name_table *names, const struct fg_event *event,
                       const struct fg_field *field)
 {
-    fg_text_char(text, '{');
+    fg_text_lit(text, "STACK:\n");
     for (uint32_t i = 0; i < field->count; i++) {
         const struct fg_loaded function = fg_field_load(event->data, event->size, field, i);
 
         if (!function.number)
             break;
-        if (i)
-            fg_text_char(text, ',');
+        fg_text_lit(text, "=> ");
         put_address(text, names, function.number);
+        fg_text_char(text, '\n');
     }
-    fg_text_char(text, '}');
 }
 
 static void put_of_synthetic(struct fg_text *text, const struct fg_name_table *names,

@@ -103,6 +103,10 @@ int fg_function_text_event(struct fg_text *text, const struct fg_report_style *s
         put_context(text, style, names, event);
         put_print(text, style, names, event);
         break;
+    case FG_EVENT_raw_data:
+        put_context(text, style, names, event);
+        fg_put_raw_data(text, event);
+        break;
     case FG_EVENT_recorder_wait:
         put_context(text, style, names, event);
         put_comment(text, style, "/* waited ", fg_event_recorder_wait(event)->duration_ns / 1000,

@@ -74,6 +74,10 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         begin_note(text, columns, event, depth, NULL);
         put_message(text, event);
         break;
+    case FG_EVENT_raw_data:
+        begin_note(text, columns, event, depth, NULL);
+        fg_put_raw_data(text, event);
+        break;
     case FG_EVENT_function:
         begin_note(text, columns, event, depth, NULL);
         fg_put_function(text, &plain, columns->names, fg_function_index(fg_event_function(event)->ip));

@@ -343,6 +343,11 @@ static void test_marks(void)
     CHECK_EQ(fg_instance_mark(handle, 0, "", 0), 0);
     CHECK_EQ(fg_instance_mark(handle, 0, text, sizeof(text)), 0);
     CHECK_EQ(count_marks(instance), 5);
+    CHECK_EQ(fg_instance_mark_raw(handle, text, FG_MARK_ID_BYTES - 1), -EMSGSIZE);
+    CHECK_EQ(fg_instance_mark_raw(handle, text, FG_MARK_MAX_BYTES + 1), -EMSGSIZE);
+    CHECK_EQ(fg_instance_mark_raw(handle, text, FG_MARK_ID_BYTES), 0);
+    CHECK_EQ(fg_instance_mark_raw(handle, text, FG_MARK_MAX_BYTES), 0);
+    CHECK_EQ(count_marks(instance), 7);
     CHECK_EQ(fg_instance_set_tracing_on(instance, false), 0);
     CHECK_EQ(fg_instance_mark(handle, 0, "hello", 5), -ENOSPC);
     close_instance(instance);

@@ -29,6 +29,13 @@ class Symbols:
             self._names[found] = name
         return found
 
+    def resolve(self, text: str) -> str:
+        """Return the name of the function whose address a text is; the text if it is none."""
+        try:
+            return self.name(int(text, 16)) if text[:2] in ("0x", "0X") else text
+        except ValueError:
+            return text
+
     def name(self, address: int) -> str:
         """Return the function that has an address; "": none."""
         return self._names.get(address, "")
