@@ -36,6 +36,8 @@ def trace_errors(path: object) -> Iterator[None]:
 def _is_program(path: object) -> bool:
     """Return whether a file is a Python program, or another one that begins with #!."""
     try:
+        if not os.path.isfile(str(path)):  # opening a FIFO waits
+            return False
         with open(str(path), "rb") as file:
             return str(path).endswith((".py", ".pyw")) or file.read(2) == b"#!"
     except OSError:
