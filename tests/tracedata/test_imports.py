@@ -328,7 +328,8 @@ def test_folding_changes_no_total_of_any_program(scratch: Path, steps: list[Step
         rows = [{row.name: row for row in trace.summary(fold_imports=fold)} for fold in (False, True)]
         assert [rows[0].get(name) for name in own] == [rows[1].get(name) for name in own]
         text = b"".join(trace.report(fold_imports=True)).decode()
-        assert text.count("{") + text.count("/* closed") >= text.count("} ")
+        without_line = text.count(" closed */")  # a call that was closed while it was suspended
+        assert text.count("{") + without_line >= text.count("} ")
 
 
 @settings(deadline=None)

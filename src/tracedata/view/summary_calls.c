@@ -268,6 +268,8 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
     if (error)
         return error;
 
+    if (fg_unlikely(func > summary->nr_functions))
+        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
     if (exit.kind == FG_WIRE_SUSPEND) {
         if (!exit.has_start)
             return 0;
@@ -278,8 +280,6 @@ static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *l
         parked->ran_ns += ran_ns;
         return 0;
     }
-    if (fg_unlikely(func > summary->nr_functions))
-        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
     if (exit.kind == FG_WIRE_RAISE) {
         function->exceptions++;
         if (summary->tree)
