@@ -31,7 +31,7 @@ def test_a_program_is_attached_to_once_and_can_be_steered() -> None:
         assert command("attach", program.pid) == (0, said, "")
         with connect(program.pid) as process:
             process.write_text("set_ftrace_filter", "*squares")
-            assert process.read_text("set_ftrace_filter") == "*squares\n"
+            assert process.read_text("set_ftrace_filter") == "__main__.squares\n"
         assert program.end() == (7, "", "")
 
 
