@@ -6,6 +6,7 @@ sid=$1 folders=$2 here=$PWD
 shift 2
 mount -t proc proc "$sid/proc"
 mount --rbind /dev "$sid/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$sid/dev/shm" # recordings of the machine are not seen
 while [ "$folders" -gt 0 ]; do
     mkdir -p "$1" "$sid$1"
     mount --bind "$1" "$sid$1"

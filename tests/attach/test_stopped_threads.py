@@ -76,7 +76,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def _check(places: list[str], *others: str) -> None:
     """Check the places of a program that is in the loader only for a moment: when it binds a function."""
-    assert set(places) <= {"waits", "queues", "kernel", "code", "loader", *others}
+    assert set(places) <= {"waits", "lock", "queues", "kernel", "code", "loader", *others}
     assert places.count("loader") <= 3
 
 

@@ -208,7 +208,7 @@ def test_the_keywords_are_checked_as_the_options() -> None:
     for keywords in ({"rotate": "1X"}, {"ring": True}, {"max_time": 0.5}, {"keep": 2}):
         with pytest.raises(OptionError):
             funcgraph.record("trace.fg", **keywords)
-    with pytest.raises(OptionError, match="convert"):
+    with pytest.raises(OptionError, match="export trace-dat"):
         funcgraph.record("trace.dat", rotate="1M")
 
 

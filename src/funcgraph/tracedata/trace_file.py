@@ -18,12 +18,12 @@ from funcgraph.tracedata.description import (
     shown_buffers,
     tasks_named,
 )
-from funcgraph.tracedata.flaw import flaw_of
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_tree import CallTree, TreeGroup
     from funcgraph.tracedata.event_format import EventFormat
+    from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.kernel import KernelHead
     from funcgraph.tracedata.selection import Selection
     from funcgraph.tracedata.summary import EventSummary, FunctionSummary
@@ -55,7 +55,6 @@ class TraceFile:
             raise TraceError(str(error)) from None
         self._kernel, description = describe(self._opened)
         self.meta = description.meta
-        self.flaw = flaw_of(self._opened, self.meta)
         self.functions = description.functions
         self.event_types = description.event_types
         self.tasks = description.tasks
@@ -66,6 +65,13 @@ class TraceFile:
         self.buffers = description.buffers
         self.killed = description.killed
         self.hosts = description.hosts
+
+    @property
+    def flaw(self) -> Flaw | None:
+        """What the trace lacks as a whole; None: nothing."""
+        from funcgraph.tracedata.flaw import flaw_of  # not where a program reads its own buffer
+
+        return flaw_of(self._opened, self.meta)
 
     @property
     def is_kernel(self) -> bool:
