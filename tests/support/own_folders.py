@@ -31,8 +31,8 @@ def enter_own_folders() -> bool:
         Whether it has a /dev/shm of its own.
     """
     os.environ.pop("XDG_RUNTIME_DIR", None)
-    # A command in the folder of `make pythons-sid` has a mount namespace already (tools/in_sid.sh). In a second
-    # one this process's own files would have other paths in /proc/self/maps.
+    # A command in the folder of `make pythons-sid` has a mount namespace already (tools/in_sid.sh). In a
+    # second one this process's own files would have other paths in /proc/self/maps.
     if os.environ.get("FG_IN_SID") or _mount_own_shared():
         return True
     folder = tempfile.mkdtemp(prefix="fgtest-run-", dir=SHARED if os.path.isdir(SHARED) else None)
