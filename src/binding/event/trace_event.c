@@ -1,7 +1,7 @@
 /* See trace_event.h.
  *
- * While nobody wants the event, a call compares the names of its arguments and reads one word. So a call that is
- * wrong fails in the same way whether somebody records the program or not. */
+ * While nobody wants the event, a call compares the names of its arguments and reads one word. So a call that
+ * is wrong fails in the same way whether somebody records the program or not. */
 #include "binding/event/trace_event.h"
 
 #include "structmember.h"
@@ -22,8 +22,8 @@ struct trace_event {
 
 /* ---- arguments */
 
-/* True if each field has a value, and the values stand in the order of the fields. Keywords that a call names are
- * interned, and so are the names: nearly all calls need no look at characters. */
+/* True if each field has a value, and the values stand in the order of the fields. Keywords that a call names
+ * are interned, and so are the names: nearly all calls need no look at characters. */
 static inline bool is_in_order(const struct trace_event *self, Py_ssize_t nargs, PyObject *kwnames)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(self->fields);
@@ -47,7 +47,8 @@ static PyObject *raise_too_many(const struct trace_event *self, Py_ssize_t nargs
                         self->event->names.name, n, n == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");
 }
 
-/* As CPython has it: 'a', then 'a' and 'b', then 'a', 'b', and 'c'. New reference, or NULL with an exception. */
+/* As CPython has it: 'a', then 'a' and 'b', then 'a', 'b', and 'c'. New reference, or NULL with an
+ * exception. */
 static PyObject *listed(PyObject *names)
 {
     Py_ssize_t n = PyList_GET_SIZE(names);
@@ -148,8 +149,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
 
 /* ---- declaring */
 
-/* "NAME:TYPE" of each field, joined by blanks, as the table of static events has them. New reference, or NULL with
- * an exception. */
+/* "NAME:TYPE" of each field, joined by blanks, as the table of static events has them. New reference, or NULL
+ * with an exception. */
 static PyObject *values_of(PyObject *types)
 {
     PyObject *text = PyUnicode_FromString(""), *name, *type;

@@ -1,7 +1,7 @@
 /* Static events that the program declares: they stand after those of the table.
  *
- * An event stays once it is declared: modules are reloaded, and declare it again. It is of the process. As with
- * the other static events, a probe sees the hits of its own interpreter. */
+ * An event stays once it is declared: modules are reloaded, and declare it again. It is of the process. As
+ * with the other static events, a probe sees the hits of its own interpreter. */
 #ifndef FG_CPYTHON_PROGRAM_EVENT_H
 #define FG_CPYTHON_PROGRAM_EVENT_H
 
