@@ -585,7 +585,7 @@ class TraceEvent:
     The call returns None.
 
     The values are read in C, so no code of the program runs. A value that does not fit its field's type, such
-    as 300 for a "u8" or a str for an int, is a fault in the record (0, or "(fault)"), and raises nothing.
+    as 300 for a "u8" or a str for an int, is a fault in the record, "(fault)", and raises nothing.
 
     Where the arguments are expensive to make, ask first, as with the kernel's trace_foo_enabled():
 
