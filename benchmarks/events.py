@@ -24,6 +24,9 @@ _LABELS = {
     "hist": "`hist:keys=` on an int",
     "refused": "an event with one int, which its filter refuses",
     "nothing": "an event without values, into a buffer",
+    "fault": "an fprobe event with two ints, of which one cannot be fetched",
+    "declared": "an event of the program (`funcgraph.trace_event`) with two ints, into a buffer",
+    "unwanted": "the same, which nobody wants",
 }
 
 

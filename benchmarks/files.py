@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from benchmarks.exports import exports
@@ -27,6 +28,7 @@ _END_S, _END_NS = 0.1, 5
 _REPORT_RATE, _SUMMARY_RATE, _ITERATE_RATE = 5, 13, 50
 _INTEGRATE_RATIO, _INTEGRATE_CALLS, _OF_JSON = 1.4, 10_000_000, 60
 _LOOP_RATIO = 3.5
+_FOLDED = 1.03
 
 
 def _events(bench: Bench, trace: Path) -> int:
@@ -132,6 +134,31 @@ def reading(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"{name}, merged in order of time", f"{rates['merged']:.0f} million/s")
 
 
+def _cpu_s(bench: Bench, command: list[str]) -> float:
+    return bench.cost(command).cpu_s
+
+
+def folded(bench: Bench) -> Iterator[Figure]:
+    """Measure what it costs to show each import as one call: without any import, and with little else."""
+    for label, words in (
+        (f"fib({_OPENED}), no imports", bench.program("fib.py", _OPENED, 1)),
+        (_SMALL, bench.program("start_up.py")),
+    ):
+        trace = bench.folder / "folded.fg"
+        bench.run([*bench.funcgraph, "record", "-q", "-o", str(trace), *words])
+        for command in ("report", "summary"):
+            show = [*bench.funcgraph, command, "-i", str(trace)]
+            rounds = bench.compare(
+                {
+                    "folded": partial(_cpu_s, bench, show),
+                    "whole": partial(_cpu_s, bench, [*show, "--imports"]),
+                }
+            )
+            ratio = median_of(rounds, lambda one: one["folded"] / one["whole"])
+            name = f"`funcgraph {command}` of {label}: CPU time, of that with `--imports`"
+            yield at_most(name, ratio, _FOLDED)
+
+
 def _beside_untraced(name: str) -> Callable[[Mapping[str, float]], float]:
     """Return what makes of the times of a round how often longer this one is than the plain program."""
 
@@ -232,6 +259,7 @@ ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "recorder": recorder,
     "reading": reading,
     "opened": opened,
+    "folded": folded,
     "trees": trees,
     "without-end": without_end,
     "integrate": integrate,
