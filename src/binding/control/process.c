@@ -96,8 +96,10 @@ static bool end_thread(struct fg_server *server)
     fg_server_halt(server);
     if (server->has_thread && pthread_equal(server->thread, pthread_self()))
         return false;
-    Py_BEGIN_ALLOW_THREADS has_ended = fg_server_join(server, PATIENCE_MS);
-    Py_END_ALLOW_THREADS return has_ended;
+    Py_BEGIN_ALLOW_THREADS
+    has_ended = fg_server_join(server, PATIENCE_MS);
+    Py_END_ALLOW_THREADS
+    return has_ended;
 }
 
 static void stop(struct fg_server *server)

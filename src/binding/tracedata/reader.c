@@ -43,9 +43,10 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
             Py_CLEAR(reader);
     }
     if (reader) {
-        Py_BEGIN_ALLOW_THREADS error = open_file(reader, &file, reason);
-        Py_END_ALLOW_THREADS if (error)
-        {
+        Py_BEGIN_ALLOW_THREADS
+        error = open_file(reader, &file, reason);
+        Py_END_ALLOW_THREADS
+        if (error) {
             fg_reader_raise(reader, error, reason);
             Py_CLEAR(reader);
         }

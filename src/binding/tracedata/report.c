@@ -167,8 +167,10 @@ static PyObject *report_iterator_next(PyObject *self)
         return fg_reader_raise(iterator->reader, iterator->error, iterator->merge.reason);
     if (iterator->at_end || !fg_reader_begin(iterator->reader))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS result = fg_report_next(iterator->report, &iterator->text, CHUNK_BYTES);
-    Py_END_ALLOW_THREADS iterator->reader->is_busy = false;
+    Py_BEGIN_ALLOW_THREADS
+    result = fg_report_next(iterator->report, &iterator->text, CHUNK_BYTES);
+    Py_END_ALLOW_THREADS
+    iterator->reader->is_busy = false;
     iterator->at_end = result == 0;
     if (result < 0)
         iterator->error = result;
