@@ -16,6 +16,7 @@ from funcgraph import _inject
 from funcgraph.attach.code import code_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.gil_watch import GilWatch
+from funcgraph.attach.loop import loop_of
 from funcgraph.attach.runtime import pending_lock_of
 from funcgraph.attach.stub_place import RESTORE_S, free_place
 from funcgraph.attach.target import Target
@@ -64,7 +65,8 @@ class Injection:
         self._text = text.encode()
         self._deadline = deadline
         self._functions = _functions(target)
-        self._places = (*code_of(target), *pending_lock_of(target))
+        loop = loop_of(target)
+        self._places = (*code_of(target, loop), *pending_lock_of(target))
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         size = _inject.stub_bytes(len(self._text))
@@ -72,7 +74,7 @@ class Injection:
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
         self._is_run = self._has_spawned = False
-        self._gil = GilWatch(target)
+        self._gil = GilWatch(target, loop)
         self._gives_way: bool | None = None  # its holder, in this round; None: it was not looked at
         self._seen: Counter[str] = Counter()
         self._asked: set[int] = set()
