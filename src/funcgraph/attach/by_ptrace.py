@@ -73,7 +73,6 @@ class Injection:
         self._place = free_place(target, size, deadline)
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
-        self._is_run = self._has_spawned = False
         self._gil = GilWatch(target, loop)
         self._gives_way: bool | None = None  # its holder, in this round; None: it was not looked at
         self._seen: Counter[str] = Counter()
@@ -99,7 +98,6 @@ class Injection:
             time.sleep(pause)
             if time.monotonic() > eager_until:
                 pause = min(pause * 1.2, _LONGEST_PAUSE_S)
-        self._is_run = True
         return True
 
     def why_not(self) -> str:
@@ -169,7 +167,6 @@ class Injection:
             self._queued_at = time.monotonic()
         elif entered:
             self._spawned_at = time.monotonic()
-            self._has_spawned = True
         else:
             self._seen["GIL" if where in ("waits", "lock") and state == "S" else where] += 1
         return entered
@@ -193,13 +190,9 @@ class Injection:
         threads = self._entered | set(self._target.process.threads()) - self._before
         return self._place.is_in_use(sorted(threads))
 
-    def _is_called(self) -> bool:
-        """Return whether the pending call was taken from the queue: nothing else has started the text."""
-        return self._is_run and not self._has_spawned
-
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        if self._queued_at and not self._is_called():
+        if self._queued_at:  # something else may have started the text: the call may be in the queue still
             self._place.unqueue()
         until = max(self._deadline, time.monotonic() + RESTORE_S)
         while self._is_entered():
