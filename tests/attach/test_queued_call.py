@@ -15,6 +15,7 @@ from running import Running, code_pages
 from funcgraph import _inject
 from funcgraph.attach.by_ptrace import Injection
 from funcgraph.attach.inject import run_in
+from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import find_target
 
@@ -45,7 +46,7 @@ def test_a_call_that_is_still_queued_is_taken_back_when_the_text_was_started_oth
         code = code_pages(program.pid)
         process = Process(program.pid)
         target, deadline = find_target(process), time.monotonic() + 60
-        with Injection(target, "raise SystemExit", deadline) as injection:
+        with Injection(target, "raise SystemExit", LoaderLock(target), deadline) as injection:
             assert injection.run_until(lambda: (True, "queues") in places, deadline)
         process.close()
         assert code_pages(program.pid) == code

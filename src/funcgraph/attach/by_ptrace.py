@@ -16,6 +16,7 @@ from funcgraph import _inject
 from funcgraph.attach.code import code_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.gil_watch import GilWatch
+from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.loop import loop_of
 from funcgraph.attach.runtime import pending_lock_of
 from funcgraph.attach.stub_place import RESTORE_S, free_place
@@ -35,6 +36,7 @@ _OTHER_THREADS = 8  # that are looked at in one round
 _REASONS = {
     "handler": "in a signal handler",
     "loader": "in the dynamic loader",
+    "loader lock": "running while one was in the dynamic loader",
     "allocator": "in malloc",
     "foreign": "waiting in code that Python did not call",
     "kernel": "in a system call that may hold locks",
@@ -57,12 +59,14 @@ class Injection:
     Args:
         target: the process.
         text: what the new thread runs.
+        loader: the loader's lock in it.
         deadline: on the monotonic clock, until when another attacher is waited for.
     """
 
-    def __init__(self, target: Target, text: str, deadline: float) -> None:
+    def __init__(self, target: Target, text: str, loader: LoaderLock, deadline: float) -> None:
         self._target = target
         self._text = text.encode()
+        self._loader = loader
         self._deadline = deadline
         self._functions = _functions(target)
         loop = loop_of(target)
@@ -123,6 +127,9 @@ class Injection:
     def _try_threads(self) -> None:
         process = self._target.process
         self._gives_way = None
+        if self._loader.holder():
+            self._seen["loader lock"] += 1
+            return
         if self._enter(process.pid, main=True):
             return
         others = [tid for tid in process.threads() if tid != process.pid]
