@@ -1,8 +1,8 @@
 """Threads of other processes, stopped and sent into a stub (x86-64).
 
-Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended),
-EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal, or its process is
-stopped), ETIMEDOUT (it is in the kernel and does not stop).
+Each function but `span` and `stub_bytes` stops one thread for a moment. OSError says why it could not: ESRCH
+(the thread has ended), EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal,
+or its process is stopped), ETIMEDOUT (it is in the kernel and does not stop).
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ def enter(
     content: bytes,
     text: bytes,
     functions: tuple[int, int, int, int, int, int, int, int],
-    places: tuple[int, int, int, int, int, bytes, bytes, bytes, bytes, int, int],
+    places: tuple[int, int, bytes, int, bytes, bytes, bytes, bytes, int, int],
     may_spawn: bool,
     may_queue: bool,
     /,
@@ -36,17 +36,16 @@ def enter(
         text: Python code for PyRun_SimpleString(), without a NUL.
         functions: addresses of pthread_create, pthread_detach, Py_AddPendingCall, Py_IsInitialized,
             Py_IsFinalizing, PyGILState_Ensure, PyGILState_Release, PyRun_SimpleString.
-        places: start and end of the interpreter's code, and of its loop; the address that signal handlers
-            return to (0: not known); tables of native 64-bit words: the executable segments in the order of
-            their addresses (start and end of each, of its image, and address and size of the image's
-            .eh_frame_hdr), and start and end of functions of the loader, of the allocator, and of
-            those of the interpreter that take and release locks; and the lock of the pending calls: its kind
-            (0: not known, 1: semaphore, 2: PyMutex) and its address.
+        places: start and end of the interpreter's code; a table of native 64-bit words: start and end of
+            each part of its loop; the address that signal handlers return to (0: not known); more tables: the
+            executable segments in the order of their addresses (start and end of each, of its image, and
+            address and size of the image's .eh_frame_hdr), and start and end of functions of the loader, of
+            the allocator, and of those of the interpreter that take and release locks; and the lock of the
+            pending calls: its kind (0: not known, 1: semaphore, 2: PyMutex) and its address.
         may_spawn: whether the new thread would get the GIL.
         may_queue: whether it is the main thread, which runs pending calls.
 
     Returns:
-        Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
         Whether it was sent there; and where it was: "waits", "lock" (of Python's: it waits), "queues" (the
         main thread can queue a call there), "handler" (of a signal), "loader", "allocator", "foreign" (it
         waits for other code than the interpreter), "kernel", "code", "no room" (on its stack) or "taken"
@@ -60,6 +59,22 @@ def enter(
 
 def pc(tid: int, /) -> int:
     """Return the address of the instruction that a thread executes next."""
+
+def span(pid: int, segments: bytes, address: int, /) -> tuple[int, int, bool] | None:
+    """Return the code that the call frame information describes together with an instruction.
+
+    No thread is stopped.
+
+    Args:
+        pid: the process.
+        segments: the table of executable segments that `enter()` takes.
+        address: the instruction's.
+
+    Returns:
+        Start and end of a function or of a part of one, and whether a jump leads there: then its frame is
+        there at the first instruction, and it is a part of the function that jumps. None: nothing describes
+        it.
+    """
 
 def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/tracer.h"
+
 #define ENTRY_BYTES 512 /* red zone, registers */
 
 /* How a thread goes through the stub. */
@@ -91,60 +93,115 @@ static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
     return result;
 }
 
-int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+/* ---- what the tracer does. Each function of enter.h has it do one of these. */
+
+struct entering {
+    pid_t pid, tid;
+    const struct fg_entry *entry;
+    enum fg_place *place;
+};
+
+static int enter_thread(void *data)
 {
+    const struct entering *what = data;
     struct fg_thread leader;
     int result;
+
+    if (what->tid == what->pid)
+        return enter(what->tid, what->entry, what->place);
+    result = fg_thread_stop(&leader, what->pid);
+    if (result < 0)
+        return result;
+    result = enter(what->tid, what->entry, what->place);
+    fg_thread_go(&leader);
+    return result;
+}
+
+int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+{
+    struct entering what = {pid, tid, entry, place};
 
     if (fg_stub_xsave_bytes() == 0)
         return -ENOSYS;
     if (fg_stub_size_bytes(strlen(entry->text)) > entry->cave.high - entry->cave.low)
         return -ENOSPC;
-    if (tid == pid)
-        return enter(tid, entry, place);
-    result = fg_thread_stop(&leader, pid);
+    return fg_tracer_run(enter_thread, &what);
+}
+
+/* Something that is done while one thread is stopped. */
+struct visit {
+    pid_t tid;
+    int (*act)(const struct fg_thread *thread, void *data);
+    void *data;
+};
+
+static int visit_thread(void *data)
+{
+    const struct visit *visit = data;
+    struct fg_thread thread;
+    int result = fg_thread_stop(&thread, visit->tid);
+
     if (result < 0)
         return result;
-    result = enter(tid, entry, place);
-    fg_thread_go(&leader);
+    result = visit->act(&thread, visit->data);
+    fg_thread_go(&thread);
     return result;
+}
+
+static int visit(pid_t tid, int (*act)(const struct fg_thread *thread, void *data), void *data)
+{
+    struct visit what = {tid, act, data};
+
+    return fg_tracer_run(visit_thread, &what);
+}
+
+static int read_pc(const struct fg_thread *thread, void *data)
+{
+    *(uint64_t *)data = thread->regs.rip;
+    return 0;
 }
 
 int fg_pc(pid_t tid, uint64_t *pc)
 {
-    struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    return visit(tid, read_pc, pc);
+}
 
-    if (error < 0)
-        return error;
-    *pc = thread.regs.rip;
-    fg_thread_go(&thread);
-    return 0;
+struct place_range {
+    struct fg_range range;
+    uint64_t entry;
+};
+
+static int is_inside(const struct fg_thread *thread, void *data)
+{
+    const struct place_range *place = data;
+
+    return fg_place_is_inside(thread, place->range, place->entry);
 }
 
 int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
 {
-    struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    struct place_range place = {range, entry};
 
-    if (error < 0)
-        return error;
-    error = fg_place_is_inside(&thread, range, entry);
-    fg_thread_go(&thread);
-    return error;
+    return visit(tid, is_inside, &place);
 }
 
-/* Return: 1: it was written; 0: something else is there; a negative errno. */
-static int compare_and_write(const struct fg_thread *thread, uint64_t address, const void *old,
-                             const void *new, size_t bytes)
+struct replacement {
+    uint64_t address;
+    const void *old, *new;
+    size_t bytes;
+};
+
+static int compare_and_write(const struct fg_thread *thread, void *data)
 {
-    char *now = malloc(bytes);
+    const struct replacement *to = data;
+    char *now = malloc(to->bytes);
     int result = 0;
 
     if (now == NULL)
         return -ENOMEM;
-    if (fg_thread_read(thread, address, now, bytes) == (ssize_t)bytes && memcmp(now, old, bytes) == 0) {
-        int error = fg_thread_write(thread, address, new, bytes);
+    if (fg_thread_read(thread, to->address, now, to->bytes) == (ssize_t)to->bytes &&
+        memcmp(now, to->old, to->bytes) == 0) {
+        int error = fg_thread_write(thread, to->address, to->new, to->bytes);
 
         result = error < 0 ? error : 1;
     }
@@ -154,12 +211,7 @@ static int compare_and_write(const struct fg_thread *thread, uint64_t address, c
 
 int fg_replace(pid_t tid, uint64_t address, const void *old, const void *new, size_t bytes)
 {
-    struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    struct replacement to = {address, old, new, bytes};
 
-    if (error < 0)
-        return error;
-    error = compare_and_write(&thread, address, old, new, bytes);
-    fg_thread_go(&thread);
-    return error;
+    return visit(tid, compare_and_write, &to);
 }

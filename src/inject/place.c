@@ -142,7 +142,7 @@ static void visit_function(void *data, uint64_t place, enum fg_stack_find find)
     if (is_sure && !facts->in_python && in(places->python, place))
         facts->waits_for_lock = is_in_any(&places->locking, place);
     facts->in_python |= in(places->python, place);
-    facts->is_past_loop |= is_sure && in(places->loop, place);
+    facts->is_past_loop |= is_sure && is_in_any(&places->loop, place);
     facts->in_locking |= !facts->is_past_loop && is_in_any(&places->locking, place);
 }
 
@@ -203,7 +203,7 @@ static bool can_queue(const struct fg_thread *thread, const struct fg_places *pl
 
     if (state != LOCK_UNKNOWN)
         return state == LOCK_FREE;
-    return in(places->loop, thread->regs.rip) ||
+    return is_in_any(&places->loop, thread->regs.rip) ||
            (!in(places->python, thread->regs.rip) && !facts->in_locking);
 }
 

@@ -27,10 +27,6 @@
 #include "inject/thread.h"
 #include "inject/unwind/code.h"
 
-struct fg_range {
-    uint64_t low, high; /* [low, high) */
-};
-
 struct fg_ranges {
     const struct fg_range *ranges;
     size_t nr;
@@ -46,7 +42,7 @@ enum fg_lock_kind {
 struct fg_places {
     struct fg_code code;
     struct fg_range python; /* the interpreter */
-    struct fg_range loop;   /* its loop */
+    struct fg_ranges loop;  /* its loop, which compilers cut into parts */
     /* Functions of the dynamic loader, of the allocator, and those of the interpreter that take and release
      * locks. */
     struct fg_ranges loader, allocator, locking;

@@ -24,7 +24,7 @@ struct fg_thread {
  *
  * Return: 0. -ESRCH: it has ended; -EPERM: not allowed, or somebody else traces it; -EBUSY: a signal was on
  * its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is inside the kernel and does
- * not stop.
+ * not stop. It cannot be let go then: inject/tracer.h.
  */
 int fg_thread_stop(struct fg_thread *thread, pid_t tid);
 

@@ -14,11 +14,8 @@ import pytest
 from extension import compile_library
 from running import Running, code_pages, folders
 
-from funcgraph.attach.code import loop_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
-from funcgraph.attach.process import Process
-from funcgraph.attach.target import find_target
 
 #: How the main thread waits, and what the other thread does meanwhile.
 WAITS = {
@@ -53,30 +50,12 @@ def waiting(waits: str, computes: str) -> Running:
     return Running(PROGRAM.format(imports=IMPORTS, waits=WAITS[waits], computes=COMPUTES[computes]))
 
 
-_LOOP_BYTES = 16_000  # the interpreter's loop has over 40,000
-
-
-def skip_if_the_loop_has_no_name(program: Running, waits: str) -> None:
-    """Skip what takes a look at the holder, where a compiler has put the loop into a function without a name.
-
-    Debian's 3.14 and 3.15 are so: docs/attach.md, "Limits". A wait for a lock of Python's takes no such look.
-    """
-    process = Process(program.pid)
-    try:
-        low, high = loop_of(find_target(process))
-    finally:
-        process.close()
-    if waits in ("accept", "select") and high - low < _LOOP_BYTES:
-        pytest.skip("this build's _PyEval_EvalFrameDefault does not contain the loop")
-
-
 @pytest.mark.parametrize("computes", ["python", "loop"])
 @pytest.mark.parametrize("waits", WAITS)
 def test_a_main_thread_that_waits_while_another_computes_is_attached_to(waits: str, computes: str) -> None:
     """Broken: the computing thread keeps the GIL as long as nobody asks for it, and so was taken to never
     give it up."""
     with waiting(waits, computes) as program:
-        skip_if_the_loop_has_no_name(program, waits)
         threads, code = program.threads(), code_pages(program.pid)
         for turn in range(10):
             assert run_in(program.pid, f"answer = {turn}", 60) == str(turn)
@@ -120,7 +99,6 @@ thread.start()
 @pytest.mark.parametrize("waits", ["join", "accept"])
 def test_a_thread_that_holds_the_gil_in_c_code_is_named_and_nothing_is_left(spin: Path, waits: str) -> None:
     with spinning(spin, waits) as program:
-        skip_if_the_loop_has_no_name(program, waits)
         threads, code = program.threads(), code_pages(program.pid)
         (other,) = threads - {str(program.pid)}
         with pytest.raises(AttachError) as raised:
@@ -140,7 +118,6 @@ def test_a_thread_that_holds_the_gil_in_c_code_is_named_and_nothing_is_left(spin
 @pytest.mark.parametrize("waits", ["join", "accept"])
 def test_a_c_function_that_keeps_the_gil_is_waited_for(spin: Path, waits: str) -> None:
     with spinning(spin, waits) as program:
-        skip_if_the_loop_has_no_name(program, waits)
         answers: list[str] = []
         attacher = threading.Thread(target=lambda: answers.append(run_in(program.pid, "answer = 1", 60)))
         attacher.start()

@@ -159,6 +159,7 @@ static void end(pid_t child)
 static struct fg_entry entry_of(void)
 {
     static char content[CAVE_BYTES];
+    static struct fg_range loop;
     uint64_t here = (uint64_t)(uintptr_t)child_counts;
     struct fg_entry entry = {
         .functions = {(uintptr_t)pthread_create, (uintptr_t)pthread_detach, (uintptr_t)add_pending_call,
@@ -174,7 +175,8 @@ static struct fg_entry entry_of(void)
     /* The whole program stands for the interpreter, the counting child for its loop. */
     entry.places.code = own_code();
     entry.places.python = (struct fg_range){here & ~UINT64_C(0xfffff), (here | 0xfffff) + 1};
-    entry.places.loop = (struct fg_range){here, here + 4096};
+    loop = (struct fg_range){here, here + 4096};
+    entry.places.loop = (struct fg_ranges){&loop, 1};
     return entry;
 }
 

@@ -22,7 +22,7 @@ enum { MAX_STEPS = 20000 };
 static void *(*volatile allocate)(size_t) = malloc;
 static void (*volatile release)(void *) = free;
 static void *(*volatile find)(void *, const char *) = dlsym;
-static volatile int go;
+static volatile int ready, go;
 
 __attribute__((noinline)) static void child_allocates(void)
 {
@@ -61,6 +61,7 @@ static pid_t start(void (*program)(void))
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         program(); /* binds what it calls */
+        ready = 1;
         while (!go)
             ;
         program();
@@ -82,10 +83,17 @@ static void step(struct fg_thread *thread)
 static struct fg_thread stop_before(pid_t child)
 {
     struct fg_thread thread;
-    int one = 1;
+    int one = 1, is_ready;
 
-    usleep(10000);
-    assert(fg_thread_stop(&thread, child) == 0);
+    for (;;) {
+        assert(fg_thread_stop(&thread, child) == 0);
+        assert(fg_thread_read(&thread, (uint64_t)(uintptr_t)&ready, &is_ready, sizeof(is_ready)) ==
+               sizeof(is_ready));
+        if (is_ready)
+            break;
+        fg_thread_go(&thread);
+        usleep(1000);
+    }
     assert(fg_thread_write(&thread, (uint64_t)(uintptr_t)&go, &one, sizeof(one)) == 0);
     return thread;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inject/unwind/cfi.h"
 #include "support/made_process.h"
 
 /* Where whoever called goes on, and the place that is visited: in the call. */
@@ -45,6 +46,28 @@ static struct visited visit_from(uint64_t rip)
     process.regs.rip = rip;
     visited = made_process_visit(&process);
     return visited;
+}
+
+static struct fg_span span_at(uint64_t address)
+{
+    struct fg_span span = {.range = {0, 0}};
+
+    assert(fg_cfi_span(&process.code, &process.memory, address, &span));
+    return span;
+}
+
+static void test_code_is_told_apart_by_whether_a_call_or_a_jump_leads_to_it(void)
+{
+    struct fg_span span;
+
+    made_process_open(&process);
+    span = span_at(PUSHES + 9);
+    assert(span.range.low == PUSHES && span.range.high == PUSHES + 0x100 && !span.is_entered_by_jump);
+    span = span_at(FRAMED);
+    assert(span.range.low == FRAMED && span.range.high == FRAMED + 0x100 && span.is_entered_by_jump);
+    assert(!fg_cfi_span(&process.code, &process.memory, UNKNOWN, &span));
+    assert(!fg_cfi_span(&process.code, &process.memory, STACK, &span));
+    made_process_close(&process);
 }
 
 static void test_callers_are_found_up_to_the_start(void)
@@ -326,6 +349,7 @@ static void test_each_page_is_read_once(void)
 
 int main(void)
 {
+    test_code_is_told_apart_by_whether_a_call_or_a_jump_leads_to_it();
     test_callers_are_found_up_to_the_start();
     test_the_caller_is_found_from_each_instruction();
     test_a_frame_is_found_by_a_register_that_was_kept();

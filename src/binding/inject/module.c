@@ -7,6 +7,7 @@
 
 #include "binding/base/raise.h"
 #include "inject/enter.h"
+#include "inject/span.h"
 
 PyDoc_STRVAR(
     enter_doc,
@@ -36,20 +37,21 @@ static PyObject *enter(PyObject *Py_UNUSED(module), PyObject *args)
     struct fg_places *places = &entry.places;
     enum fg_place place = FG_PLACE_CODE;
     int pid, tid, may_spawn, may_queue, lock_kind, result;
-    struct table segments, loader, allocator, locking;
+    struct table segments, loop, loader, allocator, locking;
     unsigned long long signal_return;
     Py_ssize_t content_bytes;
 
-    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKKKKy#y#y#y#iK)pp:enter", &pid, &tid, &entry.cave.low,
+    if (!PyArg_ParseTuple(args, "ii(KK)y#y(KKKKKKKK)(KKy#Ky#y#y#y#iK)pp:enter", &pid, &tid, &entry.cave.low,
                           &entry.cave.high, &entry.content, &content_bytes, &entry.text,
                           &calls->pthread_create, &calls->pthread_detach, &calls->add_pending_call,
                           &calls->is_initialized, &calls->is_finalizing, &calls->gil_ensure,
                           &calls->gil_release, &calls->run_string, &places->python.low, &places->python.high,
-                          &places->loop.low, &places->loop.high, &signal_return, &segments.data,
-                          &segments.bytes, &loader.data, &loader.bytes, &allocator.data, &allocator.bytes,
-                          &locking.data, &locking.bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
+                          &loop.data, &loop.bytes, &signal_return, &segments.data, &segments.bytes,
+                          &loader.data, &loader.bytes, &allocator.data, &allocator.bytes, &locking.data,
+                          &locking.bytes, &lock_kind, &places->lock, &may_spawn, &may_queue))
         return NULL;
     places->code = code_of(segments, signal_return);
+    places->loop = ranges_of(loop);
     places->loader = ranges_of(loader);
     places->allocator = ranges_of(allocator);
     places->locking = ranges_of(locking);
@@ -81,6 +83,31 @@ static PyObject *pc(PyObject *Py_UNUSED(module), PyObject *given)
     result = fg_pc((pid_t)tid, &address);
     Py_END_ALLOW_THREADS;
     return result < 0 ? fg_raise_errno(result, NULL) : PyLong_FromUnsignedLongLong(address);
+}
+
+PyDoc_STRVAR(span_doc, "span($module, pid, segments, address, /)\n--\n\n"
+                       "Return the code that is described together with an instruction.");
+
+static PyObject *span(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct table segments;
+    unsigned long long address;
+    struct fg_span found;
+    struct fg_code code;
+    int pid, result;
+
+    if (!PyArg_ParseTuple(args, "iy#K:span", &pid, &segments.data, &segments.bytes, &address))
+        return NULL;
+    code = code_of(segments, 0);
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_span_at(pid, &code, address, &found);
+    Py_END_ALLOW_THREADS;
+    if (result == -ENOENT)
+        Py_RETURN_NONE;
+    if (result < 0)
+        return fg_raise_errno(result, NULL);
+    return Py_BuildValue("KKO", found.range.low, found.range.high,
+                         found.is_entered_by_jump ? Py_True : Py_False);
 }
 
 PyDoc_STRVAR(is_inside_doc, "is_inside($module, tid, low, high, entry, /)\n--\n\n"
@@ -138,6 +165,7 @@ static PyObject *stub_bytes(PyObject *Py_UNUSED(module), PyObject *given)
 static PyMethodDef inject_functions[] = {
     {"enter", enter, METH_VARARGS, enter_doc},
     {"pc", pc, METH_O, pc_doc},
+    {"span", span, METH_VARARGS, span_doc},
     {"is_inside", is_inside, METH_VARARGS, is_inside_doc},
     {"replace", replace, METH_VARARGS, replace_doc},
     {"stub_bytes", stub_bytes, METH_O, stub_bytes_doc},

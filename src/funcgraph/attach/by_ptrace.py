@@ -16,6 +16,8 @@ from funcgraph import _inject
 from funcgraph.attach.code import code_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.gil_watch import GilWatch
+from funcgraph.attach.loader_lock import LoaderLock
+from funcgraph.attach.loop import loop_of
 from funcgraph.attach.runtime import pending_lock_of
 from funcgraph.attach.stub_place import RESTORE_S, free_place
 from funcgraph.attach.target import Target
@@ -34,6 +36,7 @@ _OTHER_THREADS = 8  # that are looked at in one round
 _REASONS = {
     "handler": "in a signal handler",
     "loader": "in the dynamic loader",
+    "loader lock": "running while one was in the dynamic loader",
     "allocator": "in malloc",
     "foreign": "waiting in code that Python did not call",
     "kernel": "in a system call that may hold locks",
@@ -56,23 +59,25 @@ class Injection:
     Args:
         target: the process.
         text: what the new thread runs.
+        loader: the loader's lock in it.
         deadline: on the monotonic clock, until when another attacher is waited for.
     """
 
-    def __init__(self, target: Target, text: str, deadline: float) -> None:
+    def __init__(self, target: Target, text: str, loader: LoaderLock, deadline: float) -> None:
         self._target = target
         self._text = text.encode()
+        self._loader = loader
         self._deadline = deadline
         self._functions = _functions(target)
-        self._places = (*code_of(target), *pending_lock_of(target))
+        loop = loop_of(target)
+        self._places = (*code_of(target, loop), *pending_lock_of(target))
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         size = _inject.stub_bytes(len(self._text))
         self._place = free_place(target, size, deadline)
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
-        self._is_run = self._has_spawned = False
-        self._gil = GilWatch(target)
+        self._gil = GilWatch(target, loop)
         self._gives_way: bool | None = None  # its holder, in this round; None: it was not looked at
         self._seen: Counter[str] = Counter()
         self._asked: set[int] = set()
@@ -97,7 +102,6 @@ class Injection:
             time.sleep(pause)
             if time.monotonic() > eager_until:
                 pause = min(pause * 1.2, _LONGEST_PAUSE_S)
-        self._is_run = True
         return True
 
     def why_not(self) -> str:
@@ -123,6 +127,9 @@ class Injection:
     def _try_threads(self) -> None:
         process = self._target.process
         self._gives_way = None
+        if self._loader.holder():
+            self._seen["loader lock"] += 1
+            return
         if self._enter(process.pid, main=True):
             return
         others = [tid for tid in process.threads() if tid != process.pid]
@@ -167,7 +174,6 @@ class Injection:
             self._queued_at = time.monotonic()
         elif entered:
             self._spawned_at = time.monotonic()
-            self._has_spawned = True
         else:
             self._seen["GIL" if where in ("waits", "lock") and state == "S" else where] += 1
         return entered
@@ -191,13 +197,9 @@ class Injection:
         threads = self._entered | set(self._target.process.threads()) - self._before
         return self._place.is_in_use(sorted(threads))
 
-    def _is_called(self) -> bool:
-        """Return whether the pending call was taken from the queue: nothing else has started the text."""
-        return self._is_run and not self._has_spawned
-
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        if self._queued_at and not self._is_called():
+        if self._queued_at:  # something else may have started the text: the call may be in the queue still
             self._place.unqueue()
         until = max(self._deadline, time.monotonic() + RESTORE_S)
         while self._is_entered():

@@ -9,7 +9,7 @@ from funcgraph.attach.errors import AttachError
 from funcgraph.attach.image import Image
 from funcgraph.attach.target import Target
 
-__all__ = ["code_of", "loop_of"]
+__all__ = ["code_of", "segments_of"]
 
 #: Allocators that count on not being left in the middle of some instructions (rseq), anywhere in them.
 _ALLOCATORS = ("tcmalloc", "jemalloc")
@@ -33,22 +33,22 @@ _LOCKING = (
 _Span = tuple[int, int]
 
 
-def code_of(target: Target) -> tuple[int, int, int, int, int, bytes, bytes, bytes, bytes]:
-    """Return what `funcgraph._inject.enter()` takes as `places`, but for the lock."""
+def code_of(target: Target, loop: Iterable[_Span]) -> tuple[int, int, bytes, int, bytes, bytes, bytes, bytes]:
+    """Return what `funcgraph._inject.enter()` takes as `places`, but for the lock.
+
+    Args:
+        target: the process.
+        loop: start and end of each part of the interpreter's loop.
+    """
     return (
         *target.code_of(target.image),
-        *loop_of(target),
+        _table(loop),
         target.signal_return(),
-        _segments(target),
+        segments_of(target),
         _table(_loader(target)),
         _table(_allocator(target)),
         _table(_functions(target.image, *_LOCKING)),
     )
-
-
-def loop_of(target: Target) -> _Span:
-    """Return start and end of the interpreter's loop; (0, 0): they are not known."""
-    return next(_functions(target.image, "_PyEval_EvalFrameDefault"), (0, 0))
 
 
 def _table(rows: Iterable[tuple[int, ...]]) -> bytes:
@@ -61,8 +61,8 @@ def _functions(image: Image, *names: str) -> Iterator[_Span]:
         yield address, address + size
 
 
-def _segments(target: Target) -> bytes:
-    """Return the executable segments of all images, and where these have their index for unwinding."""
+def segments_of(target: Target) -> bytes:
+    """Return a table of the executable segments of all images, each with its index for unwinding."""
     rows = [
         (segment.low, segment.high, image.segments[0].low, image.segments[-1].high, *image.unwind_index)
         for image in [*target.images, *_kernel_images(target)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from funcgraph import _inject
-from funcgraph.attach.code import loop_of
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.runtime import Gil, gil_of, thread_of
 from funcgraph.attach.target import Target
@@ -21,11 +22,12 @@ class GilWatch:
 
     Args:
         target: the process.
+        loop: start and end of each part of the interpreter's loop.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, loop: Sequence[tuple[int, int]]) -> None:
         self._target = target
-        self._loop = loop_of(target)
+        self._loop = loop
         self._last: Gil | None = None
 
     def gives_way(self) -> bool:
@@ -34,8 +36,7 @@ class GilWatch:
         self._last = gil
         if not gil.is_held or (last is not None and last.switches != gil.switches):
             return True
-        low, high = self._loop
-        return low <= self._pc(self._thread(gil)) < high
+        return self._is_in_loop(self._pc(self._thread(gil)))
 
     def holder(self) -> str:
         """Return which thread holds the GIL, and where that is; "": none does."""
@@ -59,9 +60,11 @@ class GilWatch:
         except OSError:
             return 0
 
+    def _is_in_loop(self, pc: int) -> bool:
+        return any(low <= pc < high for low, high in self._loop)
+
     def _place(self, pc: int) -> str:
-        low, high = self._loop
-        if low <= pc < high:
+        if self._is_in_loop(pc):
             return ", in Python code"
         for image in self._target.images:
             if any(segment.low <= pc < segment.high for segment in image.segments):

@@ -9,6 +9,7 @@ from funcgraph.attach import runner
 from funcgraph.attach.by_debugger import Request
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.exchange import Exchange
+from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import Target, find_target
 from funcgraph.control import turns
@@ -84,16 +85,18 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
 def _run(target: Target, source: str, deadline: float) -> str:
     if target.version < _PEP_768 and _SWITCH in target.process.environment():
         raise AttachError(target.pid, f"it was started with {_SWITCH}")
+    loader = LoaderLock(target)
+    loader.wait(deadline)
     with Exchange(target.process) as exchange:
         exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
         if target.version >= _PEP_768:
-            _request(target, exchange, deadline)
+            _request(target, loader, exchange, deadline)
         else:
-            _inject(target, exchange, deadline)
+            _inject(target, loader, exchange, deadline)
         return _outcome(target, exchange, deadline)
 
 
-def _request(target: Target, exchange: Exchange, deadline: float) -> None:
+def _request(target: Target, loader: LoaderLock, exchange: Exchange, deadline: float) -> None:
     """Have the code started by the main thread; if that is blocked, by another way."""
     exchange.put("script", _TEXT % (_START, exchange.path))
     with Request(target, f"{exchange.path}/script", deadline):
@@ -101,10 +104,10 @@ def _request(target: Target, exchange: Exchange, deadline: float) -> None:
         while not exchange.is_claimed() and time.monotonic() < until:
             time.sleep(_POLL_S)
         if not exchange.is_claimed():
-            _inject(target, exchange, deadline)
+            _inject(target, loader, exchange, deadline)
 
 
-def _inject(target: Target, exchange: Exchange, deadline: float) -> None:
+def _inject(target: Target, loader: LoaderLock, exchange: Exchange, deadline: float) -> None:
     try:
         from funcgraph.attach.by_ptrace import Injection
     except ImportError:
@@ -115,7 +118,7 @@ def _inject(target: Target, exchange: Exchange, deadline: float) -> None:
         raise AttachError(target.pid, "strict seccomp lets it make no system call that a new thread needs")
     if "shstk" in target.process.status.get("x86_Thread_features", ""):
         raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
-    with Injection(target, _TEXT % (_RUN, exchange.path), deadline) as injection:
+    with Injection(target, _TEXT % (_RUN, exchange.path), loader, deadline) as injection:
         if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
             raise AttachError(target.pid, _not_run(target, injection.why_not()))
         # The new thread is in the stub as long as the code runs. Looking for it would stop the program.

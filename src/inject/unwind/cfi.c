@@ -345,35 +345,74 @@ static bool run(struct program *program, struct fg_cursor cursor)
     return !cursor.damaged && !program->is_wrong;
 }
 
-bool fg_cfi_find(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_cfi_row *row)
+/* What an entry says of a function, or of a part of one: the frame's layout is executed on demand. */
+struct entry {
+    struct common common;
+    struct fg_range range;
+    struct fg_cursor instructions;
+};
+
+/* Return: whether a sound entry is about the instruction at an address. */
+static bool open_entry(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct entry *entry)
 {
     const struct fg_segment *in = fg_code_segment(code, pc);
-    uint64_t entry = in == NULL || in->index == 0 ? 0 : find_entry(in, memory, pc), to_common, start, bytes;
-    struct program program = {.pc = pc};
-    struct common common;
+    uint64_t address = in == NULL || in->index == 0 ? 0 : find_entry(in, memory, pc), start, to_common, bytes;
     struct fg_cursor cursor;
 
-    if (entry == 0)
+    if (address == 0)
         return false;
-    cursor = entry_at(in, memory, entry);
+    cursor = entry_at(in, memory, address);
     start = cursor.at;
     to_common = fg_cursor_fixed(&cursor, 4);
-    if (cursor.damaged || to_common == 0 || !read_common(in, memory, start - to_common, &common))
+    if (cursor.damaged || to_common == 0 || !read_common(in, memory, start - to_common, &entry->common))
         return false;
-    start = fg_cursor_pointer(&cursor, common.pointers);
-    bytes = fg_cursor_pointer(&cursor, common.pointers & FG_ENCODING_FORMAT);
+    start = fg_cursor_pointer(&cursor, entry->common.pointers);
+    bytes = fg_cursor_pointer(&cursor, entry->common.pointers & FG_ENCODING_FORMAT);
     if (pc < start || pc - start >= bytes)
         return false;
-    if (common.has_augmentation)
+    if (entry->common.has_augmentation)
         fg_cursor_skip(&cursor, fg_cursor_uleb(&cursor));
-    program.common = &common;
-    program.row.is_signal_frame = common.is_signal_frame;
-    if (!run(&program, common.instructions))
+    entry->range = (struct fg_range){start, bytes > UINT64_MAX - start ? UINT64_MAX : start + bytes};
+    entry->instructions = cursor;
+    return !cursor.damaged;
+}
+
+/* Return: whether the instructions of an entry are sound up to an address in its range. */
+static bool row_at(const struct entry *entry, uint64_t pc, struct fg_cfi_row *row)
+{
+    struct program program = {.common = &entry->common, .pc = pc};
+
+    program.row.is_signal_frame = entry->common.is_signal_frame;
+    if (!run(&program, entry->common.instructions))
         return false;
     program.initial = program.row;
-    program.location = start;
-    if (cursor.damaged || !run(&program, cursor))
+    program.location = entry->range.low;
+    if (!run(&program, entry->instructions))
         return false;
     *row = program.row;
+    return true;
+}
+
+bool fg_cfi_find(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_cfi_row *row)
+{
+    struct entry entry;
+
+    return open_entry(code, memory, pc, &entry) && row_at(&entry, pc, row);
+}
+
+/* After a call there is just the return address below the frame's address. */
+static bool is_after_call(const struct fg_cfi_row *row)
+{
+    return row->frame.kind == FG_RULE_IS && row->frame.base == FG_REGISTER_RSP && row->frame.value == 8;
+}
+
+bool fg_cfi_span(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_span *span)
+{
+    struct fg_cfi_row row;
+    struct entry entry;
+
+    if (!open_entry(code, memory, pc, &entry) || !row_at(&entry, entry.range.low, &row))
+        return false;
+    *span = (struct fg_span){entry.range, !is_after_call(&row)};
     return true;
 }

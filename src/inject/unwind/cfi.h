@@ -58,4 +58,20 @@ struct fg_cfi_row {
  */
 bool fg_cfi_find(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_cfi_row *row);
 
+/* Code that is described as one: a function, or a part of one. Compilers move what a program hardly ever
+ * executes to another place, and describe it there. */
+struct fg_span {
+    struct fg_range range;
+    bool
+        is_entered_by_jump; /* its frame is there at the first instruction: it is a part of what jumps to it */
+};
+
+/**
+ * fg_cfi_span() - Find the code that is described together with an instruction.
+ * @pc: its address
+ *
+ * Return: whether anything sound is.
+ */
+bool fg_cfi_span(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_span *span);
+
 #endif

@@ -8,6 +8,10 @@
 
 #include "inject/unwind/memory.h"
 
+struct fg_range {
+    uint64_t low, high; /* [low, high) */
+};
+
 /* One executable segment of an executable or a library. */
 struct fg_segment {
     uint64_t low, high;             /* [low, high) */

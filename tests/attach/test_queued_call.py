@@ -1,0 +1,55 @@
+"""A pending call that was queued is called or taken back before its code goes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from extension import compile_library
+from running import Running, code_pages
+
+from funcgraph import _inject
+from funcgraph.attach.by_ptrace import Injection
+from funcgraph.attach.inject import run_in
+from funcgraph.attach.loader_lock import LoaderLock
+from funcgraph.attach.process import Process
+from funcgraph.attach.target import find_target
+
+SPINS = """
+import ctypes
+library = ctypes.PyDLL({library!r})
+library.spin()
+while True:
+    sum(range(50))
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_a_call_that_is_still_queued_is_taken_back_when_the_text_was_started_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken: from CPython 3.14 on the debugger's request may start the text first. The call was taken for
+    done, its code was removed, and the main thread called it: the program died of SIGSEGV."""
+    enter, places = _inject.enter, []
+
+    def note(*arguments: object) -> tuple[bool, str]:
+        places.append(enter(*arguments))  # type: ignore[arg-type]
+        return places[-1]
+
+    monkeypatch.setattr(_inject, "enter", note)
+    library = compile_library(tmp_path, Path(__file__).parent / "spin.c")
+    with Running(SPINS.format(library=str(library))) as program:
+        code = code_pages(program.pid)
+        process = Process(program.pid)
+        target, deadline = find_target(process), time.monotonic() + 60
+        with Injection(target, "raise SystemExit", LoaderLock(target), deadline) as injection:
+            assert injection.run_until(lambda: (True, "queues") in places, deadline)
+        process.close()
+        assert code_pages(program.pid) == code
+        os.kill(program.pid, signal.SIGUSR2)
+        assert run_in(program.pid, "answer = 1", 60) == "1"
+        assert program.end() == (7, "", "")
