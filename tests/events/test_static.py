@@ -688,6 +688,27 @@ def test_loops_in_several_threads(one: funcgraph.Instance) -> None:
     assert len(hits(one, "task_done")) == 15
 
 
+def stack_of(instance: funcgraph.Instance, name: str) -> list[str]:
+    """Return the functions of the stack trace after the first hit of an event."""
+    _, _, after = instance.trace().partition(f" {name}: ")
+    _, _, stack = after.partition("<stack trace>\n")
+    return re.findall(r"^ => (\S+)", stack.partition(": ")[0], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["task_switch", "task_create", "task_done"])
+def test_the_stack_of_a_tasks_event_has_the_functions_that_run_the_loop(
+    one: funcgraph.Instance, name: str
+) -> None:
+    event = one.events[f"asyncio/{name}"]
+    event.trigger = "stacktrace"
+    with on(one, f"asyncio/{name}"):
+        run_in_loop()
+    event.trigger = "!stacktrace"
+    stack = stack_of(one, name)
+    assert stack[0].startswith("asyncio."), stack
+    assert f"{__name__}.run_in_loop" in stack
+
+
 # ---- ftrace/print
 
 

@@ -44,7 +44,7 @@ static struct fg_fetched id_of(const void *task)
 
 static void tell_switch(PyObject *task)
 {
-    struct fg_static_site site = {0};
+    struct fg_static_site site = fg_static_site_here();
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES];
     struct fg_fetched values[6];
 
@@ -63,7 +63,7 @@ static void tell_switch(PyObject *task)
 
 static void tell_done(PyObject *task)
 {
-    struct fg_static_site site = {0};
+    struct fg_static_site site = fg_static_site_here();
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES], result[FG_TASK_TEXT_BYTES];
     struct fg_fetched values[5];
 
