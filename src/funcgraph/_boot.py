@@ -43,13 +43,13 @@ def _serve(asked_by: str) -> None:
 
 
 def boot() -> None:
-    """Join each session that the environment names."""
+    """Join each session that this process is told of, and make the instances of FUNCGRAPH."""
     inherited = environ.take()
     for directory in inherited:
         _attach(directory)
     if inherited and not environ.sessions():
         environ.publish_none()  # --no-follow, or the sessions have ended: children need not look
-    parameters = os.environ.get(environ.BOOT_VARIABLE, "").strip()
+    parameters = environ.value_of(environ.BOOT_VARIABLE).strip()
     if parameters == environ.BOOT_CONTROL:
         _serve(environ.BOOT_VARIABLE)
     elif parameters:

@@ -33,6 +33,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from funcgraph.cluster import worker as here
 from funcgraph.cluster.collector import Collected, Collector
 from funcgraph.cluster.worker import PIECE_BYTES, Piece
+from funcgraph.session import environ
 
 __all__ = ["Record", "setup"]
 
@@ -111,8 +112,14 @@ class Record:
 
 
 def setup() -> None:
-    """Begin to record in this worker process: Ray calls it at the process's start."""
-    told = json.loads(os.environ[_VARIABLE])
+    """Begin to record in this worker process: Ray calls it at the process's start.
+
+    Nothing is recorded where a process heeds no variables of ours (docs/boot.md).
+    """
+    value = environ.value_of(_VARIABLE)
+    if not value:
+        return
+    told = json.loads(value)
     folder = _folder(told["folder"], told["name"])
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.path.exists(os.path.join(folder, _STOP)):

@@ -10,6 +10,8 @@ import pytest
 from conftest import Funcgraph
 from sizes import share
 
+from funcgraph.session import environ
+
 # Prints everything about its surroundings that funcgraph could change by mistake.
 SURROUNDINGS = """
 import os, posix, resource, signal, sys
@@ -57,8 +59,13 @@ def test_program_sees_its_surroundings_as_without_us(fg: Funcgraph, words: list[
 def test_interpreter_flags_are_kept_and_the_program_is_traced(fg: Funcgraph, flags: list[str]) -> None:
     script = fg.script(SURROUNDINGS)
     expected = fg.plain(sys.executable, *flags, script)
-    result = fg.record("-q", sys.executable, *flags, script)
-    assert result.stdout.splitlines() == expected.stdout.splitlines()
+    heeds_environment = flags[0] not in ("-I", "-E")
+    result = fg.record("-q", *([] if heeds_environment else ["--isolated"]), sys.executable, *flags, script)
+    lines = expected.stdout.splitlines()
+    if not heeds_environment:
+        at = next(at for at, line in enumerate(lines) if line.startswith("descriptors"))
+        lines[at] = f"{lines[at][:-1]}, '{environ.DESCRIPTOR}']"
+    assert result.stdout.splitlines() == lines
     assert result.stderr == expected.stderr
     assert fg.calls()["__main__.main"] == 1
 

@@ -339,8 +339,8 @@ ROWS = (
     ),
     Row("closerange", "`os.closerange(3, 256)`", "leaf()\nos.closerange(3, 256)\ncalls(100_000)\n", 100_001),
     Row("environ", "`os.environ.clear()`, then a child Python", CHILD, 1000),
-    Row("isolated", "`python -I`", "calls(1000)\n", flags=["-I"]),
-    Row("no-environment", "`python -E`", "calls(1000)\n", flags=["-E"]),
+    Row("isolated", "`python -I`, `--isolated`", "calls(1000)\n", flags=["-I"], options=["--isolated"]),
+    Row("no-environment", "`python -E`, `--isolated`", "calls(1000)\n", flags=["-E"], options=["--isolated"]),
     Row("no-site", "`python -S`", "calls(1000)\n", flags=["-S"]),
     Row("zipapp", "a zipapp", "calls(1000)\n", zipped=True),
     Row(

@@ -1,13 +1,21 @@
 /* funcgraph._environ: builtin functions that replace those which start a program with an environment of
  * its own (posix.execve, posix.posix_spawn, _posixsubprocess.fork_exec ...). Each adds one variable to
  * that environment and calls the original. They are builtins so that no tracer, debugger or traceback
- * sees a frame of ours. They look like the originals: name, doc, signature, module, errors. */
+ * sees a frame of ours. They look like the originals: name, doc, signature, module, errors.
+ *
+ * Those that close descriptors keep one open, by which `funcgraph record --isolated` tells Pythons that heed
+ * no environment (funcgraph/session/environ.py). */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "binding/base/critical_section.h"
+#include "binding/environ/descriptor.h"
 
 /* How a function receives or returns an environment. */
 enum env_kind {
@@ -17,17 +25,17 @@ enum env_kind {
     ENV_CLEARED, /* empties the C environment; the variable must stay */
 };
 
-/* X(module, name, kind, position of the argument or -1, its keyword or NULL) */
+/* X(module, name, kind, position of the argument or -1, its keyword or NULL, what closes descriptors) */
 #define CARRIERS(X)                                                                                          \
-    X(posix, execve, ENV_MAPPING, 2, "env")                                                                  \
-    X(posix, posix_spawn, ENV_MAPPING, 2, NULL)                                                              \
-    X(posix, posix_spawnp, ENV_MAPPING, 2, NULL)                                                             \
-    X(posix, _create_environ, ENV_RESULT, -1, NULL)                                                          \
-    X(posix, _clearenv, ENV_CLEARED, -1, NULL)                                                               \
-    X(_posixsubprocess, fork_exec, ENV_LIST, 5, NULL)
+    X(posix, execve, ENV_MAPPING, 2, "env", NULL)                                                            \
+    X(posix, posix_spawn, ENV_MAPPING, 2, NULL, &fg_close_actions)                                           \
+    X(posix, posix_spawnp, ENV_MAPPING, 2, NULL, &fg_close_actions)                                          \
+    X(posix, _create_environ, ENV_RESULT, -1, NULL, NULL)                                                    \
+    X(posix, _clearenv, ENV_CLEARED, -1, NULL, NULL)                                                         \
+    X(_posixsubprocess, fork_exec, ENV_LIST, 5, NULL, &fg_close_all)
 
 enum carrier_index {
-#define X(module, name, kind, position, keyword) CARRIER_##name,
+#define X(module, name, kind, position, keyword, closing) CARRIER_##name,
     CARRIERS(X)
 #undef X
         NR_CARRIERS
@@ -39,6 +47,7 @@ struct carrier {
     enum env_kind kind;
     Py_ssize_t position;
     const char *keyword;
+    const struct fg_closing *closing; /* NULL: it closes none */
     PyCFunction entry;
 };
 
@@ -53,6 +62,7 @@ struct variable {
 /* One per interpreter. */
 struct environ_state {
     struct variable variable;         /* under the module's lock */
+    int descriptor;                   /* that children keep open, under the same lock; -1: none */
     PyObject *originals[NR_CARRIERS]; /* NULL: not wrapped yet */
     PyObject *wrappers[NR_CARRIERS];
 };
@@ -142,6 +152,24 @@ static PyObject *extend_mapping(const struct variable *variable, PyObject *env)
     return extended;
 }
 
+static int descriptor_get(PyObject *module)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    int descriptor;
+    Py_BEGIN_CRITICAL_SECTION(module);
+    descriptor = state->descriptor;
+    Py_END_CRITICAL_SECTION();
+    return descriptor;
+}
+
+static void descriptor_replace(PyObject *module, int descriptor)
+{
+    struct environ_state *state = PyModule_GetState(module);
+    Py_BEGIN_CRITICAL_SECTION(module);
+    state->descriptor = descriptor;
+    Py_END_CRITICAL_SECTION();
+}
+
 /* As extend_mapping, for a list or tuple of b"NAME=value". */
 static PyObject *extend_list(const struct variable *variable, PyObject *env)
 {
@@ -161,29 +189,67 @@ static PyObject *extend_list(const struct variable *variable, PyObject *env)
     return extended;
 }
 
-/* Return: the index in `args` of the environment, or -1. */
-static Py_ssize_t find_argument(const struct carrier *carrier, Py_ssize_t nargs, PyObject *kwnames)
+/* Return: the index in `args` of an argument with a position, a keyword or both; or -1. */
+static Py_ssize_t find_argument(Py_ssize_t position, const char *keyword, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (nargs > carrier->position)
-        return carrier->position;
-    for (Py_ssize_t i = 0; carrier->keyword != NULL && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames);
-         i++) {
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), carrier->keyword) == 0)
+    if (position >= 0 && nargs > position)
+        return position;
+    for (Py_ssize_t i = 0; keyword != NULL && kwnames != NULL && i < PyTuple_GET_SIZE(kwnames); i++) {
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), keyword) == 0)
             return nargs + i;
     }
     return -1;
 }
 
-/* Calls `original` with `args`, with args[position] replaced by `env`. */
-static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                           Py_ssize_t position, PyObject *env)
+/* An argument that is replaced for a call of the original. */
+struct replacement {
+    Py_ssize_t at;
+    PyObject *value; /* NULL: the argument stays */
+};
+
+/* Return: `value` is NULL: the environment stays as it is, as in extend_mapping(). */
+static struct replacement replace_environment(const struct carrier *carrier, const struct variable *variable,
+                                              PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    struct replacement env = {find_argument(carrier->position, carrier->keyword, nargs, kwnames), NULL};
+    if (env.at >= 0 && variable->value != NULL)
+        env.value = carrier->kind == ENV_LIST ? extend_list(variable, args[env.at])
+                                              : extend_mapping(variable, args[env.at]);
+    return env;
+}
+
+/* Keeps the descriptor open in a child that gets the variable. A program that sets the variable itself starts
+ * a child that is not to be told. */
+static struct replacement replace_closing(const struct carrier *carrier, int descriptor, PyObject *original,
+                                          const struct replacement *env, PyObject *const *args,
+                                          Py_ssize_t nargs, PyObject *kwnames)
+{
+    const struct fg_closing *closing = carrier->closing;
+    struct replacement kept = {-1, NULL};
+    bool gets_variable = env->value != NULL || (env->at >= 0 && args[env->at] == Py_None);
+    if (descriptor < 0 || closing == NULL || !gets_variable)
+        return kept;
+    kept.at = find_argument(closing->position, closing->keyword, nargs, kwnames);
+    if (kept.at >= 0)
+        kept.value = closing->spare(PyCFunction_GetSelf(original), args[kept.at], descriptor);
+    return kept;
+}
+
+/* Calls `original` with `args`, some of which are replaced. */
+static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                           const struct replacement *env, const struct replacement *kept)
+{
+    if (env->value == NULL && kept->value == NULL)
+        return PyObject_Vectorcall(original, args, (size_t)nargs, kwnames);
     size_t total = (size_t)nargs + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
     PyObject **changed = PyMem_Malloc(total * sizeof *changed);
     if (changed == NULL)
         return PyErr_NoMemory();
     memcpy(changed, args, total * sizeof *changed);
-    changed[position] = env;
+    if (env->value != NULL)
+        changed[env->at] = env->value;
+    if (kept->value != NULL)
+        changed[kept->at] = kept->value;
     PyObject *result = PyObject_Vectorcall(original, changed, (size_t)nargs, kwnames);
     PyMem_Free(changed);
     return result;
@@ -208,17 +274,13 @@ static PyObject *carry(const struct carrier *carrier, enum carrier_index index, 
     struct environ_state *state = PyModule_GetState(module);
     struct variable variable = variable_hold(module);
     /* A reference for the call: Python code that it runs may unwrap the function. */
-    PyObject *original = Py_NewRef(state->originals[index]), *env = NULL, *result;
-    Py_ssize_t position = carrier->position < 0 ? -1 : find_argument(carrier, nargs, kwnames);
-    if (position >= 0 && variable.value != NULL)
-        env = carrier->kind == ENV_LIST ? extend_list(&variable, args[position])
-                                        : extend_mapping(&variable, args[position]);
-    if (env != NULL) {
-        result = call_with(original, args, nargs, kwnames, position, env);
-        Py_DECREF(env);
-    } else {
-        result = PyObject_Vectorcall(original, args, (size_t)nargs, kwnames);
-    }
+    PyObject *original = Py_NewRef(state->originals[index]);
+    struct replacement env = replace_environment(carrier, &variable, args, nargs, kwnames);
+    struct replacement kept =
+        replace_closing(carrier, descriptor_get(module), original, &env, args, nargs, kwnames);
+    PyObject *result = call_with(original, args, nargs, kwnames, &env, &kept);
+    Py_XDECREF(env.value);
+    Py_XDECREF(kept.value);
     if (result != NULL)
         follow_up(carrier, &variable, result);
     variable_clear(&variable);
@@ -228,7 +290,7 @@ static PyObject *carry(const struct carrier *carrier, enum carrier_index index, 
 
 static const struct carrier carriers[NR_CARRIERS];
 
-#define X(module, name, kind, position, keyword)                                                             \
+#define X(module, name, kind, position, keyword, closing)                                                    \
     static PyObject *carry_##name(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs,        \
                                   PyObject *kwnames)                                                         \
     {                                                                                                        \
@@ -238,8 +300,8 @@ CARRIERS(X)
 #undef X
 
 static const struct carrier carriers[NR_CARRIERS] = {
-#define X(module, name, kind, position, keyword)                                                             \
-    {#module, #name, kind, position, keyword, (PyCFunction)(void (*)(void))carry_##name},
+#define X(module, name, kind, position, keyword, closing)                                                    \
+    {#module, #name, kind, position, keyword, closing, (PyCFunction)(void (*)(void))carry_##name},
     CARRIERS(X)
 #undef X
 };
@@ -354,7 +416,58 @@ static PyObject *environ_set_variable(PyObject *Py_UNUSED(module), PyObject *arg
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(is_secure_doc,
+             "is_secure($module, /)\n--\n\n"
+             "Return whether this process got more rights at its exec than who started it (AT_SECURE).");
+
+static PyObject *environ_is_secure(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(getauxval(AT_SECURE) != 0);
+}
+
+PyDoc_STRVAR(read_sealed_doc,
+             "read_sealed($module, descriptor, /)\n--\n\n"
+             "Return the contents of a sealed memfd that root or this process's user made; None: the\n"
+             "descriptor is none.");
+
+#define MOST_SEALED_BYTES 65536
+
+static PyObject *environ_read_sealed(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct stat status;
+    int fd;
+    if (!PyArg_ParseTuple(args, "i:read_sealed", &fd))
+        return NULL;
+    /* A setuid program that executes a Python passes on descriptors, too, of whoever started it. */
+    if (fstat(fd, &status) < 0 || (status.st_uid != 0 && status.st_uid != geteuid()) ||
+        status.st_size > MOST_SEALED_BYTES || !fg_is_sealed(fd))
+        Py_RETURN_NONE;
+    PyObject *contents = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)status.st_size);
+    if (contents != NULL &&
+        pread(fd, PyBytes_AS_STRING(contents), (size_t)status.st_size, 0) != (ssize_t)status.st_size) {
+        Py_DECREF(contents);
+        Py_RETURN_NONE;
+    }
+    return contents;
+}
+
+PyDoc_STRVAR(set_descriptor_doc, "set_descriptor($module, descriptor, /)\n--\n\n"
+                                 "Set the descriptor that the wrappers keep open for children; -1: none.");
+
+static PyObject *environ_set_descriptor(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *module = find_module();
+    int fd;
+    if (module == NULL || !PyArg_ParseTuple(args, "i:set_descriptor", &fd))
+        return NULL;
+    descriptor_replace(module, fd);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef environ_methods[] = {
+    {"is_secure", environ_is_secure, METH_NOARGS, is_secure_doc},
+    {"read_sealed", environ_read_sealed, METH_VARARGS, read_sealed_doc},
+    {"set_descriptor", environ_set_descriptor, METH_VARARGS, set_descriptor_doc},
     {"set_variable", environ_set_variable, METH_VARARGS, set_variable_doc},
     {"wrap", environ_wrap, METH_O, wrap_doc},
     {"original", environ_original, METH_O, original_doc},
@@ -363,6 +476,8 @@ static PyMethodDef environ_methods[] = {
 
 static int environ_exec(PyObject *module)
 {
+    struct environ_state *state = PyModule_GetState(module);
+    state->descriptor = -1;
     PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
     if (dict == NULL) {
         PyErr_SetString(PyExc_ImportError, "the interpreter has no dict for extensions");

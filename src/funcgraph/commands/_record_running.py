@@ -31,6 +31,7 @@ __all__ = ["run"]
 _SHOWN = 100  # characters of a command line
 _REFUSED = {
     "or_untraced": "--or-untraced: not with -P: the processes run already",
+    "isolated": "--isolated: not with -P: the processes run already",
 }
 
 

@@ -264,7 +264,8 @@ def _nothing(
     if totals["records"] or recording.failure is not None:
         return None
     if not recording.attached:
-        return "no process was traced" if refused else "no Python process with funcgraph installed ran"
+        nobody = "no Python process with funcgraph installed ran, or only isolated ones (-I, -E: --isolated)"
+        return "no process was traced" if refused else nobody
     if recording.matched() and not any(instance["graph"] for instance in settings["instances"]):
         return None
     if outcome.looks_for_latency(settings):

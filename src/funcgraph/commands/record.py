@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import signal
 from typing import Any
@@ -13,6 +14,7 @@ from funcgraph.commands._parser import Common
 from funcgraph.commands._recording import close, environment, follow, give_up, prepare
 from funcgraph.commands._settings import add_setting, check_instance, refusal, wants_events_alone
 from funcgraph.events import asked
+from funcgraph.session import isolated
 from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
     Child,
@@ -22,6 +24,7 @@ from funcgraph.session.child import (
     occupy_standard_descriptors,
     resolve,
 )
+from funcgraph.session.environ import VARIABLE
 from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.progress import ProgressLine
@@ -166,6 +169,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for setting in SETTINGS:
         if setting.scope == RECORDING_SCOPE:
             add_setting(parser, setting)
+    add(
+        "--isolated",
+        action="store_true",
+        help="record Pythons with -I or -E, too, which heed no environment: they inherit a descriptor",
+    )
     add("-q", dest="quiet", action="store_true", help="no progress line, no closing summary")
     add(
         "--or-untraced",
@@ -226,7 +234,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             output = check_output(args.output)
             recording = prepare(settings, output, args.command)
-            child = _start(recording, path, argv)
+            child = _start(recording, path, argv, args.isolated)
         except (CommandError, OSError) as error:
             if not args.or_untraced:
                 raise
@@ -291,10 +299,17 @@ def _record(
     return good
 
 
-def _start(recording: Recording, path: str, argv: list[str]) -> Child:
+def _start(recording: Recording, path: str, argv: list[str], is_isolated: bool) -> Child:
+    own = (signal.SIGUSR2,) if recording.limits.ring else ()
+    variables = environment(recording.session.path)
     try:
-        own = (signal.SIGUSR2,) if recording.limits.ring else ()
-        return Child(path, argv, environment(recording.session.path), own)
+        if not is_isolated:
+            return Child(path, argv, variables, own)
+        memory = isolated.session_memory(variables[VARIABLE])
+        try:
+            return Child(path, argv, variables, own, lambda: isolated.inheritable(memory))
+        finally:
+            os.close(memory)
     except BaseException:
         recording.discard()
         recording.session.remove()

@@ -8,6 +8,7 @@ import sys
 
 from funcgraph import _control
 from funcgraph.control.place import folders
+from funcgraph.session.environ import is_secure
 
 __all__ = ["serve", "stop_serving"]
 
@@ -37,7 +38,9 @@ def serve(on: bool = True, *, follow_fork: bool = False) -> "str | None":
     if not on:
         stop_serving()
         return None
-    return _control.start(tuple(folders(os.environ)), _HANDLER, follow_fork)
+    # With AT_SECURE, who started this process does not choose where it makes a socket.
+    places = folders({} if is_secure() else os.environ)
+    return _control.start(tuple(places), _HANDLER, follow_fork)
 
 
 def stop_serving() -> bool:

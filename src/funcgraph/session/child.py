@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
 from funcgraph.session.process import pidfd_or_none
@@ -126,6 +126,7 @@ class Child:
         argv: its arguments, argv[0] included.
         environment: its environment.
         own: signals that are for the recorder: those sent to it alone are not forwarded.
+        before_exec: called in the command's process, before it is executed.
 
     Attributes:
         received: the signals of `own` that were received.
@@ -141,6 +142,7 @@ class Child:
         argv: list[str],
         environment: Mapping[str, str],
         own: Collection[signal.Signals] = (),
+        before_exec: Callable[[], object] = lambda: None,
     ) -> None:
         self._own = own
         self.received: list[int] = []
@@ -165,6 +167,7 @@ class Child:
         if self.pid == 0:
             try:
                 os.close(error_read)
+                before_exec()
                 _become(path, argv, environment, inherited, mask)
             except OSError as error:
                 os.write(error_write, str(error.errno).encode())

@@ -1,5 +1,11 @@
 """The variable that names a process's sessions: hidden from the program, passed to its children.
 
+A process heeds none of our variables if its user gave -I or -E, or if it got more rights at its exec than
+who started it (AT_SECURE): the environment is then somebody else's. docs/boot.md lists the variables.
+A Python with -I or -E is told of its sessions by `funcgraph record --isolated` alone, in a sealed memfd that
+processes inherit under a fixed number: who can only set variables cannot make one. With AT_SECURE nothing
+tells.
+
 The variable stays in the C environment, so children that inherit that are traced. Python's copies of the
 environment do not show it. Children with an environment of their own (subprocess with env=..., os.execve,
 os.posix_spawn) get the variable from builtin functions of funcgraph._environ that replace the originals.
@@ -17,13 +23,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BOOT_CONTROL", "BOOT_VARIABLE", "VARIABLE", "join", "leave", "publish_none", "sessions", "take"]
+__all__ = [
+    "BOOT_CONTROL",
+    "BOOT_VARIABLE",
+    "DESCRIPTOR",
+    "VARIABLE",
+    "is_secure",
+    "join",
+    "leave",
+    "publish_none",
+    "sessions",
+    "take",
+    "value_of",
+]
 
 # Session directories, joined by os.pathsep; empty: none.
 VARIABLE = "FUNCGRAPH_SESSION"
 # Boot parameters (instance/boot.py). The program sees this variable, which a person has set.
 BOOT_VARIABLE = "FUNCGRAPH"
 BOOT_CONTROL = "control"  # the one of them that has no value: serve the control socket
+
+# The memfd of `record --isolated`: the variable with its value, as in an environment. funcgraph.pth has the
+# number, too.
+DESCRIPTOR = 198
 
 # (module, attribute, other modules that may hold the same function, each with its name there)
 _CARRIERS = (
@@ -46,15 +68,54 @@ def sessions() -> list[str]:
     return list(_active)
 
 
-def take() -> list[str]:
-    """Hide the variable from the program and return the session directories it names.
+def is_secure() -> bool:
+    """Return whether this process got more rights at its exec than who started it: setuid, setgid, file
+    capabilities."""
+    from funcgraph import _environ
 
-    Only Python's copies are changed: os.environ.pop() would remove it from the C environment as well.
+    return _environ.is_secure()
+
+
+def value_of(name: str) -> str:
+    """Return the value of one of our variables; "": there is none, or this process heeds none."""
+    return "" if sys.flags.ignore_environment or is_secure() else os.environ.get(name, "")
+
+
+def take() -> list[str]:
+    """Hide the sessions from the program and return their directories.
+
+    Only Python's copies are changed: os.environ.pop() would remove the variable from the C environment as
+    well.
     """
+    if is_secure():
+        return []
     name = os.fsencode(VARIABLE)
     value = posix.environ.pop(name, b"")
     os.environ._data.pop(name, None)  # type: ignore[attr-defined]
+    told = _take_descriptor()
+    if sys.flags.ignore_environment:
+        value = told
     return [directory for directory in os.fsdecode(value).split(os.pathsep) if directory]
+
+
+def _take_descriptor() -> bytes:
+    """Return the value that the descriptor has, and keep it open for children; b"": there is none."""
+    from funcgraph import _environ
+
+    name, _, value = (_environ.read_sealed(DESCRIPTOR) or b"").partition(b"=")
+    if name != os.fsencode(VARIABLE):
+        return b""
+    _environ.set_descriptor(DESCRIPTOR)
+    return value
+
+
+def _close_descriptor() -> None:
+    """Have isolated children no longer told. The program may have given the number to another file."""
+    from funcgraph import _environ
+
+    if _take_descriptor():
+        os.close(DESCRIPTOR)
+    _environ.set_descriptor(-1)
 
 
 def join(directory: str) -> None:
@@ -90,6 +151,7 @@ def _publish() -> None:
         _replace(_environ.wrap)
     else:
         posix.unsetenv(VARIABLE)
+        _close_descriptor()
         _environ.set_variable(os.fsencode(VARIABLE), None)
         _replace(_environ.original)
 
