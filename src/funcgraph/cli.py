@@ -1,6 +1,7 @@
 """The command line: the table of commands, and the one way in which they report errors.
 
-Every error of a command is one line on standard error and exit status 2.
+Every error of a command is one line on standard error, perhaps with the place of the mistake below it, and
+exit status 2.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return status
     except CommandError as error:
-        say(str(error))
+        say(str(error), error.below)
         return error.status
     except BrokenPipeError:
         # The reader of our output has ended (a pager, head). Python would report the error again when it

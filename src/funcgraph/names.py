@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 
-__all__ = ["did_you_mean", "nearest_names", "printable", "shortened"]
+__all__ = ["did_you_mean", "nearest_names", "printable", "printable_lines", "shortened"]
+
+#: Controls (C0, C1), format characters that reorder or hide text, and lone surrogates: bytes that are not
+#: UTF-8. src/tracedata/base/text.c has these, too.
+_HARMFUL = (
+    range(0x20), range(0x7F, 0xA0), range(0xAD, 0xAE), range(0x61C, 0x61D), range(0x200B, 0x2010),
+    range(0x2028, 0x202F), range(0x2060, 0x2070), range(0xD800, 0xE000), range(0xFEFF, 0xFF00),
+)  # fmt: skip
 
 _LEAST = 0.6  # the lowest ratio of similarity
 _CUT = ".."  # in place of what is left out of a name
@@ -27,10 +34,28 @@ def did_you_mean(word: object, names: Iterable[str]) -> str:
 
 
 def printable(name: str) -> str:
-    """Return a name in which characters that could harm a terminal, or end a line, are escaped."""
+    """Return a name as one line that harms no terminal: controls and bidirectional overrides are escaped.
+
+    A terminal obeys escape sequences that a traced program, a server or a trace wrote. They are escaped
+    wherever the text goes: `funcgraph show | less -R` or `ssh HOST funcgraph show` writes to a pipe at whose
+    other end is a terminal. `ls` leaves them in a pipe, for scripts that need the bytes of a name; those read
+    the files of a mount, or JSON.
+    """
     if name.isprintable():
         return name
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in name)
+    return "".join(map(_printable_character, name))
+
+
+def _printable_character(character: str) -> str:
+    code = ord(character)
+    if not any(code in codes for codes in _HARMFUL):
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines that harms no terminal: as printable(), but newlines and tabs stay."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def shortened(name: str, width: int) -> str:

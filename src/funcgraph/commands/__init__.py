@@ -1,18 +1,19 @@
 """The commands, one module each.
 
 A command module has NAME, HELP (one line), DESCRIPTION (optional), add_arguments(parser) and run(args),
-which returns the exit status. It raises CommandError for what it cannot do: the user sees one line and exit
-status 2.
+which returns the exit status. It raises CommandError for what it cannot do: the user sees one line, perhaps
+with lines below it that show the place of the mistake, and exit status 2.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 
 from funcgraph.names import printable
 
-__all__ = ["CommandError", "os_error_text", "process_error_text", "say"]
+__all__ = ["CommandError", "os_error_text", "process_error_lines", "process_error_text", "refusal_of", "say"]
 
 
 class CommandError(Exception):
@@ -21,22 +22,26 @@ class CommandError(Exception):
     Args:
         message: one line for the user: what was wrong, where, and what would be right.
         status: the exit status; 2 for bad input.
+        below: further lines, such as the place in a text of the user.
     """
 
-    def __init__(self, message: str, status: int = 2) -> None:
+    def __init__(self, message: str, status: int = 2, below: Iterable[str] = ()) -> None:
         super().__init__(message)
         self.status = status
+        self.below = tuple(below)
+
+
+def refusal_of(error: Exception, begin: str = "") -> CommandError:
+    """Return a refusal of what the user gave. The error's text may show the place of the mistake below its
+    first line."""
+    message, *below = str(error).split("\n")
+    return CommandError(begin + message, below=below)
 
 
 def os_error_text(error: OSError) -> str:
     """Return an error as "FILE: REASON", without its number."""
     reason = error.strerror or os.strerror(error.errno or 0)
     return reason if error.filename is None else f"{os.fsdecode(error.filename)}: {reason}"
-
-
-def _harmless(text: str) -> str:
-    """Return a text without control characters, which a file name or a pattern may have."""
-    return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
 def process_error_text(pid: int, error: Exception) -> str:
@@ -50,12 +55,25 @@ def process_error_text(pid: int, error: Exception) -> str:
     return f"process {pid}: {text}"
 
 
-def say(text: str) -> None:
-    """Print one line on standard error, and ignore that it is closed."""
+def process_error_lines(pid: int, error: Exception) -> list[str]:
+    """Return the lines of process_error_text(). Each names the process: none can pass for another's, or for
+    one of ours."""
+    first, *below = process_error_text(pid, error).split("\n")
+    return [first, *(f"process {pid}: {line}" for line in below)]
+
+
+def say(message: str, below: Iterable[str] = ()) -> None:
+    """Print a message on standard error, and ignore that it is closed.
+
+    Args:
+        message: one line: a newline in it is one in a name, and is escaped.
+        below: lines that are printed below it.
+    """
     if sys.stderr is None:  # the parent process closed it
         return
+    text = "\n".join(map(printable, (f"funcgraph: {message}", *below)))
     try:
-        print(f"funcgraph: {_harmless(text)}", file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)
     except OSError:
         # From 3.14 on CPython keeps the text, tries to write it again at the end, and exits with 120.
         sys.stderr = None

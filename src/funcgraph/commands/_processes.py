@@ -10,7 +10,7 @@ from types import TracebackType
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, process_error_text, say
+from funcgraph.commands import CommandError, process_error_lines, say
 from funcgraph.commands._parser import Common
 from funcgraph.commands._settings import check_instance
 from funcgraph.steering.children import descendants
@@ -234,7 +234,9 @@ class Processes:
             self.asked -= 1
         else:
             self._failed.add(pid)
-        say(f"process {pid}: has ended" if has_ended(pid) else process_error_text(pid, error))
+        lines = [f"process {pid}: has ended"] if has_ended(pid) else process_error_lines(pid, error)
+        for line in lines:
+            say(line)
 
     @property
     def reachable(self) -> list[Process]:

@@ -110,16 +110,17 @@ def _pids(args: argparse.Namespace) -> list[int]:
     try:
         pids = find(args.processes, running)
     except NoProcessError as error:
-        raise CommandError(f"{error}{_listing()}") from None
+        listing = _listing()
+        end = "; there are:" if listing else "; there is none at all"
+        raise CommandError(f"{error}{end}", below=listing) from None
     return [*pids, *descendants(pids)] if args.children else pids
 
 
-def _listing() -> str:
-    """Return the Python processes that there are, to add them to a message."""
+def _listing() -> list[str]:
+    """Return a line for each Python process that there is."""
     own = ancestors(os.getpid())
     pids = [pid for pid in sorted(map(int, filter(str.isdecimal, os.listdir("/proc")))) if pid not in own]
-    lines = [f"\n  {pid}  {command_line(pid)[:_SHOWN]}" for pid in pids if is_python(pid)]
-    return f"; there are:{''.join(lines)}" if lines else "; there is none at all"
+    return [f"  {pid}  {command_line(pid)[:_SHOWN]}" for pid in pids if is_python(pid)]
 
 
 def _prepared(

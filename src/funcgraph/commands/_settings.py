@@ -90,4 +90,5 @@ def help_of(setting: Setting) -> str:
 def refusal(error: OptionError) -> CommandError:
     """Return what to raise for a setting with a wrong value: the flag, the value, and what would be right."""
     flag = "-B" if error.option == "name" else BY_NAME[error.option].flag or error.option
-    return CommandError(f"{flag} {shlex.quote(str(error.value))}: {error.reason}")
+    reason, *below = error.reason.split("\n")
+    return CommandError(f"{flag} {shlex.quote(str(error.value))}: {reason}", below=below)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from funcgraph.commands import CommandError
 from funcgraph.commands._parser import Common
 from funcgraph.commands._trace import trace_errors
-from funcgraph.names import did_you_mean
+from funcgraph.names import did_you_mean, printable
 from funcgraph.tracedata.call_tree import CallTree
 from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.selection import Selection, select
@@ -78,7 +78,7 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -
     is_meant = _matcher(trace, args.callers or args.callees)
     for number in numbers:
         if len(numbers) > 1:
-            yield f"{trace.buffers[number].name or 'top instance'}:\n".encode("utf-8", "backslashreplace")
+            yield f"{printable(trace.buffers[number].name) or 'top instance'}:\n".encode()
         with trace_errors(trace.path):
             tree = trace.call_tree(
                 buffers=[number],

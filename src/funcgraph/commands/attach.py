@@ -7,6 +7,7 @@ import argparse
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.serving import attach
 from funcgraph.commands import process_error_text, say
+from funcgraph.steering.output import print_line
 
 NAME = "attach"
 HELP = "start funcgraph in running processes, so that they can be traced"
@@ -44,5 +45,5 @@ def run(args: argparse.Namespace) -> int:
             say(process_error_text(pid, error))
             status = 2
         else:
-            print(f"process {pid}: {'attached' if was_needed else 'was attached already'}", flush=True)
+            print_line(f"process {pid}: {'attached' if was_needed else 'was attached already'}")
     return status

@@ -7,6 +7,7 @@ import argparse
 from funcgraph.commands import CommandError, process_error_text, say
 from funcgraph.commands._processes import add_processes, chosen
 from funcgraph.control.client import NotServedError, connect
+from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import ended_text, has_ended, named
 
 NAME = "detach"
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             with connect(pid) as process:
                 process.call("detach")
         except NotServedError:
-            print(f"process {pid}: is not attached")
+            print_line(f"process {pid}: is not attached")
         except OSError as error:
             if pid not in ids and has_ended(pid):
                 left += 1
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             say(process_error_text(pid, error))
             status = 2
         else:
-            print(f"process {pid}: detached", flush=True)
+            print_line(f"process {pid}: detached")
     if left:
         say(ended_text(left))
     return status

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands import CommandError, os_error_text, refusal_of, say
 from funcgraph.commands._trace import (
     add_selection_arguments,
     check_whole,
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         conditions = [parse_condition(text) for text in args.conditions]
     except ConditionError as error:
-        raise CommandError(f"--fail-if: {error}") from None
+        raise refusal_of(error, "--fail-if: ") from None
     if args.top is not None and args.top < 1:
         raise CommandError(f"--top {args.top}: must be at least 1")
     if args.first_difference:
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         failures = [line for condition in conditions for line in condition.failures(comparison)]
     except ConditionError as error:
-        raise CommandError(f"--fail-if: {error}") from None
+        raise refusal_of(error, "--fail-if: ") from None
     text = (
         _json(comparison, a, b, args.top, failures)
         if args.json

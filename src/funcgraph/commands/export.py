@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import BinaryIO, cast
 
 from funcgraph.commands import CommandError, os_error_text, say
 from funcgraph.commands._settings import add_setting, refusal
@@ -25,6 +26,7 @@ from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import bytes_text
 from funcgraph.settings.table import BY_NAME
+from funcgraph.steering.output import PrintableStream
 from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.opened import Trace
 
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
                     dat_format=DatFormat.of(vars(args)),
                     folds_imports=form.is_picture and not args.imports,
                 )
-                write(form, source, sys.stdout.buffer if output == "-" else output)
+                write(form, source, _standard_output() if output == "-" else output)
         except BrokenPipeError:  # whoever reads standard output has enough
             raise
         except OSError as error:
@@ -102,6 +104,11 @@ def run(args: argparse.Namespace) -> int:
     if output != "-":
         say(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
     return 0 if source.damaged_at is None else 1
+
+
+def _standard_output() -> BinaryIO:
+    """Return where `-o -` writes: byte for byte, but on a terminal, which would obey what the trace holds."""
+    return cast(BinaryIO, PrintableStream()) if sys.stdout.isatty() else sys.stdout.buffer
 
 
 def _check_dat_settings(form: Format, args: argparse.Namespace) -> None:

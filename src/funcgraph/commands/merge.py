@@ -10,6 +10,7 @@ from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
 from funcgraph.merge.stamps import read_stamps
 from funcgraph.session.progress import plural
+from funcgraph.steering.output import print_line
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.summary import duration_text
 
@@ -92,7 +93,7 @@ def _names(given: list[str], traces: list[str]) -> dict[str, str]:
 
 def _tell(merged: Merged) -> int:
     for host in merged.hosts if len(merged.hosts) > 1 else ():
-        print(_line(host))
+        print_line(_line(host))
         if host.source == "clocks" and host.jump_ns > max(host.error_ns or 0, _SET_NS):
             say(
                 f"{host.name}: its real-time clock was set by {duration_text(host.jump_ns)} while it recorded"

@@ -69,8 +69,8 @@ def _choose() -> Session:
     if not dead:
         raise CommandError("no session to recover")
     if len(dead) > 1:
-        listing = "".join(f"\n  {session.path}  {_describe(session)}" for session in dead)
-        raise CommandError(f"{len(dead)} sessions to recover; name one:{listing}")
+        listing = [f"  {session.path}  {_describe(session)}" for session in dead]
+        raise CommandError(f"{len(dead)} sessions to recover; name one:", below=listing)
     return dead[0]
 
 

@@ -7,11 +7,12 @@ import csv
 import io
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 
-from funcgraph.commands import CommandError
+from funcgraph.commands import CommandError, refusal_of
 from funcgraph.commands._trace import add_selection_arguments, open_events, selection_of, trace_errors
-from funcgraph.names import printable
+from funcgraph.names import printable, printable_lines
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.sql import MISSING, SqlError, SqlRows
 
@@ -58,11 +59,14 @@ def run(args: argparse.Namespace) -> int:
     with open_events(args) as trace, trace_errors(trace.path):
         try:
             rows = trace.sql(args.query, select=selection_of(args), external=args.external)
-            write_text((text.encode("utf-8", "backslashreplace") for text in show(rows)), pager=False)
+            texts = show(rows)
+            if sys.stdout.isatty():
+                texts = map(printable_lines, texts)
+            write_text((text.encode("utf-8", "backslashreplace") for text in texts), pager=False)
         except ImportError:
             raise CommandError(MISSING) from None
         except SqlError as error:
-            raise CommandError(str(error)) from None
+            raise refusal_of(error) from None
     return 0
 
 

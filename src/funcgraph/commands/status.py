@@ -10,10 +10,10 @@ import sys
 import funcgraph
 from funcgraph import _tracedata
 from funcgraph.control.processes import running
-from funcgraph.names import printable
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.process import ProcessWatch
+from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import command_line, has_ended
 
 NAME = "status"
@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
         nothing = True
         for line in clean():
             nothing = False
-            print(line)
+            print_line(line)
         if nothing:
-            print("nothing is left")
+            print_line("nothing is left")
         return 0
     for line in (*_interpreter_lines(), *_session_lines(), *_process_lines()):
-        print(line)
+        print_line(line)
     return 0
 
 
@@ -95,7 +95,7 @@ def _session_lines() -> list[str]:
 
 def _process_lines() -> list[str]:
     pids = running()
-    lines = [f"{pid}: {printable(command_line(pid)[:_SHOWN])}" for pid in pids if not has_ended(pid)]
+    lines = [f"{pid}: {command_line(pid)[:_SHOWN]}" for pid in pids if not has_ended(pid)]
     return (
         ["processes with a socket:", *(f"  {line}" for line in lines)]
         if lines

@@ -15,6 +15,7 @@ from funcgraph.commands._trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.names import printable
 from funcgraph.tracedata.description import Buffer, Task
 from funcgraph.tracedata.pager import text_width, write_text
 from funcgraph.tracedata.rotated import is_one_of_several
@@ -119,7 +120,7 @@ def _text(trace: TraceFile, tables: _Tables, sort: str, count: int | None) -> st
     width = text_width()
     for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
-        title = f"{buffer.name or 'top instance'}:\n" if len(tables) > 1 else ""
+        title = f"{printable(buffer.name) or 'top instance'}:\n" if len(tables) > 1 else ""
         shown = [summary_table(rows, width, sort, count)] if rows or not events else []
         shown += [event_table(events, width)] if events else []
         texts.append(title + "\n".join(shown) + "".join(_notes(buffer)))

@@ -16,6 +16,7 @@ from funcgraph.session.progress import plural
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import Wanted, apply
 from funcgraph.steering.folder import InstanceFolder, Process
+from funcgraph.steering.output import print_line
 from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, summed, table
 from funcgraph.steering.screen import Screen
 from funcgraph.tracedata.pager import text_width
@@ -177,7 +178,8 @@ class _Top:
         lines = table(
             found, self._key, pids=self._pids, time=self._time, rows=self._args.rows, width=text_width()
         )
-        print("\n".join([self._heading(found), "", *lines, ""]), flush=True)
+        for line in (self._heading(found), "", *lines, ""):
+            print_line(line)
 
     def _show_page(self, screen: Screen, found: list[Rate]) -> None:
         width, height = screen.size

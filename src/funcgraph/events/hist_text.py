@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from funcgraph.events.hist_plan import sum_of
 from funcgraph.events.hist_rows import Extreme, Held, Key, Row, Taken, columns, sorted_rows
 from funcgraph.events.hist_spec import Expression, FieldRef, HistSpec
+from funcgraph.names import printable
 
 __all__ = ["Names", "hist_file", "hist_text"]
 
@@ -121,7 +122,7 @@ class _Printer:
             return self._number(expression, key, modifier, row)
         if isinstance(key, bytes):
             return f"{key!r:<{_TEXT_COLUMNS}}"
-        return f"{_escaped(key.text if isinstance(key, Held) else str(key)):<{_TEXT_COLUMNS}}"
+        return f"{printable(key.text if isinstance(key, Held) else str(key)):<{_TEXT_COLUMNS}}"
 
     def _number(self, expression: Expression, key: int, modifier: str, row: Row) -> str:
         if modifier == "hex":
@@ -159,14 +160,6 @@ class _Printer:
         return f"{value.name}: {shown}"
 
 
-def _escaped(text: str) -> str:
-    """A row is one line, whatever a text holds."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
-
-
 def _share(number: int | float, whole: int | float, parts: int) -> int:
     """Return how many of the parts of the whole a number is, cut; 0: there is no such share."""
     if number <= 0 or whole <= 0 or number != number or whole != whole or whole == float("inf"):
@@ -193,7 +186,7 @@ def _extreme(extreme: Extreme) -> str:
 def _saved(value: Key) -> str:
     if isinstance(value, int | float):
         return f"{value!r:>10}"
-    text = _escaped(
+    text = printable(
         value.text if isinstance(value, Held) else value if isinstance(value, str) else repr(value)
     )
     return f"{text:<{_SAVED_COLUMNS}}"

@@ -1,12 +1,29 @@
-"""Printing what several processes say: with more than one, each line begins with the process."""
+"""Printing what others say: processes, traces, command lines. Of several processes, each line says which."""
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Collection
+from io import RawIOBase
 from typing import TextIO
 
-__all__ = ["Output"]
+from funcgraph.names import printable, printable_lines
+
+__all__ = ["Output", "PrintableStream", "print_line"]
+
+
+def print_line(line: str) -> None:
+    """Print a line with names of others on standard output, at once. It stays one line, and harms no
+    terminal."""
+    _print(printable(line) + "\n", sys.stdout)
+    sys.stdout.flush()
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Print a text of others; what the stream's encoding lacks is escaped, too."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(printable_lines(text).encode(encoding, "backslashreplace").decode(encoding))
 
 
 class Output:
@@ -25,13 +42,25 @@ class Output:
         """Print a text, and end its last line."""
         if not text:
             return
-        if not text.endswith("\n"):
-            text += "\n"
-        if self._is_told_apart:
-            text = "".join(f"{pid}: {line}" for line in text.splitlines(keepends=True))
-        encoding = self._stream.encoding or "utf-8"
-        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        begin = f"{pid}: " if self._is_told_apart else ""
+        _print("".join(f"{begin}{line}\n" for line in text.removesuffix("\n").split("\n")), self._stream)
 
     def flush(self) -> None:
         """Have all that was printed go out now."""
         self._stream.flush()
+
+
+class PrintableStream(RawIOBase):
+    """Standard output for UTF-8 text that comes in pieces, as the exporters write it, on a terminal."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def writable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        """Print a piece, which may end in the middle of a character."""
+        _print(self._decoder.decode(data), sys.stdout)
+        return len(data)

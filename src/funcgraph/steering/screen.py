@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from funcgraph.names import printable
+
 __all__ = ["Screen"]
 
 # ECMA-48 and xterm's control sequences.
@@ -58,7 +60,7 @@ class Screen:
         width, height = shutil.get_terminal_size()
         shown = []
         for at, line in enumerate(lines[:height]):
-            text = _printable(line)[:width]
+            text = printable(line)[:width]
             if at == heading:
                 text = f"{_REVERSE}{text:{width}}{_NORMAL}"
             shown.append(text + _CLEAR_LINE)
@@ -72,8 +74,3 @@ class Screen:
     def _write(self, text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
-
-
-def _printable(line: str) -> str:
-    """Return a line without what a terminal would take for a command."""
-    return "".join(char if char.isprintable() else "?" for char in line)

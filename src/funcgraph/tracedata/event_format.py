@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from funcgraph.names import printable_lines
 from funcgraph.tracedata.c_expression import PrintError
-from funcgraph.tracedata.print_format import Printer, Symbols, compile_print, printable
+from funcgraph.tracedata.print_format import Printer, Symbols, compile_print
 
 FieldValue: TypeAlias = int | str | bytes
 
@@ -149,11 +150,11 @@ class EventFormat:
         """
         if self._printer is not None:
             try:
-                return printable(self._printer(record, symbols))
+                return printable_lines(self._printer(record, symbols))
             except PrintError:
                 pass
         plain = " ".join(f"{name}={item.plain(record)}" for name, item in self.fields.items())
-        return printable(f"{UNPARSED} {plain}")
+        return printable_lines(f"{UNPARSED} {plain}")
 
     @cached_property
     def _printer(self) -> Printer | None:

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from funcgraph import _tracedata
+from funcgraph.names import printable_lines
 from funcgraph.tracedata.description import (
     META_VERSION,
     NATIVE,
@@ -22,7 +23,6 @@ from funcgraph.tracedata.description import (
     TraceError,
 )
 from funcgraph.tracedata.event_format import EventFormat, FormatError, parse_format
-from funcgraph.tracedata.print_format import printable
 
 _IDLE = "<idle>"  # what trace-cmd prints for the task 0 of each CPU
 _ADDRESS_ROW = struct.Struct("<QII")
@@ -103,7 +103,7 @@ class KernelHead:
                 break
             found = self._symbols.find(address)
             lines.append(f"=> {found[0]} ({address:x})" if found else f"=> {address:x}")
-        return printable("\n".join(lines))
+        return printable_lines("\n".join(lines))
 
     def _set_formats(self, reader: _tracedata.Reader) -> None:
         try:

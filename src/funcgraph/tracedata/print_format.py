@@ -36,17 +36,6 @@ _AF_INET, _AF_INET6 = 2, 10
 UNKNOWN = "?"  # instead of an argument in which a name is unknown
 
 
-def printable(text: str) -> str:
-    """Return a text without control characters, which could harm a terminal, but for newlines and tabs."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in text)
-
-
-def _escape(c: str) -> str:
-    return c.encode("unicode_escape", "backslashreplace").decode()
-
-
 _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?)?(?P<length>hh|h|ll|l|L|q|z|j|t|Z)?"
     r"(?P<kind>[diuxXocsp%])"
