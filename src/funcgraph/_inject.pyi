@@ -1,10 +1,14 @@
 """Threads of other processes, stopped and sent into a stub (x86-64).
 
-Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended),
-EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal, or its process is
-stopped), ETIMEDOUT (it is in the kernel and does not stop).
+A process is its number, and a descriptor of its /proc/PID/mem, opened for reading and writing when it was
+first looked at: that stays its memory when it executes another program.
+
+Each function stops one thread for a moment. OSError says why it could not: ESRCH (the thread has ended, or is
+of another process), EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal, or
+its process is stopped), ETIMEDOUT (it is in the kernel and does not stop).
 """
 
+from collections.abc import Callable
 from typing import Final
 
 #: Offsets in a stub: of the function that is queued as a pending call, of the text, of `MAGIC`.
@@ -15,8 +19,9 @@ MAGIC_OFFSET: Final[int]
 MAGIC: Final[int]
 
 def enter(
-    pid: int,
+    process: tuple[int, int],
     tid: int,
+    is_same: Callable[[], bool],
     cave: tuple[int, int],
     content: bytes,
     text: bytes,
@@ -29,8 +34,9 @@ def enter(
     """Send a thread into a stub that starts a new thread there, if it is where that is safe.
 
     Args:
-        pid: its process.
+        process: its process.
         tid: the thread.
+        is_same: called when the thread is stopped: whether the process still is the one that is meant.
         cave: start and end of executable memory that nobody executes: the stub is put there.
         content: what is there now: as many bytes as the stub has.
         text: Python code for PyRun_SimpleString(), without a NUL.
@@ -46,7 +52,6 @@ def enter(
         may_queue: whether it is the main thread, which runs pending calls.
 
     Returns:
-        Whether it was sent there; and where it was: "waits", "queues" (the main thread can queue a call
         Whether it was sent there; and where it was: "waits", "lock" (of Python's: it waits), "queues" (the
         main thread can queue a call there), "handler" (of a signal), "loader", "allocator", "foreign" (it
         waits for other code than the interpreter), "kernel", "code", "no room" (on its stack) or "taken"
@@ -54,21 +59,21 @@ def enter(
         false queues a call and goes on as after a signal: then that is "queues".
 
     Raises:
-        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
-        above.
+        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; ESTALE:
+            the process is not the same any longer; and as above.
     """
 
-def pc(tid: int, /) -> int:
+def pc(process: tuple[int, int], tid: int, /) -> int:
     """Return the address of the instruction that a thread executes next."""
 
-def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
+def is_inside(process: tuple[int, int], tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.
 
     `entry` is an address that may be on a stack for another reason: where a function begins.
     """
 
-def replace(tid: int, address: int, old: bytes, new: bytes, /) -> bool:
-    """Replace bytes while a thread is stopped, if they are still `old`.
+def replace(process: tuple[int, int], address: int, old: bytes, new: bytes, /) -> bool:
+    """Replace bytes while the main thread is stopped, if they are still `old`.
 
     Returns:
         Whether they were.

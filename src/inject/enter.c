@@ -65,33 +65,46 @@ static int is_cave_free(const struct fg_thread *thread, const struct fg_entry *e
     return result;
 }
 
-static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+/* Sends the stopped thread into the stub. Return: as fg_enter(). */
+static int enter_stopped(struct fg_thread *thread, const struct fg_entry *entry, enum fg_place *place)
+{
+    enum way way;
+    int result;
+
+    *place =
+        fg_place_of(thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
+    way = way_of(entry, *place);
+    if (way == WAY_NONE)
+        return 0;
+    result = is_cave_free(thread, entry);
+    if (result == 0)
+        *place = FG_PLACE_TAKEN;
+    if (result <= 0)
+        return result;
+    result = redirect(thread, entry, way);
+    if (result < 0)
+        return result;
+    if (way == WAY_INTERRUPT)
+        *place = FG_PLACE_QUEUES;
+    return 1;
+}
+
+/* A process that has executed another program since the attacher looked has done so before the stop: a thread
+ * that is stopped between two instructions executes none. */
+static int enter(const struct fg_process *process, pid_t tid, const struct fg_entry *entry,
+                 enum fg_place *place)
 {
     struct fg_thread thread;
-    int result = fg_thread_stop(&thread, tid);
-    enum way way;
+    int result = fg_thread_stop(&thread, process, tid);
 
     if (result < 0)
         return result;
-    *place =
-        fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
-    way = way_of(entry, *place);
-    if (way != WAY_NONE) {
-        result = is_cave_free(&thread, entry);
-        if (result == 0)
-            *place = FG_PLACE_TAKEN;
-        if (result > 0)
-            result = redirect(&thread, entry, way);
-        if (result == 0)
-            result = *place != FG_PLACE_TAKEN;
-        if (result > 0 && way == WAY_INTERRUPT)
-            *place = FG_PLACE_QUEUES;
-    }
+    result = entry->is_same(entry->data) ? enter_stopped(&thread, entry, place) : -ESTALE;
     fg_thread_go(&thread);
     return result;
 }
 
-int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+int fg_enter(const struct fg_process *process, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
 {
     struct fg_thread leader;
     int result;
@@ -100,20 +113,20 @@ int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *
         return -ENOSYS;
     if (fg_stub_size_bytes(strlen(entry->text)) > entry->cave.high - entry->cave.low)
         return -ENOSPC;
-    if (tid == pid)
-        return enter(tid, entry, place);
-    result = fg_thread_stop(&leader, pid);
+    if (tid == process->pid)
+        return enter(process, tid, entry, place);
+    result = fg_thread_stop(&leader, process, process->pid);
     if (result < 0)
         return result;
-    result = enter(tid, entry, place);
+    result = enter(process, tid, entry, place);
     fg_thread_go(&leader);
     return result;
 }
 
-int fg_pc(pid_t tid, uint64_t *pc)
+int fg_pc(const struct fg_process *process, pid_t tid, uint64_t *pc)
 {
     struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    int error = fg_thread_stop(&thread, process, tid);
 
     if (error < 0)
         return error;
@@ -122,10 +135,10 @@ int fg_pc(pid_t tid, uint64_t *pc)
     return 0;
 }
 
-int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
+int fg_is_inside(const struct fg_process *process, pid_t tid, struct fg_range range, uint64_t entry)
 {
     struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    int error = fg_thread_stop(&thread, process, tid);
 
     if (error < 0)
         return error;
@@ -152,10 +165,11 @@ static int compare_and_write(const struct fg_thread *thread, uint64_t address, c
     return result;
 }
 
-int fg_replace(pid_t tid, uint64_t address, const void *old, const void *new, size_t bytes)
+int fg_replace(const struct fg_process *process, uint64_t address, const void *old, const void *new,
+               size_t bytes)
 {
     struct fg_thread thread;
-    int error = fg_thread_stop(&thread, tid);
+    int error = fg_thread_stop(&thread, process, process->pid);
 
     if (error < 0)
         return error;

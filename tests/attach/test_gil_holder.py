@@ -15,6 +15,7 @@ from extension import compile_library
 from running import Running, code_pages, folders
 
 from funcgraph.attach.code import loop_of
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
 from funcgraph.attach.process import Process
@@ -61,7 +62,7 @@ def skip_if_the_loop_has_no_name(program: Running, waits: str) -> None:
 
     Debian's 3.14 and 3.15 are so: docs/attach.md, "Limits". A wait for a lock of Python's takes no such look.
     """
-    process = Process(program.pid)
+    process = Process(program.pid, Deadline(60))
     try:
         low, high = loop_of(find_target(process))
     finally:
