@@ -79,5 +79,17 @@ def replace(process: tuple[int, int], address: int, old: bytes, new: bytes, /) -
         Whether they were.
     """
 
+def filter(process: tuple[int, int], index: int, /) -> bytes:
+    """Return a filter of system calls that the main thread has: its instructions (linux/filter.h).
+
+    Args:
+        process: the process.
+        index: which; the newest is 0.
+
+    Raises:
+        OSError: ENOENT: there are not so many; EACCES: only CAP_SYS_ADMIN may, and who has no filter itself;
+            EINVAL: the kernel does not tell; and as above.
+    """
+
 def stub_bytes(text_bytes: int, /) -> int:
     """Return the size of a stub with a text of so many bytes."""

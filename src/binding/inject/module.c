@@ -7,6 +7,7 @@
 
 #include "binding/base/raise.h"
 #include "inject/enter.h"
+#include "inject/filter.h"
 
 PyDoc_STRVAR(enter_doc,
              "enter($module, process, tid, is_same, cave, content, text, functions, places, may_spawn, "
@@ -140,6 +141,32 @@ static PyObject *replace(PyObject *Py_UNUSED(module), PyObject *args)
     return result < 0 ? fg_raise_errno(result, NULL) : PyBool_FromLong(result);
 }
 
+PyDoc_STRVAR(filter_doc, "filter($module, process, index, /)\n--\n\n"
+                         "Return a filter of system calls of the main thread: its instructions.");
+
+static PyObject *filter(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    static const size_t most = BPF_MAXINSNS * sizeof(struct sock_filter);
+    struct fg_process process;
+    struct sock_filter *code;
+    PyObject *bytes;
+    int index, result;
+
+    if (!PyArg_ParseTuple(args, "(ii)i:filter", &process.pid, &process.memory, &index))
+        return NULL;
+    code = PyMem_Malloc(most);
+    if (!code)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS;
+    result = fg_filter_read(&process, (unsigned)index, code);
+    Py_END_ALLOW_THREADS;
+    bytes = result < 0
+                ? fg_raise_errno(result, NULL)
+                : PyBytes_FromStringAndSize((const char *)code, (Py_ssize_t)((size_t)result * sizeof(*code)));
+    PyMem_Free(code);
+    return bytes;
+}
+
 PyDoc_STRVAR(stub_bytes_doc, "stub_bytes($module, text_bytes, /)\n--\n\n"
                              "Return the size of a stub with a text of so many bytes.");
 
@@ -157,6 +184,7 @@ static PyMethodDef inject_functions[] = {
     {"pc", pc, METH_VARARGS, pc_doc},
     {"is_inside", is_inside, METH_VARARGS, is_inside_doc},
     {"replace", replace, METH_VARARGS, replace_doc},
+    {"filter", filter, METH_VARARGS, filter_doc},
     {"stub_bytes", stub_bytes, METH_O, stub_bytes_doc},
     {NULL, NULL, 0, NULL},
 };

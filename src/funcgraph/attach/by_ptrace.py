@@ -46,6 +46,7 @@ _REASONS = {
     "lock": "waiting for a lock of Python's",
     "taken": "used by another attacher",
     "GIL": "waiting while one held the GIL",
+    "filter": "under another seccomp filter than the main thread",
     "signal": "about to get a signal, or stopped",
 }
 
@@ -150,6 +151,9 @@ class Injection:
         process = self._target.process
         state = process.state(tid)
         if state in "DXZ":
+            return False
+        if not main and process.filters(tid) != process.filters(process.pid):
+            self._seen["filter"] += 1
             return False
         may_queue = main and not self._queued_at
         may_spawn = state == "S" and self._is_given_up()

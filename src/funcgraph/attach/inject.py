@@ -151,8 +151,8 @@ def _outcome(target: Target, exchange: Exchange, deadline: Deadline) -> str:
 def _wait_for_end(target: Target, exchange: Exchange, deadline: Deadline) -> bytes:
     """Return what the code has written at its end."""
     while (result := exchange.result()) is None:
-        if target.process.has_ended():
-            raise AttachError(target.pid, "it ended while the code ran")
+        if not target.process.is_same():
+            raise AttachError(target.pid, "it ended, or executed another program, while the code ran")
         if deadline.is_over():
             raise AttachError(target.pid, "the code still runs in it")
         time.sleep(_POLL_S)

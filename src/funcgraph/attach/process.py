@@ -225,6 +225,7 @@ class Process:
         except (OSError, OverflowError):
             data = b""
         if len(data) != size:
+            self.check()  # another program has other memory
             raise AttachError(self.pid, f"its memory at {address:#x} cannot be read ({size} bytes)")
         return data
 
@@ -259,6 +260,14 @@ class Process:
         """Return the letter of a thread's state: "R", "S", "D" ...; "X": it has ended."""
         fields = stat_fields(f"{self.pid}/task/{tid}")
         return fields[0].decode() if fields else "X"
+
+    def filters(self, tid: int) -> str:
+        """Return how many seccomp filters a thread has; "": that is not known, or there are none."""
+        try:
+            status = read_status(f"{self.pid}/task/{tid}")
+        except OSError:
+            return ""
+        return status.get("Seccomp_filters", status.get("Seccomp", ""))
 
     def outer_thread(self, inner: int) -> int:
         """Return a thread by its number here; `inner`: by that in its namespace. 0: it has no such thread."""
