@@ -64,20 +64,20 @@ class _Stops:
         self._functions: dict[str, Callable[..., Any]] = {}
         for name in ("enter", "is_inside", "replace"):
             self._functions[name] = getattr(_inject, name)
-            setattr(_inject, name, self._timed(self._functions[name]))
+            setattr(_inject, name, self._timed(name, self._functions[name]))
         return self
 
     def __exit__(self, *exception: object) -> None:
         for name, function in self._functions.items():
             setattr(_inject, name, function)
 
-    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*words: Any) -> Any:
             begin = time.perf_counter()
             try:
                 return function(*words)
             finally:
-                if words[0] == self.pid:  # the thread, or the process whose main thread is stopped, too
+                if name != "is_inside" or words[1] == self.pid:  # enter() stops the main thread, too
                     self.seconds += time.perf_counter() - begin
 
         return timed

@@ -1,10 +1,14 @@
 """Threads of other processes, stopped and sent into a stub (x86-64).
 
+A process is its number, and a descriptor of its /proc/PID/mem, opened for reading and writing when it was
+first looked at: that stays its memory when it executes another program.
+
 Each function but `span` and `stub_bytes` stops one thread for a moment. OSError says why it could not: ESRCH
-(the thread has ended), EPERM (not allowed, or somebody else traces it), EBUSY (it was about to get a signal,
-or its process is stopped), ETIMEDOUT (it is in the kernel and does not stop).
+(the thread has ended, or is of another process), EPERM (not allowed, or somebody else traces it), EBUSY (it
+was about to get a signal, or its process is stopped), ETIMEDOUT (it is in the kernel and does not stop).
 """
 
+from collections.abc import Callable
 from typing import Final
 
 #: Offsets in a stub: of the function that is queued as a pending call, of the text, of `MAGIC`.
@@ -15,8 +19,9 @@ MAGIC_OFFSET: Final[int]
 MAGIC: Final[int]
 
 def enter(
-    pid: int,
+    process: tuple[int, int],
     tid: int,
+    is_same: Callable[[], bool],
     cave: tuple[int, int],
     content: bytes,
     text: bytes,
@@ -29,8 +34,9 @@ def enter(
     """Send a thread into a stub that starts a new thread there, if it is where that is safe.
 
     Args:
-        pid: its process.
+        process: its process.
         tid: the thread.
+        is_same: called when the thread is stopped: whether the process still is the one that is meant.
         cave: start and end of executable memory that nobody executes: the stub is put there.
         content: what is there now: as many bytes as the stub has.
         text: Python code for PyRun_SimpleString(), without a NUL.
@@ -53,20 +59,20 @@ def enter(
         false queues a call and goes on as after a signal: then that is "queues".
 
     Raises:
-        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; and as
-        above.
+        OSError: ENOSPC: the stub does not fit into the cave; ENOSYS: the processor has no XSAVE; ESTALE:
+            the process is not the same any longer; and as above.
     """
 
-def pc(tid: int, /) -> int:
+def pc(process: tuple[int, int], tid: int, /) -> int:
     """Return the address of the instruction that a thread executes next."""
 
-def span(pid: int, segments: bytes, address: int, /) -> tuple[int, int, bool] | None:
+def span(process: tuple[int, int], segments: bytes, address: int, /) -> tuple[int, int, bool] | None:
     """Return the code that the call frame information describes together with an instruction.
 
     No thread is stopped.
 
     Args:
-        pid: the process.
+        process: the process.
         segments: the table of executable segments that `enter()` takes.
         address: the instruction's.
 
@@ -76,17 +82,29 @@ def span(pid: int, segments: bytes, address: int, /) -> tuple[int, int, bool] | 
         it.
     """
 
-def is_inside(tid: int, low: int, high: int, entry: int, /) -> bool:
+def is_inside(process: tuple[int, int], tid: int, low: int, high: int, entry: int, /) -> bool:
     """Return whether a thread executes code in [low, high), or will return there.
 
     `entry` is an address that may be on a stack for another reason: where a function begins.
     """
 
-def replace(tid: int, address: int, old: bytes, new: bytes, /) -> bool:
-    """Replace bytes while a thread is stopped, if they are still `old`.
+def replace(process: tuple[int, int], address: int, old: bytes, new: bytes, /) -> bool:
+    """Replace bytes while the main thread is stopped, if they are still `old`.
 
     Returns:
         Whether they were.
+    """
+
+def filter(process: tuple[int, int], index: int, /) -> bytes:
+    """Return a filter of system calls that the main thread has: its instructions (linux/filter.h).
+
+    Args:
+        process: the process.
+        index: which; the newest is 0.
+
+    Raises:
+        OSError: ENOENT: there are not so many; EACCES: only CAP_SYS_ADMIN may, and who has no filter itself;
+            EINVAL: the kernel does not tell; and as above.
     """
 
 def stub_bytes(text_bytes: int, /) -> int:

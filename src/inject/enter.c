@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/stopped.h"
 #include "inject/tracer.h"
 
 #define ENTRY_BYTES 512 /* red zone, registers */
@@ -67,28 +68,41 @@ static int is_cave_free(const struct fg_thread *thread, const struct fg_entry *e
     return result;
 }
 
-static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+/* Sends the stopped thread into the stub. Return: as fg_enter(). */
+static int enter_stopped(struct fg_thread *thread, const struct fg_entry *entry, enum fg_place *place)
+{
+    enum way way;
+    int result;
+
+    *place =
+        fg_place_of(thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
+    way = way_of(entry, *place);
+    if (way == WAY_NONE)
+        return 0;
+    result = is_cave_free(thread, entry);
+    if (result == 0)
+        *place = FG_PLACE_TAKEN;
+    if (result <= 0)
+        return result;
+    result = redirect(thread, entry, way);
+    if (result < 0)
+        return result;
+    if (way == WAY_INTERRUPT)
+        *place = FG_PLACE_QUEUES;
+    return 1;
+}
+
+/* A process that has executed another program since the attacher looked has done so before the stop: a thread
+ * that is stopped between two instructions executes none. */
+static int enter(const struct fg_process *process, pid_t tid, const struct fg_entry *entry,
+                 enum fg_place *place)
 {
     struct fg_thread thread;
-    int result = fg_thread_stop(&thread, tid);
-    enum way way;
+    int result = fg_thread_stop(&thread, process, tid);
 
     if (result < 0)
         return result;
-    *place =
-        fg_place_of(&thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
-    way = way_of(entry, *place);
-    if (way != WAY_NONE) {
-        result = is_cave_free(&thread, entry);
-        if (result == 0)
-            *place = FG_PLACE_TAKEN;
-        if (result > 0)
-            result = redirect(&thread, entry, way);
-        if (result == 0)
-            result = *place != FG_PLACE_TAKEN;
-        if (result > 0 && way == WAY_INTERRUPT)
-            *place = FG_PLACE_QUEUES;
-    }
+    result = entry->is_same(entry->data) ? enter_stopped(&thread, entry, place) : -ESTALE;
     fg_thread_go(&thread);
     return result;
 }
@@ -96,7 +110,8 @@ static int enter(pid_t tid, const struct fg_entry *entry, enum fg_place *place)
 /* ---- what the tracer does. Each function of enter.h has it do one of these. */
 
 struct entering {
-    pid_t pid, tid;
+    const struct fg_process *process;
+    pid_t tid;
     const struct fg_entry *entry;
     enum fg_place *place;
 };
@@ -107,19 +122,19 @@ static int enter_thread(void *data)
     struct fg_thread leader;
     int result;
 
-    if (what->tid == what->pid)
-        return enter(what->tid, what->entry, what->place);
-    result = fg_thread_stop(&leader, what->pid);
+    if (what->tid == what->process->pid)
+        return enter(what->process, what->tid, what->entry, what->place);
+    result = fg_thread_stop(&leader, what->process, what->process->pid);
     if (result < 0)
         return result;
-    result = enter(what->tid, what->entry, what->place);
+    result = enter(what->process, what->tid, what->entry, what->place);
     fg_thread_go(&leader);
     return result;
 }
 
-int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
+int fg_enter(const struct fg_process *process, pid_t tid, const struct fg_entry *entry, enum fg_place *place)
 {
-    struct entering what = {pid, tid, entry, place};
+    struct entering what = {process, tid, entry, place};
 
     if (fg_stub_xsave_bytes() == 0)
         return -ENOSYS;
@@ -128,42 +143,15 @@ int fg_enter(pid_t pid, pid_t tid, const struct fg_entry *entry, enum fg_place *
     return fg_tracer_run(enter_thread, &what);
 }
 
-/* Something that is done while one thread is stopped. */
-struct visit {
-    pid_t tid;
-    int (*act)(const struct fg_thread *thread, void *data);
-    void *data;
-};
-
-static int visit_thread(void *data)
-{
-    const struct visit *visit = data;
-    struct fg_thread thread;
-    int result = fg_thread_stop(&thread, visit->tid);
-
-    if (result < 0)
-        return result;
-    result = visit->act(&thread, visit->data);
-    fg_thread_go(&thread);
-    return result;
-}
-
-static int visit(pid_t tid, int (*act)(const struct fg_thread *thread, void *data), void *data)
-{
-    struct visit what = {tid, act, data};
-
-    return fg_tracer_run(visit_thread, &what);
-}
-
 static int read_pc(const struct fg_thread *thread, void *data)
 {
     *(uint64_t *)data = thread->regs.rip;
     return 0;
 }
 
-int fg_pc(pid_t tid, uint64_t *pc)
+int fg_pc(const struct fg_process *process, pid_t tid, uint64_t *pc)
 {
-    return visit(tid, read_pc, pc);
+    return fg_while_stopped(process, tid, read_pc, pc);
 }
 
 struct place_range {
@@ -178,11 +166,11 @@ static int is_inside(const struct fg_thread *thread, void *data)
     return fg_place_is_inside(thread, place->range, place->entry);
 }
 
-int fg_is_inside(pid_t tid, struct fg_range range, uint64_t entry)
+int fg_is_inside(const struct fg_process *process, pid_t tid, struct fg_range range, uint64_t entry)
 {
     struct place_range place = {range, entry};
 
-    return visit(tid, is_inside, &place);
+    return fg_while_stopped(process, tid, is_inside, &place);
 }
 
 struct replacement {
@@ -209,9 +197,10 @@ static int compare_and_write(const struct fg_thread *thread, void *data)
     return result;
 }
 
-int fg_replace(pid_t tid, uint64_t address, const void *old, const void *new, size_t bytes)
+int fg_replace(const struct fg_process *process, uint64_t address, const void *old, const void *new,
+               size_t bytes)
 {
     struct replacement to = {address, old, new, bytes};
 
-    return visit(tid, compare_and_write, &to);
+    return fg_while_stopped(process, process->pid, compare_and_write, &to);
 }

@@ -2,6 +2,7 @@
 #ifndef FG_INJECT_SPAN_H
 #define FG_INJECT_SPAN_H
 
+#include "inject/thread.h"
 #include "inject/unwind/cfi.h"
 
 /**
@@ -12,6 +13,7 @@
  *
  * Return: 0. -ENOENT: nothing sound describes it. Another negative errno: the memory cannot be read.
  */
-int fg_span_at(pid_t pid, const struct fg_code *code, uint64_t address, struct fg_span *span);
+int fg_span_at(const struct fg_process *process, const struct fg_code *code, uint64_t address,
+               struct fg_span *span);
 
 #endif

@@ -1,7 +1,6 @@
 #include "inject/thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,14 +58,19 @@ static int check_stop(pid_t tid, int status)
     return -EBUSY;
 }
 
+/* The stopped thread cannot leave its process meanwhile. */
+static bool is_of_process(const struct fg_thread *thread)
+{
+    char path[48];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d", thread->process->pid, thread->tid);
+    return access(path, F_OK) == 0;
+}
+
 static int read_state(struct fg_thread *thread)
 {
-    char path[40];
-
-    snprintf(path, sizeof(path), "/proc/%d/mem", thread->tid);
-    thread->memory = open(path, O_RDWR | O_CLOEXEC);
-    if (thread->memory < 0)
-        return -errno;
+    if (!is_of_process(thread))
+        return -ESRCH;
     if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->regs) == 0 &&
         ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof(thread->signal_mask), &thread->signal_mask) ==
             0)
@@ -74,12 +78,12 @@ static int read_state(struct fg_thread *thread)
     return -errno;
 }
 
-int fg_thread_stop(struct fg_thread *thread, pid_t tid)
+int fg_thread_stop(struct fg_thread *thread, const struct fg_process *process, pid_t tid)
 {
     int status, error;
 
+    thread->process = process;
     thread->tid = tid;
-    thread->memory = -1;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
         return -errno;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
@@ -98,14 +102,11 @@ int fg_thread_stop(struct fg_thread *thread, pid_t tid)
 void fg_thread_go(struct fg_thread *thread)
 {
     ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
-    if (thread->memory >= 0)
-        close(thread->memory);
-    thread->memory = -1;
 }
 
 ssize_t fg_thread_read(const struct fg_thread *thread, uint64_t address, void *into, size_t bytes)
 {
-    ssize_t got = pread(thread->memory, into, bytes, (off_t)address);
+    ssize_t got = pread(thread->process->memory, into, bytes, (off_t)address);
 
     return got < 0 ? -errno : got;
 }
@@ -133,7 +134,7 @@ static int poke(pid_t tid, uint64_t address, const char *data, size_t bytes)
 
 int fg_thread_write(const struct fg_thread *thread, uint64_t address, const void *data, size_t bytes)
 {
-    if (pwrite(thread->memory, data, bytes, (off_t)address) == (ssize_t)bytes)
+    if (pwrite(thread->process->memory, data, bytes, (off_t)address) == (ssize_t)bytes)
         return 0;
     return poke(thread->tid, address, data, bytes);
 }

@@ -10,9 +10,15 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+/* The process, as its attacher has first seen it. */
+struct fg_process {
+    pid_t pid;
+    int memory; /* its /proc/PID/mem, opened then: not that of another program that it executes later */
+};
+
 struct fg_thread {
+    const struct fg_process *process;
     pid_t tid;
-    int memory; /* /proc/TID/mem */
     struct user_regs_struct regs;
     uint64_t signal_mask;
 };
@@ -20,13 +26,17 @@ struct fg_thread {
 /**
  * fg_thread_stop() - Stop a thread between two instructions of the program.
  * @thread: filled in
+ * @process: its process
  * @tid: the thread
  *
- * Return: 0. -ESRCH: it has ended; -EPERM: not allowed, or somebody else traces it; -EBUSY: a signal was on
- * its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is inside the kernel and does
- * not stop. It cannot be let go then: inject/tracer.h.
+ * A number of a thread may be another process's by now, or may come from the process's memory: a thread of
+ * another process goes on at once.
+ *
+ * Return: 0. -ESRCH: it has ended, or is none of that process; -EPERM: not allowed, or somebody else traces
+ * it; -EBUSY: a signal was on its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is
+ * inside the kernel and does not stop. It cannot be let go then: inject/tracer.h.
  */
-int fg_thread_stop(struct fg_thread *thread, pid_t tid);
+int fg_thread_stop(struct fg_thread *thread, const struct fg_process *process, pid_t tid);
 
 /**
  * fg_thread_go() - Let it go on, and stop tracing it.

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import find_target
 
@@ -184,7 +185,7 @@ class Running:
 
 def code_pages(pid: int) -> dict[str, bytes]:
     """Return the last 4096 bytes of the code of each library of a process: where a stub may lie."""
-    process = Process(pid)
+    process = Process(pid, Deadline(60))
     try:
         target = find_target(process)
         ends = {

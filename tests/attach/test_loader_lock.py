@@ -45,7 +45,7 @@ def test_a_program_goes_on_while_one_thread_of_it_is_in_the_loader(tmp_path: Pat
         threads = program.threads()
         (other,) = threads - {str(program.pid)}
         with pytest.raises(AttachError, match=rf"thread {other} \(.+\) is in the dynamic loader$"):
-            run_in(program.pid, "from funcgraph import _engine", 0.3)
+            run_in(program.pid, "from funcgraph import _engine", 5)
         questions.write(b"1")
         assert answers.read(2) == b"1+"
         assert program.threads() == threads

@@ -9,6 +9,7 @@ import os
 from running import Running
 
 from funcgraph import _inject
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.loop import loop_of
 from funcgraph.attach.process import Process
 from funcgraph.attach.target import Target, find_target
@@ -26,16 +27,16 @@ def parts_of(target: Target) -> list[tuple[int, int]]:
 def test_a_thread_that_only_executes_bytecode_is_seen_in_the_loop() -> None:
     """Broken: Debian's compiler has moved nearly all of the loop away from the function's name."""
     with Running(SPINS) as program:
-        process = Process(program.pid)
+        process = Process(program.pid, Deadline(60))
         parts = parts_of(find_target(process))
+        seen = [_inject.pc(process.handle, program.pid) for _ in range(20)]
         process.close()
-        seen = [_inject.pc(program.pid) for _ in range(20)]
         inside = [pc for pc in seen if any(low <= pc < high for low, high in parts)]
         assert len(inside) > len(seen) // 2, (list(map(hex, seen)), parts)
 
 
 def test_no_other_function_is_taken_for_the_loop() -> None:
-    process = Process(os.getpid())
+    process = Process(os.getpid(), Deadline(60))
     target = find_target(process)
     parts = parts_of(target)
     assert all(low < high <= following for (low, high), (following, _) in itertools.pairwise(parts))

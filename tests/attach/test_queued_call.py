@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from running import Running, code_pages
 
 from funcgraph import _inject
 from funcgraph.attach.by_ptrace import Injection
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.inject import run_in
 from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.process import Process
@@ -44,8 +44,9 @@ def test_a_call_that_is_still_queued_is_taken_back_when_the_text_was_started_oth
     library = compile_library(tmp_path, Path(__file__).parent / "spin.c")
     with Running(SPINS.format(library=str(library))) as program:
         code = code_pages(program.pid)
-        process = Process(program.pid)
-        target, deadline = find_target(process), time.monotonic() + 60
+        deadline = Deadline(60)
+        process = Process(program.pid, deadline)
+        target = find_target(process)
         with Injection(target, "raise SystemExit", LoaderLock(target), deadline) as injection:
             assert injection.run_until(lambda: (True, "queues") in places, deadline)
         process.close()

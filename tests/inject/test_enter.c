@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/child_process.h"
 #include "support/own_code.h"
 
 #define TEXT "the text"
@@ -156,6 +157,13 @@ static void end(pid_t child)
 
 /* ---- the attacher */
 
+static bool is_other;
+
+static bool is_same(void *data)
+{
+    return !*(bool *)data;
+}
+
 static struct fg_entry entry_of(void)
 {
     static char content[CAVE_BYTES];
@@ -170,6 +178,8 @@ static struct fg_entry entry_of(void)
         .text = TEXT,
         .may_spawn = true,
         .may_queue = true,
+        .is_same = is_same,
+        .data = &is_other,
     };
 
     /* The whole program stands for the interpreter, the counting child for its loop. */
@@ -187,7 +197,7 @@ static enum fg_place enter_soon(pid_t child, const struct fg_entry *entry)
     int i, result;
 
     for (i = 0; i < 10000; i++) {
-        result = fg_enter(child, child, entry, &place);
+        result = fg_enter(child_process(child), child, entry, &place);
         if (result == 1)
             return place;
         assert(result == 0 || result == -EBUSY);
@@ -248,7 +258,7 @@ static void test_a_signal_meanwhile_ends_the_call(void)
 
     stub.xsave_bytes = fg_stub_xsave_bytes();
     for (;;) {
-        assert(fg_thread_stop(&thread, child) == 0);
+        assert(fg_thread_stop(&thread, child_process(child), child) == 0);
         if (fg_place_of(&thread, &entry.places, 4096) == FG_PLACE_WAITS)
             break;
         fg_thread_go(&thread);
@@ -277,11 +287,11 @@ static void test_a_cave_with_something_else_in_it_is_left_alone(void)
 
     cave[7] = 1;
     while (place != FG_PLACE_TAKEN) {
-        result = fg_enter(child, child, &entry, &place);
+        result = fg_enter(child_process(child), child, &entry, &place);
         assert(result == 0);
     }
     entry.cave.high = entry.cave.low + 100;
-    assert(fg_enter(child, child, &entry, &place) == -ENOSPC);
+    assert(fg_enter(child_process(child), child, &entry, &place) == -ENOSPC);
     assert(write(pipe_ends[1], "x", 1) == 1);
     end(child);
     assert(shared->nr_runs == 0 && cave[7] == 1);
@@ -295,15 +305,50 @@ static void test_what_a_thread_may_not_do_it_does_not(void)
 
     entry.may_spawn = false;
     while (place != FG_PLACE_WAITS)
-        assert(fg_enter(child, child, &entry, &place) == 0);
+        assert(fg_enter(child_process(child), child, &entry, &place) == 0);
     entry.may_spawn = true;
     entry.places.python = (struct fg_range){UINT64_MAX - 1, UINT64_MAX};
     /* After the stop before, it may not have entered read() again. */
     while (place != FG_PLACE_FOREIGN)
-        assert(fg_enter(child, child, &entry, &place) == 0);
+        assert(fg_enter(child_process(child), child, &entry, &place) == 0);
     assert(write(pipe_ends[1], "x", 1) == 1);
     end(child);
-    assert(fg_enter(child, child, &entry, &place) == -ESRCH || shared->nr_runs == 0);
+    assert(fg_enter(child_process(child), child, &entry, &place) == -ESRCH || shared->nr_runs == 0);
+}
+
+/* As one that has executed a setuid program since it was looked at. */
+static void test_a_process_that_is_not_the_same_any_longer_gets_nothing(void)
+{
+    struct fg_entry entry = entry_of();
+    enum fg_place place;
+    pid_t child = start(child_reads);
+    int result;
+
+    is_other = true;
+    while ((result = fg_enter(child_process(child), child, &entry, &place)) == -EBUSY)
+        usleep(1000);
+    is_other = false;
+    assert(result == -ESTALE);
+    assert(write(pipe_ends[1], "x", 1) == 1);
+    end(child);
+    assert(shared->nr_runs == 0 && cave[0] == 0);
+}
+
+/* A number from the process's memory may be that of any thread. */
+static void test_a_thread_of_another_process_is_none_of_this_one(void)
+{
+    struct fg_entry entry = entry_of();
+    enum fg_place place;
+    pid_t other = start(child_reads), child = start(child_reads);
+    uint64_t pc;
+
+    assert(fg_pc(child_process(child), other, &pc) == -ESRCH);
+    assert(fg_is_inside(child_process(child), other, entry.cave, 0) == -ESRCH);
+    assert(fg_enter(child_process(child), other, &entry, &place) == -ESRCH);
+    assert(write(pipe_ends[1], "xx", 2) == 2);
+    end(child);
+    end(other);
+    assert(shared->nr_runs == 0);
 }
 
 int main(void)
@@ -321,5 +366,7 @@ int main(void)
     test_a_signal_meanwhile_ends_the_call();
     test_a_cave_with_something_else_in_it_is_left_alone();
     test_what_a_thread_may_not_do_it_does_not();
+    test_a_process_that_is_not_the_same_any_longer_gets_nothing();
+    test_a_thread_of_another_process_is_none_of_this_one();
     return 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/child_process.h"
 #include "support/own_code.h"
 
 enum { MAX_STEPS = 20000 };
@@ -86,7 +87,7 @@ static struct fg_thread stop_before(pid_t child)
     int one = 1, is_ready;
 
     for (;;) {
-        assert(fg_thread_stop(&thread, child) == 0);
+        assert(fg_thread_stop(&thread, child_process(child), child) == 0);
         assert(fg_thread_read(&thread, (uint64_t)(uintptr_t)&ready, &is_ready, sizeof(is_ready)) ==
                sizeof(is_ready));
         if (is_ready)

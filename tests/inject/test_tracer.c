@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "inject/enter.h"
+#include "support/child_process.h"
 
 static int gate[2], news[2];
 
@@ -48,7 +49,7 @@ static void test_a_thread_that_could_not_be_stopped_goes_on_when_the_kernel_lets
     uint64_t pc;
     int status;
 
-    assert(fg_pc(child, &pc) == -ETIMEDOUT);
+    assert(fg_pc(child_process(child), child, &pc) == -ETIMEDOUT);
     assert(write(gate[1], "x", 1) == 1);
     /* It ends; or it is seen in the stop that nobody waits for. */
     assert(waitpid(child, &status, __WALL) == child);

@@ -1,4 +1,5 @@
-/* Preloaded by tests: a process kills itself with SIGKILL at a given call that changes files or processes.
+/* Preloaded by tests: a process kills itself with SIGKILL, or stops itself, at a given call that changes files
+ * or processes.
  *
  * Calls are counted from kill_at() on. In a process that a test cannot reach, they are counted from the
  * KILL_AT_FILE-th file on that is created in the place that KILL_AT_PLACE names: a path, or the folder of
@@ -19,8 +20,8 @@
 #include <unistd.h>
 
 /* When the process dies of its call: after it; or after half of the bytes that it writes. Only calls that
- * write are counted then. What is before a call is what is after the one before. */
-enum { AFTER, IN_HALF };
+ * write are counted then. What is before a call is what is after the one before. Or it is stopped after it. */
+enum { AFTER, IN_HALF, STOP_AFTER };
 
 static _Atomic long nr_left; /* calls until the fatal one; 0: not counting */
 static _Atomic int moment;
@@ -39,6 +40,10 @@ __attribute__((visibility("default"))) long kill_at_left(void)
 
 static void die(void)
 {
+    if (moment == STOP_AFTER) {
+        kill(getpid(), SIGSTOP);
+        return;
+    }
     kill(getpid(), SIGKILL);
     for (;;)
         pause();
@@ -58,7 +63,7 @@ static void look_at_place(const char *path)
 /* Return: whether this call is the fatal one. */
 static bool is_fatal(bool writes)
 {
-    return nr_left && (writes || moment == AFTER) && --nr_left == 0;
+    return nr_left && (writes || moment != IN_HALF) && --nr_left == 0;
 }
 
 static void *real(const char *name)

@@ -35,6 +35,12 @@ DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
 REQUESTS = 100_000 if NIGHTLY else 5_000
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 7
+#: Images in a process's memory, with damaged tables.
+DAMAGED_IMAGES = 3_000 if NIGHTLY else 100
+#: An attacher is held at one in so many of its calls, while its process executes a setuid program.
+HELD_CALLS = 1 if NIGHTLY else 6
+#: Exchange folders whose names lead elsewhere a moment later.
+FOLDER_RACES = 400 if NIGHTLY else 40
 #: Recordings of one running process, one after the other.
 ATTACH_CYCLES = 100 if NIGHTLY else 6
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.

@@ -11,7 +11,9 @@ import struct
 import time
 
 from funcgraph.attach import exchange
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.process import RESTORE_S
 from funcgraph.attach.runtime import debugger_of
 from funcgraph.attach.target import Target
 
@@ -27,13 +29,13 @@ class Request:
     Args:
         target: the process.
         path: of the script, as the process sees it.
-        deadline: on the monotonic clock, until when another attacher is waited for.
+        deadline: how long another attacher is waited for.
 
     Raises:
         AttachError: it takes no requests, or has another one.
     """
 
-    def __init__(self, target: Target, path: str, deadline: float) -> None:
+    def __init__(self, target: Target, path: str, deadline: Deadline) -> None:
         self._target = target
         self._debugger = debugger_of(target)
         if self._int(self._debugger.enabled) == 0:
@@ -41,42 +43,36 @@ class Request:
                 target.pid,
                 "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
             )
-        self._memory = os.open(target.process.folder / "mem", os.O_RDWR | os.O_CLOEXEC)
-        try:
-            self._wait_for_others(deadline)
-            self._ask(path)
-        except BaseException:
-            os.close(self._memory)
-            raise
+        self._wait_for_others(deadline)
+        self._ask(path)
 
     def __enter__(self) -> Request:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._target.process.extend(RESTORE_S)
         try:
             if not self._target.process.has_ended():
                 self._withdraw()
         except AttachError:
             pass  # it has ended meanwhile
-        finally:
-            os.close(self._memory)
 
     def _ask(self, path: str) -> None:
         debugger = self._debugger
-        self._write(debugger.path, os.fsencode(path) + b"\0")
-        self._write(debugger.pending, struct.pack("<i", 1))
+        self._target.process.write(debugger.path, os.fsencode(path) + b"\0")
+        self._target.process.write(debugger.pending, struct.pack("<i", 1))
         # Other threads set bits of this word too, and the protocol has no better way. All the bits are in the
         # first byte; what else is in the word stays untouched.
         breaker = self._target.process.read(debugger.eval_breaker, 1)[0]
-        self._write(debugger.eval_breaker, bytes([breaker | _STOP_BIT]))
+        self._target.process.write(debugger.eval_breaker, bytes([breaker | _STOP_BIT]))
 
     def _withdraw(self) -> None:
         """Take a request back. The main thread may have taken it just before: let it open the script."""
         if self._int(self._debugger.pending):
-            self._write(self._debugger.pending, struct.pack("<i", 0))
+            self._target.process.write(self._debugger.pending, struct.pack("<i", 0))
             self._target.process.let_main_thread_pass()
 
-    def _wait_for_others(self, deadline: float) -> None:
+    def _wait_for_others(self, deadline: Deadline) -> None:
         """Wait until the process has no other request. One of an attacher that was killed is taken back."""
         process, debugger = self._target.process, self._debugger
         while self._int(debugger.pending):
@@ -84,18 +80,10 @@ class Request:
             if folder and not exchange.is_owned(process, folder):
                 self._withdraw()
                 return
-            if time.monotonic() > deadline:
+            if deadline.is_over():
                 raise AttachError(process.pid, "it has another debugger's request, which it has not run yet")
             time.sleep(_PAUSE_S)
 
     def _int(self, address: int) -> int:
         value: int = struct.unpack("<i", self._target.process.read(address, 4))[0]
         return value
-
-    def _write(self, address: int, data: bytes) -> None:
-        try:
-            done = os.pwrite(self._memory, data, address)
-        except OSError:
-            done = 0
-        if done != len(data):
-            raise AttachError(self._target.pid, "its memory cannot be written")

@@ -14,12 +14,14 @@ from collections.abc import Callable
 
 from funcgraph import _inject
 from funcgraph.attach.code import code_of
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.gil_watch import GilWatch
 from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.loop import loop_of
+from funcgraph.attach.process import RESTORE_S
 from funcgraph.attach.runtime import pending_lock_of
-from funcgraph.attach.stub_place import RESTORE_S, free_place
+from funcgraph.attach.stub_place import free_place
 from funcgraph.attach.target import Target
 
 __all__ = ["Injection"]
@@ -47,6 +49,7 @@ _REASONS = {
     "lock": "waiting for a lock of Python's",
     "taken": "used by another attacher",
     "GIL": "waiting while one held the GIL",
+    "filter": "under another seccomp filter than the main thread",
     "signal": "about to get a signal, or stopped",
 }
 
@@ -60,10 +63,10 @@ class Injection:
         target: the process.
         text: what the new thread runs.
         loader: the loader's lock in it.
-        deadline: on the monotonic clock, until when another attacher is waited for.
+        deadline: how long another attacher is waited for.
     """
 
-    def __init__(self, target: Target, text: str, loader: LoaderLock, deadline: float) -> None:
+    def __init__(self, target: Target, text: str, loader: LoaderLock, deadline: Deadline) -> None:
         self._target = target
         self._text = text.encode()
         self._loader = loader
@@ -86,16 +89,18 @@ class Injection:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._target.process.extend(self._deadline.left_s() + 2 * RESTORE_S)
         if self._entered and not self._target.process.has_ended():
             with contextlib.suppress(AttachError):  # it has ended meanwhile
                 self._restore()
         self._target.process.let_main_thread_pass()
 
-    def run_until(self, done: Callable[[], bool], deadline: float) -> bool:
+    def run_until(self, done: Callable[[], bool], deadline: Deadline) -> bool:
         """Try to start the text until `done()` is true. Return False: the time was over first."""
         pause, eager_until = _PAUSE_S, time.monotonic() + _EAGER_S
+        self._target.process.extend(deadline.left_s() + RESTORE_S)
         while not done():
-            if time.monotonic() > deadline or self._target.process.has_ended():
+            if deadline.is_over() or self._target.process.has_ended():
                 return done()
             if not self._waits_for_start():
                 self._try_threads()
@@ -106,6 +111,7 @@ class Injection:
 
     def why_not(self) -> str:
         """Return where the threads were found."""
+        self._target.process.extend(RESTORE_S)
         holder = self._gil.holder()
         if self._queued_at or self._spawned_at:
             none = "no thread of it came back from C code, or gave up the GIL"
@@ -149,8 +155,12 @@ class Injection:
 
     def _enter(self, tid: int, *, main: bool) -> bool:
         """Send a thread into the stub if it is at a place for it; return whether it was."""
-        state = self._target.process.state(tid)
+        process = self._target.process
+        state = process.state(tid)
         if state in "DXZ":
+            return False
+        if not main and process.filters(tid) != process.filters(process.pid):
+            self._seen["filter"] += 1
             return False
         may_queue = main and not self._queued_at
         may_spawn = state == "S" and self._is_given_up()
@@ -162,7 +172,7 @@ class Injection:
         cave = self._place.cave
         try:
             entered, where = _inject.enter(
-                self._target.pid, tid, (cave.low, cave.high), self._content, self._text,
+                process.handle, tid, process.is_same, (cave.low, cave.high), self._content, self._text,
                 self._functions, self._places, may_spawn, may_queue,
             )  # fmt: skip
         except OSError as error:
@@ -188,6 +198,7 @@ class Injection:
             tracer = self._target.process.tracer()
             whom = f"process {tracer}, which may be a debugger" if tracer else "another process for a moment"
             return False, f"traced by {whom}"
+        self._target.process.check()  # ESTALE says that it differs, but not how
         raise AttachError(self._target.pid, f"cannot be stopped: {error.strerror}")
 
     # ---- the end
@@ -201,7 +212,7 @@ class Injection:
         """Take the stub away when no thread is in it any longer."""
         if self._queued_at:  # something else may have started the text: the call may be in the queue still
             self._place.unqueue()
-        until = max(self._deadline, time.monotonic() + RESTORE_S)
+        until = max(self._deadline.at, time.monotonic() + RESTORE_S)
         while self._is_entered():
             if time.monotonic() > until:
                 return

@@ -56,7 +56,7 @@ class GilWatch:
     def _pc(self, thread: int) -> int:
         """Return where a thread is; 0: that is not known."""
         try:
-            return _inject.pc(thread) if thread else 0
+            return _inject.pc(self._target.process.handle, thread) if thread else 0
         except OSError:
             return 0
 

@@ -1,6 +1,7 @@
 """An executable or library as it lies in a process's memory: its segments and the symbols that it exports.
 
 No file is read: the file may be gone, replaced by an update, or out of sight in another mount namespace.
+The process may have made up everything here: a table that cannot be right is refused, not followed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _MAX_NAME = 200
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _MAX_SYMBOLS = 1 << 20
+#: Symbols whose hashes share a bucket: linkers make a few.
+_MAX_CHAIN = 1 << 12
+_MAX_HEADERS = 64
+_ADDRESS_END = 1 << 63
+_MAX_IMAGES = 4096
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Image:
             raise AttachError(process.pid, f"{path} is not a 64-bit ELF file")
         self.machine: int = struct.unpack_from("<H", header, 18)[0]
         at, size, count = struct.unpack_from("<Q14xHH", header, 32)
-        if size != 56 or count > 256:
+        if size != 56 or count > _MAX_HEADERS:
             raise AttachError(process.pid, f"{path} has damaged program headers")
         table = process.read(base + at, size * count)
         self._headers = list(struct.iter_unpack("<IIQQQQQQ", table))
@@ -64,6 +70,10 @@ class Image:
             Segment(self.bias + vaddr, self.bias + vaddr + memory, bool(flags & _PF_X))
             for _, flags, _, vaddr, _, _, memory, _ in loads
         ]
+        index = self.unwind_index
+        ranges = [(segment.low, segment.high) for segment in self.segments] + [(index[0], sum(index))]
+        if not all(0 <= low <= high < _ADDRESS_END for low, high in ranges):
+            raise AttachError(process.pid, f"{path} has segments outside of memory")
 
     @property
     def name(self) -> str:
@@ -102,8 +112,9 @@ class Image:
         for index in self._chain(name.encode()):
             entry = self.process.read(self._table(_DT_SYMTAB) + index * _SYMBOL.size, _SYMBOL.size)
             at, _, _, section, value, size = _SYMBOL.unpack(entry)
-            if section != 0 and self._is_name(at, name.encode()):
-                return self.bias + value, size
+            address = self.bias + value
+            if section and 0 <= address <= address + size < _ADDRESS_END and self._is_name(at, name.encode()):
+                return address, size
         return None
 
     def address(self, *names: str) -> int:
@@ -131,6 +142,8 @@ class Image:
             return min(self._word(self._table(_DT_HASH) + 4), _MAX_SYMBOLS) if self._table(_DT_HASH) else 0
         table = self._table(_DT_GNU_HASH)
         buckets, first, words, _ = struct.unpack("<IIII", self.process.read(table, 16))
+        if buckets > _MAX_SYMBOLS:
+            return 0
         bucket_table = table + 16 + words * 8
         starts = struct.unpack(f"<{buckets}I", self.process.read(bucket_table, 4 * buckets))
         last = max(starts, default=0)
@@ -161,20 +174,19 @@ class Image:
             return
         wanted = _gnu_hash(name)
         bucket_table = table + 16 + words * 8
-        index = self._word(bucket_table + 4 * (wanted % buckets))
-        while first <= index < _MAX_SYMBOLS:
+        start = self._word(bucket_table + 4 * (wanted % buckets))
+        for index in range(start, start + _MAX_CHAIN if start >= first else start):
             found = self._word(bucket_table + 4 * (buckets + index - first))
             if found | 1 == wanted | 1:
                 yield index
             if found & 1:
                 return
-            index += 1
 
     def _sysv_chain(self, name: bytes) -> Iterator[int]:
         table = self._table(_DT_HASH)
         buckets, chains = struct.unpack("<II", self.process.read(table, 8))
         index = self._word(table + 8 + 4 * (_sysv_hash(name) % buckets)) if buckets else 0
-        for _ in range(min(chains, _MAX_SYMBOLS)):
+        for _ in range(min(chains, _MAX_CHAIN)):
             if not 0 < index < chains:
                 return
             yield index
@@ -203,9 +215,15 @@ def images(process: Process, mappings: Sequence[Mapping]) -> Iterator[Image]:
         if mapping.path.startswith("/") and mapping.offset == 0:
             firsts.setdefault(mapping.path, mapping)
     code = {mapping.path for mapping in mappings if "x" in mapping.rights}
+    found = 0
     for path, mapping in firsts.items():
         if path in code:
+            process.check_time()
             try:
-                yield Image(process, path, mapping.low)
+                image = Image(process, path, mapping.low)
             except AttachError:
                 continue
+            found += 1
+            if found > _MAX_IMAGES:
+                raise AttachError(process.pid, f"it has more than {_MAX_IMAGES} libraries")
+            yield image

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from funcgraph.attach import runner
 from funcgraph.attach.by_debugger import Request
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.exchange import Exchange
 from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.process import Process
+from funcgraph.attach.seccomp import check_seccomp
 from funcgraph.attach.target import Target, find_target
+from funcgraph.attach.watch import watched
 from funcgraph.control import turns
 
 __all__ = ["run_in"]
@@ -19,7 +22,6 @@ __all__ = ["run_in"]
 _PEP_768 = (3, 14)
 #: Python itself knows it from 3.14 on. Whoever set it wants nobody to attach, whatever the version.
 _SWITCH = "PYTHON_DISABLE_REMOTE_DEBUG"
-_SECCOMP_STRICT = 1
 _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
 _BLOCKED_S = 0.02
@@ -52,7 +54,7 @@ _START = (
 )
 
 
-def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
+def run_in(pid: int, source: str, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) -> str:
     """Run Python source in the main interpreter of a process, in a thread and a namespace of its own.
 
     The program goes on meanwhile. Nothing is printed there, no trace function sees the code, and when this
@@ -62,6 +64,7 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
         pid: the process, of CPython 3.11 or later.
         source: the code.
         timeout_s: how long to try, and to wait for the code's end, in seconds.
+        ignores_seccomp: try it in a process that has a seccomp filter, which may end the process.
 
     Returns:
         The text of what the code left in its variable `answer`; "" without one.
@@ -74,21 +77,28 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0) -> str:
         >>> run_in(4711, "import sys; answer = sys.version")
         '3.13.0 (main, ...'
     """
-    deadline = time.monotonic() + timeout_s
-    process = Process(pid)
-    try:
-        return _run(find_target(process), source, deadline)
-    finally:
-        process.close()
+    deadline = Deadline(timeout_s)
+    process = Process(pid, deadline)
+
+    def work() -> str:
+        try:
+            check_seccomp(process, ignores_filter=ignores_seccomp)
+            return _run(find_target(process), source, deadline)
+        finally:
+            process.close()
+
+    return watched(process, deadline, work)
 
 
-def _run(target: Target, source: str, deadline: float) -> str:
+def _run(target: Target, source: str, deadline: Deadline) -> str:
     if target.version < _PEP_768 and _SWITCH in target.process.environment():
         raise AttachError(target.pid, f"it was started with {_SWITCH}")
+    target.process.check()
     loader = LoaderLock(target)
     loader.wait(deadline)
     with Exchange(target.process) as exchange:
         exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
+        target.process.check()
         if target.version >= _PEP_768:
             _request(target, loader, exchange, deadline)
         else:
@@ -96,26 +106,24 @@ def _run(target: Target, source: str, deadline: float) -> str:
         return _outcome(target, exchange, deadline)
 
 
-def _request(target: Target, loader: LoaderLock, exchange: Exchange, deadline: float) -> None:
+def _request(target: Target, loader: LoaderLock, exchange: Exchange, deadline: Deadline) -> None:
     """Have the code started by the main thread; if that is blocked, by another way."""
     exchange.put("script", _TEXT % (_START, exchange.path))
     with Request(target, f"{exchange.path}/script", deadline):
-        until = min(deadline, time.monotonic() + _BLOCKED_S)
+        until = time.monotonic() + min(deadline.left_s(), _BLOCKED_S)
         while not exchange.is_claimed() and time.monotonic() < until:
             time.sleep(_POLL_S)
         if not exchange.is_claimed():
             _inject(target, loader, exchange, deadline)
 
 
-def _inject(target: Target, loader: LoaderLock, exchange: Exchange, deadline: float) -> None:
+def _inject(target: Target, loader: LoaderLock, exchange: Exchange, deadline: Deadline) -> None:
     try:
         from funcgraph.attach.by_ptrace import Injection
     except ImportError:
         raise AttachError(target.pid, _unsupported(target)) from None
     if not target.image.is_x86_64:
         raise AttachError(target.pid, _unsupported(target))
-    if target.process.number("Seccomp") == _SECCOMP_STRICT:
-        raise AttachError(target.pid, "strict seccomp lets it make no system call that a new thread needs")
     if "shstk" in target.process.status.get("x86_Thread_features", ""):
         raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
     with Injection(target, _TEXT % (_RUN, exchange.path), loader, deadline) as injection:
@@ -135,7 +143,7 @@ def _not_run(target: Target, why: str) -> str:
     return "it has ended" if target.process.has_ended() else f"nothing was run in it: {why}"
 
 
-def _outcome(target: Target, exchange: Exchange, deadline: float) -> str:
+def _outcome(target: Target, exchange: Exchange, deadline: Deadline) -> str:
     result = _wait_for_end(target, exchange, deadline)
     kind, _, text = result.decode(errors="replace").partition("\n")
     if kind != "ok":
@@ -143,12 +151,12 @@ def _outcome(target: Target, exchange: Exchange, deadline: float) -> str:
     return text
 
 
-def _wait_for_end(target: Target, exchange: Exchange, deadline: float) -> bytes:
+def _wait_for_end(target: Target, exchange: Exchange, deadline: Deadline) -> bytes:
     """Return what the code has written at its end."""
     while (result := exchange.result()) is None:
-        if target.process.has_ended():
-            raise AttachError(target.pid, "it ended while the code ran")
-        if time.monotonic() > deadline:
+        if not target.process.is_same():
+            raise AttachError(target.pid, "it ended, or executed another program, while the code ran")
+        if deadline.is_over():
             raise AttachError(target.pid, "the code still runs in it")
         time.sleep(_POLL_S)
     return result

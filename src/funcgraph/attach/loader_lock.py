@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import time
 
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.target import Target
 
@@ -27,6 +28,7 @@ _MAX_LOCK = 2
 _RECURSIVE = 1
 _MAX_BYTES = 1 << 16
 _PAUSE_S = 0.002
+_READ_S = 1.0
 
 
 class LoaderLock:
@@ -46,14 +48,15 @@ class LoaderLock:
             return 0
         return int.from_bytes(self._process.read(self._address + _OWNER, 4), "little")
 
-    def wait(self, deadline: float) -> None:
+    def wait(self, deadline: Deadline) -> None:
         """Wait until no thread holds the lock.
 
         Raises:
-            AttachError: one does at the deadline, on the monotonic clock; or the process has ended.
+            AttachError: one does at the deadline; or the process has ended.
         """
+        self._process.extend(deadline.left_s() + _READ_S)  # for the look after which it is over
         while holder := self.holder():
-            if time.monotonic() > deadline:
+            if deadline.is_over():
                 raise AttachError(self._process.pid, f"nothing was run in it: {self.place(holder)}")
             time.sleep(_PAUSE_S)
 

@@ -43,7 +43,7 @@ def _parts(target: Target, entry: _Span) -> Iterator[_Span]:
     for address in _jumps(target, entry):
         if not _is_in(code, address) or any(_is_in(span, address) for span in known):
             continue
-        found = _inject.span(target.pid, segments, address)
+        found = _inject.span(target.process.handle, segments, address)
         if found is None:
             continue
         low, high, is_entered_by_jump = found

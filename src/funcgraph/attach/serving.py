@@ -16,7 +16,7 @@ __all__ = ["LOADING", "attach"]
 LOADING = Path(loading.__file__).read_text(encoding="utf-8")
 
 
-def attach(pid: int, timeout_s: float = 10.0) -> bool:
+def attach(pid: int, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) -> bool:
     """Make sure that a process serves its control socket: `funcgraph.control.client.connect(pid)` works then.
 
     The funcgraph that it loads is its own if it has one, else this one if that was built for its Python.
@@ -24,6 +24,7 @@ def attach(pid: int, timeout_s: float = 10.0) -> bool:
     Args:
         pid: the process, of CPython 3.11 or later.
         timeout_s: how long to try, in seconds.
+        ignores_seccomp: attach to a process that has a seccomp filter, which may end the process.
 
     Returns:
         Whether that was needed: False: it served its socket already.
@@ -40,7 +41,8 @@ def attach(pid: int, timeout_s: float = 10.0) -> bool:
         connect(pid, timeout_s).close()
     except NotServedError:
         ours = Path(funcgraph.__file__).parents[1]
-        missing = run_in(pid, f"{LOADING}\nanswer = serve_with({str(ours)!r})\n", timeout_s)
+        code = f"{LOADING}\nanswer = serve_with({str(ours)!r})\n"
+        missing = run_in(pid, code, timeout_s, ignores_seccomp=ignores_seccomp)
         if missing:
             raise AttachError(pid, missing) from None
         return True

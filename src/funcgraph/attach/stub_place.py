@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from funcgraph import _inject
 from funcgraph.attach import exchange
 from funcgraph.attach.cave import Cave, find_cave
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.process import RESTORE_S
 from funcgraph.attach.target import Target
 
-__all__ = ["RESTORE_S", "StubPlace", "free_place"]
+__all__ = ["StubPlace", "free_place"]
 
-#: How long to wait for a thread to leave the stub, or for the process to be stopped.
-RESTORE_S = 2.0
 _PAUSE_S = 0.001
 _OTHER_ATTACHER_S = 0.02
 
@@ -35,7 +35,7 @@ class StubPlace:
         for tid in self.target.process.threads() if threads is None else threads:
             try:
                 # The stub's own address may be on a stack, as an argument: its code begins after that.
-                if _inject.is_inside(tid, cave.low + 1, cave.high, cave.spawn):
+                if _inject.is_inside(self.target.process.handle, tid, cave.low + 1, cave.high, cave.spawn):
                     return True
             except OSError as error:
                 if error.errno != errno.ESRCH:
@@ -65,14 +65,14 @@ class StubPlace:
         until = time.monotonic() + RESTORE_S
         while True:
             try:
-                return _inject.replace(self.target.pid, address, old, new)
+                return _inject.replace(self.target.process.handle, address, old, new)
             except OSError as error:
                 if error.errno == errno.ESRCH or time.monotonic() > until:
                     return False
             time.sleep(_PAUSE_S)
 
 
-def free_place(target: Target, size: int, deadline: float) -> StubPlace:
+def free_place(target: Target, size: int, deadline: Deadline) -> StubPlace:
     """Return a place for a stub of `size` bytes when no other attacher uses it.
 
     What one that was killed has left there is taken away first.
@@ -90,6 +90,6 @@ def free_place(target: Target, size: int, deadline: float) -> StubPlace:
             if not place.is_in_use() and place.clear(place.cave.left):
                 exchange.remove_left(target.process, folder)
                 continue
-        if time.monotonic() > deadline:
+        if deadline.is_over():
             raise AttachError(target.pid, "another attach to it has not ended")
         time.sleep(_OTHER_ATTACHER_S)

@@ -17,6 +17,7 @@ OLDEST = (3, 11)
 
 # What a signal handler returns to: mov $15, %rax; syscall. glibc and musl have the same.
 _SIGNAL_RETURN = bytes.fromhex("48c7c00f0000000f05")
+_MAX_C_LIBRARY = 1 << 24  # bytes of code: that of glibc 2.41 has 1.5 MB
 _VERSION_IN_NAME = re.compile(r"python(\d)\.(\d+)")
 _C_LIBRARIES = re.compile(r"/(libc|libpthread|ld-musl|libc\.musl)[-.][^/]*$")
 
@@ -69,7 +70,7 @@ class Target:
         """Return the address that signal handlers return to; 0: it was not found."""
         for image in self.c_libraries():
             low, high = self.code_of(image)
-            at = self.process.read(low, high - low).find(_SIGNAL_RETURN)
+            at = self.process.read(low, min(high - low, _MAX_C_LIBRARY)).find(_SIGNAL_RETURN)
             if at >= 0:
                 return low + at
         return 0
@@ -91,7 +92,7 @@ def find_target(process: Process) -> Target:
     old = next((name for name in map(_old_python, found) if name), "")
     if old:
         raise AttachError(process.pid, f"it runs {old}: funcgraph needs CPython 3.11 or later")
-    raise AttachError(process.pid, f"no CPython is loaded in it ({_program(process)})")
+    raise AttachError(process.pid, f"no CPython is loaded in it ({process.program() or 'a kernel thread'})")
 
 
 def _target(
@@ -123,8 +124,3 @@ def _old_python(image: Image) -> str:
     if match is None or not image.address("PyGILState_Ensure", "PyRun_SimpleString"):
         return ""
     return f"CPython {match[1]}.{match[2]}"
-
-
-def _program(process: Process) -> str:
-    words = (process.folder / "cmdline").read_bytes().split(b"\0")
-    return words[0].decode(errors="replace") or "a kernel thread"

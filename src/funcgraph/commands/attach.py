@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         help="how long to try with each process (default: %(default)g)",
     )
+    parser.add_argument(
+        "--ignore-seccomp",
+        action="store_true",
+        help="attach also to processes with a seccomp filter, which may kill them",
+    )
 
 
 def _seconds(text: str) -> float:
@@ -40,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     status = 0
     for pid in args.pids:
         try:
-            was_needed = attach(pid, args.timeout)
+            was_needed = attach(pid, args.timeout, ignores_seccomp=args.ignore_seccomp)
         except (AttachError, OSError) as error:
             say(process_error_text(pid, error))
             status = 2
