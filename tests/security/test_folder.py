@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from targets import STRANGER, as_root
 
 from funcgraph.rights.descriptors import is_memory
 from funcgraph.rights.folder import OwnFolder
 
 pytestmark = pytest.mark.one_python
-
-STRANGER = 12345
-
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of other users and mounts")
 
 
 @pytest.fixture
