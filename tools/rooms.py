@@ -54,6 +54,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/engine": ("binding/capi", "binding/event"),
     "binding/tracedata": ("binding/base", "tracedata/export", "tracedata/select", "tracedata/make"),
     "binding/environ": ("binding/base",),
+    "binding/system": ("binding/base",),
     "binding/control": ("binding/base",),
     "inject/unwind": (),
     "inject": ("inject/unwind",),
@@ -69,7 +70,8 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "events": ("settings", "api"),
     "tracedata": ("extensions", "events"),
     "export": ("tracedata",),
-    "session": ("tracedata",),
+    "rights": ("extensions", "base"),
+    "session": ("tracedata", "rights"),
     "merge": ("session",),
     "cluster": ("merge",),
     "adapters": ("cluster",),
@@ -88,7 +90,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
 
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
-    "extensions": ("_engine", "_tracedata", "_environ", "_control", "_inject"),
+    "extensions": ("_engine", "_tracedata", "_environ", "_system", "_control", "_inject"),
     "base": ("names", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from funcgraph.attach.errors import AttachError
-from funcgraph.session.proc_facts import inner_pid, read_status
-from funcgraph.session.process import stat_fields
+from funcgraph.rights.proc_facts import inner_pid, read_status, stat_fields
 
 __all__ = ["Mapping", "Process"]
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
-from funcgraph.session.proc_facts import effective_user, inner_pid, read_status, sees_our_files
-from funcgraph.session.process import start_time
+from funcgraph.rights.proc_facts import effective_user, inner_pid, read_status, sees_our_files, start_time
 
 __all__ = ["Process", "connect_to", "remove_stale", "running", "sockets"]
 

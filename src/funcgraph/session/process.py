@@ -9,38 +9,14 @@ import select
 import struct
 import time
 
-__all__ = ["ProcessWatch", "pidfd_or_none", "start_time", "stat_fields"]
+from funcgraph.rights.proc_facts import start_time, stat_fields
 
+__all__ = ["ProcessWatch", "pidfd_or_none"]
 
 # Descriptors that process watches leave free, so that files still open while hundreds of processes are
 # traced.
 SPARE_DESCRIPTORS = 64
 _LOOK_S = 0.2
-
-
-def stat_fields(process: int | str) -> list[bytes]:
-    """Return the fields of a process's `stat` in /proc that follow its name; []: it is gone.
-
-    Args:
-        process: its id, or PID/task/TID for one of its threads.
-
-    Returns:
-        The state (field 3 of proc(5)), the parent and the rest. The name, in parentheses, may hold anything.
-    """
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def start_time(pid: int) -> str | None:
-    """Return the start time of a process in ticks, which no later process of that id has; None: it ended.
-
-    A zombie has ended.
-    """
-    fields = stat_fields(pid)
-    return None if fields[:1] in ([], [b"Z"], [b"X"]) else fields[19].decode()
 
 
 # PIDFD_GET_INFO with PIDFD_INFO_EXIT, Linux 6.15 and later: linux/pidfd.h, the first 64 bytes of pidfd_info.

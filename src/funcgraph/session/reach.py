@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from funcgraph.session.proc_facts import (
+from funcgraph.rights.proc_facts import (
     effective_user,
     inner_pid,
     namespace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from funcgraph.session.process import stat_fields
+from funcgraph.rights.proc_facts import stat_fields
 
 __all__ = ["terminal_use"]
 

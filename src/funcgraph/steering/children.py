@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from funcgraph.session.process import stat_fields
+from funcgraph.rights.proc_facts import stat_fields
 from funcgraph.steering.processes import is_python
 
 __all__ = ["descendants"]

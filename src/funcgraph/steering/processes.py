@@ -6,8 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from funcgraph.session.proc_facts import effective_user, read_status
-from funcgraph.session.process import start_time, stat_fields
+from funcgraph.rights.proc_facts import effective_user, read_status, start_time, stat_fields
 
 __all__ = [
     "NoProcessError",

@@ -1,10 +1,46 @@
-"""What /proc says of a process: its user, its ids, and whether it sees the files that we see."""
+"""What /proc says of a process: its start, its user, its ids, and whether it sees the files that we see."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["effective_user", "inner_pid", "namespace", "read_status", "same_files", "sees_our_files"]
+from funcgraph import _system
+
+__all__ = [
+    "effective_user",
+    "inner_pid",
+    "namespace",
+    "read_status",
+    "same_files",
+    "sees_our_files",
+    "start_time",
+    "stat_fields",
+]
+
+
+def stat_fields(process: int | str) -> list[bytes]:
+    """Return the fields of a process's `stat` in /proc that follow its name; []: it is gone.
+
+    Args:
+        process: its id, or PID/task/TID for one of its threads.
+
+    Returns:
+        The state (field 3 of proc(5)), the parent and the rest. The name, in parentheses, may hold anything.
+    """
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def start_time(pid: int) -> str | None:
+    """Return the start time of a process in ticks, which no later process of that id has; None: it ended.
+
+    A zombie has ended.
+    """
+    fields = stat_fields(pid)
+    return None if fields[:1] in ([], [b"Z"], [b"X"]) else fields[19].decode()
 
 
 def read_status(pid: int | str) -> dict[str, str]:
@@ -41,9 +77,8 @@ def same_files(first: int | str, second: int | str) -> bool:
     Raises:
         OSError: it is not known: one has ended, or is another user's.
     """
-    roots = [os.stat(f"/proc/{pid}/root") for pid in (first, second)]
-    same_root = (roots[0].st_dev, roots[0].st_ino) == (roots[1].st_dev, roots[1].st_ino)
-    return same_root and namespace(first, "mnt") == namespace(second, "mnt")
+    roots = [_system.device_inode(f"/proc/{pid}/root") for pid in (first, second)]
+    return roots[0] == roots[1] and namespace(first, "mnt") == namespace(second, "mnt")
 
 
 def sees_our_files(pid: int) -> bool:

@@ -1,0 +1,1 @@
+"""What separates our rights from those of another party: identities, folders, helpers."""

@@ -1,0 +1,146 @@
+"""Who a process is: looked at once, and compared before each step that is taken for it.
+
+A process id is no identity: the process may end and another get its id, or it may execute a program that
+gives it other rights. Neither gets what was meant for the process that was named.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+from dataclasses import dataclass
+
+from funcgraph import _system
+from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
+
+__all__ = ["IdentityError", "ProcessIdentity"]
+
+
+class IdentityError(OSError):
+    """A process is no longer what it was when it was first looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """What a process was at the first look. Holds a descriptor: close it.
+
+    Attributes:
+        pid: its id, here.
+        pidfd: a descriptor of the process; None: the kernel has none, or a filter of system calls forbids it.
+        start: when it started: no later process of that id has the same.
+        executable: device and inode of the program that it executes; None: we may not see it.
+        uids, gids: its real, effective, saved and file-system ids, as we see them.
+        inner_pid: its id in its own namespace of process ids.
+        namespaces: its namespaces "user", "mnt" and "pid", by kind; "": we may not see it.
+        has_our_files: whether it has our root directory in our mount namespace; True if it is not known.
+    """
+
+    pid: int
+    pidfd: int | None
+    start: str
+    executable: tuple[int, int] | None
+    uids: tuple[int, ...]
+    gids: tuple[int, ...]
+    inner_pid: int
+    namespaces: dict[str, str]
+    has_our_files: bool
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessIdentity:
+        """Look at a process.
+
+        Raises:
+            ProcessLookupError: there is none of that id, or it is a zombie.
+        """
+        pidfd = _pidfd(pid)
+        try:
+            status = read_status(pid)
+            identity = cls(
+                pid,
+                pidfd,
+                start_time(pid) or "",
+                _executable(pid),
+                *_credentials(status),
+                inner_pid(status),
+                {kind: namespace(pid, kind) for kind in ("user", "mnt", "pid")},
+                sees_our_files(pid),
+            )
+        except (OSError, KeyError, IndexError, ValueError):
+            identity = None
+        if identity is not None and not identity.has_ended():  # else parts may be of a later process
+            return identity
+        if pidfd is not None:
+            os.close(pidfd)
+        raise ProcessLookupError(errno.ESRCH, f"no process {pid}")
+
+    @property
+    def uid(self) -> int:
+        """Its effective user id, as we see it."""
+        return self.uids[1]
+
+    @property
+    def gid(self) -> int:
+        """Its effective group id, as we see it."""
+        return self.gids[1]
+
+    @property
+    def is_like_us(self) -> bool:
+        """Whether it has our user, group and files: what it can do to files we can do, and the reverse."""
+        return self.has_our_files and (self.uid, self.gid) == (os.geteuid(), os.getegid())
+
+    def has_ended(self) -> bool:
+        """Return whether it has. A zombie has."""
+        if self.pidfd is not None:
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            if poll.poll(0):
+                return True
+        return start_time(self.pid) != self.start or not self.start
+
+    def check(self) -> None:
+        """Compare the process with what it was.
+
+        Raises:
+            IdentityError: it has ended, executes another file, or has other users or groups.
+        """
+        try:
+            executable, credentials = _executable(self.pid), _credentials(read_status(self.pid))
+        except (OSError, KeyError, IndexError, ValueError):
+            raise self._changed("has ended") from None
+        if self.has_ended():  # after the look: what was seen was of this process
+            raise self._changed("has ended")
+        if credentials != (self.uids, self.gids):
+            raise self._changed("has changed its user or group")
+        if executable != self.executable:
+            raise self._changed("executes another program")
+
+    def close(self) -> None:
+        """Close the descriptor. May be called once."""
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+
+    def _changed(self, what: str) -> IdentityError:
+        number = errno.ESRCH if what == "has ended" else errno.EPERM
+        return IdentityError(number, f"process {self.pid} {what}")
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise ProcessLookupError(errno.ESRCH, f"no process {pid}") from None
+    except OSError:  # ENOSYS; EPERM from a container's filter of system calls; a thread's id
+        return None
+
+
+def _executable(pid: int) -> tuple[int, int] | None:
+    try:
+        return _system.device_inode(f"/proc/{pid}/exe")
+    except PermissionError:
+        return None
+
+
+def _credentials(status: dict[str, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    uids, gids = (tuple(int(number) for number in status[name].split()) for name in ("Uid", "Gid"))
+    return uids, gids
