@@ -23,8 +23,11 @@ def setns(fd: int, kinds: int, /) -> None:
 def no_new_privs() -> None:
     """No program that this process executes gets rights that the process has not."""
 
+def drop_bounding_set() -> None:
+    """Give up that programs which this thread executes get capabilities, as far as it may (CAP_SETPCAP)."""
+
 def drop_capabilities() -> None:
-    """Give up all capabilities of this thread, for good: those that a program could inherit too."""
+    """Give up all capabilities of this thread, for good."""
 
 def set_dumpable(is_dumpable: bool, /) -> None:
     """Set whether processes of the same user may look into this one (ptrace, /proc/PID/mem)."""

@@ -51,7 +51,7 @@ def take_step(process: subprocess.Popen[str]) -> None:
 def pidfd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the system call: a filter of system calls may forbid it."""
     if request.param == "no pidfd":
-        monkeypatch.setattr(module, "_pidfd", lambda pid: None)
+        monkeypatch.setattr(module, "open_pidfd", lambda pid: None)
 
 
 def test_a_process_that_goes_on_is_itself(start: Start) -> None:

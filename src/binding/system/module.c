@@ -75,12 +75,15 @@ static PyObject *system_no_new_privs(PyObject *Py_UNUSED(module), PyObject *Py_U
     return none_or_error(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 }
 
-/* Empties the bounding set, as far as the process may, and the ambient set, if the kernel has one. */
-static void drop_inheritance(void)
+PyDoc_STRVAR(drop_bounding_set_doc,
+             "drop_bounding_set($module, /)\n--\n\n"
+             "Give up that programs which this thread executes get capabilities, as far as it may.");
+
+static PyObject *system_drop_bounding_set(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(drop_capabilities_doc,
@@ -91,8 +94,7 @@ static PyObject *system_drop_capabilities(PyObject *Py_UNUSED(module), PyObject 
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
 
-    drop_inheritance();
-    return none_or_error(syscall(SYS_capset, &header, none));
+    return none_or_error(syscall(SYS_capset, &header, none)); /* empties the ambient set, too */
 }
 
 PyDoc_STRVAR(set_dumpable_doc, "set_dumpable($module, is_dumpable, /)\n--\n\n"
@@ -179,6 +181,7 @@ static PyMethodDef system_methods[] = {
     {"openat2", system_openat2, METH_VARARGS, openat2_doc},
     {"setns", system_setns, METH_VARARGS, setns_doc},
     {"no_new_privs", system_no_new_privs, METH_NOARGS, no_new_privs_doc},
+    {"drop_bounding_set", system_drop_bounding_set, METH_NOARGS, drop_bounding_set_doc},
     {"drop_capabilities", system_drop_capabilities, METH_NOARGS, drop_capabilities_doc},
     {"set_dumpable", system_set_dumpable, METH_O, set_dumpable_doc},
     {"end_with_parent", system_end_with_parent, METH_O, end_with_parent_doc},

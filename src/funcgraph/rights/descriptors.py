@@ -9,7 +9,7 @@ import stat
 
 from funcgraph import _system
 
-__all__ = ["component", "is_memory", "open_beneath", "regular"]
+__all__ = ["component", "is_memory", "open_beneath", "regular", "require_local"]
 
 _BENEATH = (
     _system.RESOLVE_BENEATH
@@ -18,6 +18,17 @@ _BENEATH = (
     | _system.RESOLVE_NO_XDEV
 )
 _ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: File systems that only the kernel serves, by the type that statfs(2) gives.
+_LOCAL = {
+    0x01021994: "tmpfs",
+    0x0000EF53: "ext4",
+    0x58465342: "xfs",
+    0x9123683E: "btrfs",
+    0xF2F52010: "f2fs",
+    0x2FC12FC1: "zfs",
+    0xCA451A4E: "bcachefs",
+}
+_OVERLAY = 0x794C7630
 _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # an old kernel; a container's filter of system calls
 
 
@@ -81,3 +92,20 @@ def is_memory(fd: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def require_local(fd: int, has_own_mounts: bool) -> None:
+    """Check that only the kernel serves the file system of a descriptor, and no process that may not answer.
+
+    Whoever holds a descriptor in a user's own file system (FUSE) waits for that user, even to close it.
+
+    Args:
+        fd: the descriptor.
+        has_own_mounts: whether that user may mount an overlay, which may have layers of any kind.
+
+    Raises:
+        OSError: EOPNOTSUPP: it is another one.
+    """
+    kind = _system.file_system(fd)
+    if kind not in _LOCAL and (kind != _OVERLAY or has_own_mounts):
+        raise OSError(errno.EOPNOTSUPP, f"its file system (type {kind:#x}) may keep us waiting")

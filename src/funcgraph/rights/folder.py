@@ -113,6 +113,10 @@ class OwnFolder:
             os.close(parent_fd)
             raise
 
+    def fileno(self) -> int:
+        """Return the descriptor of the directory."""
+        return self._fd
+
     def names(self) -> list[str]:
         return sorted(os.listdir(self._fd))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from funcgraph import _system
 from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
 
-__all__ = ["IdentityError", "ProcessIdentity"]
+__all__ = ["IdentityError", "ProcessIdentity", "open_pidfd"]
 
 
 class IdentityError(OSError):
@@ -53,7 +53,7 @@ class ProcessIdentity:
         Raises:
             ProcessLookupError: there is none of that id, or it is a zombie.
         """
-        pidfd = _pidfd(pid)
+        pidfd = open_pidfd(pid)
         try:
             status = read_status(pid)
             identity = cls(
@@ -125,7 +125,12 @@ class ProcessIdentity:
         return IdentityError(number, f"process {self.pid} {what}")
 
 
-def _pidfd(pid: int) -> int | None:
+def open_pidfd(pid: int) -> int | None:
+    """Return a descriptor of a process; None: the kernel has none, or a filter of system calls forbids it.
+
+    Raises:
+        ProcessLookupError: there is no such process.
+    """
     try:
         return os.pidfd_open(pid)
     except ProcessLookupError:

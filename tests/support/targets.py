@@ -1,0 +1,119 @@
+"""Processes of other users, in namespaces and root directories of their own, that do as a test says.
+
+Each is a shell that runs the lines which it gets. It needs no Python: other users may be unable to run ours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+__all__ = [
+    "AS_STRANGER",
+    "OWN_NAMESPACES",
+    "STRANGER",
+    "as_root",
+    "in_child",
+    "jail",
+    "running",
+    "some_namespaces",
+]
+
+#: A user and a group without an entry in any table.
+STRANGER = 12345
+AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
+#: As root of a user namespace and a mount namespace that are the process's own.
+OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
+
+
+def _may_unshare() -> bool:
+    command = [*OWN_NAMESPACES, "true"]
+    return (
+        shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
+    )
+
+
+some_namespaces = pytest.mark.skipif(not _may_unshare(), reason="user namespaces are refused here")
+
+_SHELL = 'echo ready; while read -r line; do eval "$line"; echo; echo done; done'
+
+
+class Target:
+    """A running shell.
+
+    Args:
+        process: it.
+        pid: its id; `process` may be a program that became it by exec.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def run(self, line: str) -> str:
+        """Have it run a line; return what that prints."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        lines = list(iter(self._process.stdout.readline, "done\n"))
+        return "".join(lines).removesuffix("\n")
+
+    def end(self) -> None:
+        """Kill it and wait for it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def running(*command: str) -> Iterator[Target]:
+    """Start a shell, as the last program of a command that executes it; end it in the end."""
+    words = [*command, "/bin/sh", "-c", _SHELL]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
+    target = Target(process)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n", words
+        yield target
+    finally:
+        target.end()
+
+
+def jail(folder: Path) -> tuple[str, ...]:
+    """Make a root directory with a shell in it; return the command that enters it as the stranger."""
+    files = re.findall(r"/\S+", subprocess.check_output(["ldd", "/bin/sh"], text=True))
+    for file in ["/bin/sh", *files]:
+        copy = folder / file.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
+    for name in ("dev/shm", "tmp"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name).chmod(0o1777)
+    folder.chmod(0o755)
+    return ("chroot", f"--userspec={STRANGER}:{STRANGER}", "--groups=", str(folder))
+
+
+def in_child(work: Callable[[], None]) -> None:
+    """Run a part of a test in a process of its own, which may give up its rights, and fail for all of it."""
+    read_fd, write_fd = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:
+            os.write(write_fd, traceback.format_exc().encode())
+        finally:
+            os._exit(0)
+    os.close(write_fd)
+    with open(read_fd) as file:
+        failure = file.read()
+    os.waitpid(child, 0)
+    assert not failure, failure
