@@ -500,6 +500,9 @@ def real_time() -> tuple[int, int, int | None]:
         off, in ns, as the kernel knows it (adjtimex(2), maxerror); None: nothing synchronises it.
     """
 
+def ring_file_bytes(buffer_bytes: int, /) -> int:
+    """Return the size of the largest file that a ring buffer of so many bytes has, in bytes."""
+
 def join_rotation(files: tuple[_Descriptor, ...], into: int, /) -> None:
     """Write one trace of the files that a recording was rotated into: a ring is one in all of them.
 
