@@ -97,7 +97,7 @@ def become_stranger() -> None:
 
 
 def serve_everybody() -> None:
-    """Put a socket in place of the engine's own, which would refuse root of outside: this answers everybody."""
+    """Answer everybody at the place of the engine's socket, which would refuse root of outside."""
     funcgraph.serve()
     sockets = f"funcgraph-control-*/{os.getpid()}-*.sock"
     path = next(path for place in PLACES for path in place.glob(sockets))

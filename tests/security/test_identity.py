@@ -51,7 +51,7 @@ def take_step(process: subprocess.Popen[str]) -> None:
 def pidfd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the system call: a filter of system calls may forbid it."""
     if request.param == "no pidfd":
-        monkeypatch.setattr(module, "open_pidfd", lambda pid: None)
+        monkeypatch.setattr(module, "pidfd_or_none", lambda pid: None)
 
 
 def test_a_process_that_goes_on_is_itself(start: Start) -> None:
@@ -83,7 +83,6 @@ def test_a_process_that_has_ended_is_told(start: Start) -> None:
 def test_an_id_that_was_reused_is_not_the_process(start: Start) -> None:
     first, second = start("pass"), start("pass")
     identity = ProcessIdentity.of(first.pid)
-    os.close(identity.pidfd) if identity.pidfd is not None else None
     reused = module.ProcessIdentity(second.pid, None, *_after_pidfd(identity))
     with pytest.raises(IdentityError, match="has ended"):
         reused.check()

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,6 +68,15 @@ class Target:
         self._process.stdin.flush()
         lines = list(iter(self._process.stdout.readline, "done\n"))
         return "".join(lines).removesuffix("\n")
+
+    def execute(self, command: str) -> None:
+        """Have it execute another program."""
+        assert self._process.stdin is not None
+        before = os.readlink(f"/proc/{self.pid}/exe")
+        self._process.stdin.write(f"exec {command}\n")
+        self._process.stdin.flush()
+        while os.readlink(f"/proc/{self.pid}/exe") == before:
+            time.sleep(0.005)
 
     def end(self) -> None:
         """Kill it and wait for it."""

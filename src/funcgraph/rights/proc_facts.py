@@ -10,6 +10,7 @@ __all__ = [
     "effective_user",
     "inner_pid",
     "namespace",
+    "overflow_id",
     "read_status",
     "same_files",
     "sees_our_files",
@@ -69,6 +70,12 @@ def namespace(pid: int | str, kind: str) -> str:
         return os.readlink(f"/proc/{pid}/ns/{kind}")
     except OSError:
         return ""
+
+
+def overflow_id(kind: str) -> int:
+    """Return the number that stands for each user ("uid") or group ("gid") which our user namespace lacks."""
+    with open(f"/proc/sys/kernel/overflow{kind}", encoding="ascii") as file:
+        return int(file.read())
 
 
 def same_files(first: int | str, second: int | str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from funcgraph.rights import packets
 from funcgraph.rights.descriptors import require_local
-from funcgraph.rights.folder import OwnFolder
+from funcgraph.rights.folder import OwnFolder, own_folders
 from funcgraph.rights.target import Target
 
 __all__ = ["run"]
@@ -31,7 +31,7 @@ def run(stream: socket.socket, target: Target) -> NoReturn:
     status = 1
     try:
         gc.disable()  # nothing of the owner's objects is to be finalized here
-        _close_others({stream.fileno(), target.pidfd, target.root_fd})
+        _close_others({stream.fileno(), target.identity.pidfd, target.root_fd})
         _reset_signals()
         _forbid_imports()
         _serve(stream, target)
@@ -67,9 +67,11 @@ def _forbid_imports() -> None:
 
 
 def _serve(stream: socket.socket, target: Target) -> None:
+    # With the owner's rights, but here: the process's memory may be a file whose server does not answer.
+    environ = target.environ()
     if not _answer(stream, 0, lambda: _become(target)):
         return
-    service = _Service(has_own_mounts=target.has_own_users)
+    service = _Service(target.has_own_users, environ)
     while True:
         try:
             request, data_fd = packets.receive(stream)
@@ -83,8 +85,7 @@ def _serve(stream: socket.socket, target: Target) -> None:
 def _become(target: Target) -> None:
     target.become()
     target.close()
-    if target.pidfd is not None:
-        os.close(target.pidfd)
+    target.identity.close()
 
 
 def _answer(stream: socket.socket, number: int, work: Callable[[], Answer | None]) -> bool:
@@ -108,10 +109,12 @@ class _Service:
 
     Args:
         has_own_mounts: whether the user of the process may mount file systems where we are.
+        environ: with which the process began.
     """
 
-    def __init__(self, has_own_mounts: bool) -> None:
+    def __init__(self, has_own_mounts: bool, environ: bytes) -> None:
         self._has_own_mounts = has_own_mounts
+        self._environ = environ
         self._folders: list[OwnFolder] = []
 
     def call(self, request: dict[str, Any], data_fd: int | None) -> Answer:
@@ -145,6 +148,13 @@ class _Service:
     def statvfs(self, path: str) -> Answer:
         return list(os.statvfs(path)), None
 
+    def own_files(self, base: str, prefix: str) -> Answer:
+        files = [f"{folder.path}/{name}" for folder in own_folders(base, prefix) for name in folder.names()]
+        return None, packets.memory_of_names(files)
+
+    def environ(self) -> Answer:
+        return None, packets.memory_with(self._environ)
+
     def connect(self, path: str) -> Answer:
         os.chdir(os.path.dirname(path))  # a socket's address has room for short paths only
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -153,6 +163,8 @@ class _Service:
 
 
 _CALLS: dict[str, Callable[..., Answer]] = {
+    "environ": _Service.environ,
+    "own_files": _Service.own_files,
     "make_folder": _Service.make_folder,
     "statvfs": _Service.statvfs,
     "connect": _Service.connect,
@@ -172,7 +184,9 @@ def _plain(name: str) -> Callable[..., Answer]:
 
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
-    "names": lambda folder, _: (None, packets.memory_with(os.fsencode("\0".join(folder.names())))),
+    "environ": _Service.environ,
+    "own_files": _Service.own_files,
+    "names": lambda folder, _: (None, packets.memory_of_names(folder.names())),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),
     "read": lambda folder, _, *arguments: (None, packets.memory_with(folder.read(*arguments))),
     "write": _write,
