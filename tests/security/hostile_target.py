@@ -201,23 +201,25 @@ def huge(session: Path, canary: Path) -> None:
     (session / "2.1.ring.new").rename(session / "2.1.ring")
 
 
-def no_helper(session: Path, canary: Path) -> None:
-    """Each process of the user that is not this one is killed."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) not in (os.getpid(), 1):
-            try:
-                os.kill(int(entry.name), signal.SIGKILL)
-            except (PermissionError, ProcessLookupError):
-                pass
+def copied(session: Path, canary: Path) -> None:
+    """The user reads what root has written."""
+    (canary.parent / "user/config").write_bytes((session / "config").read_bytes())
+
+
+def killed_helper(session: Path, canary: Path) -> None:
+    """All processes of the user but this one are killed."""
+    signal_others(signal.SIGKILL)
 
 
 def stopped_helper(session: Path, canary: Path) -> None:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) not in (os.getpid(), 1):
-            try:
-                os.kill(int(entry.name), signal.SIGSTOP)
-            except (PermissionError, ProcessLookupError):
-                pass
+    signal_others(signal.SIGSTOP)
+
+
+def signal_others(number: int) -> None:
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        if int(name) != os.getpid():
+            with suppress(PermissionError, ProcessLookupError):
+                os.kill(int(name), number)
 
 
 # ---- attacks on the places of sessions, before there is one
@@ -232,7 +234,8 @@ def linked_place(canary: Path) -> None:
 LATE: dict[str, Callable[[Path, Path], None]] = {
     one.__name__: one
     for one in (
-        none, mounted, swapped, replaced, spare, links, pipes, config, many, huge, no_helper, stopped_helper
+        none, mounted, swapped, replaced, spare, links, pipes, config, many, huge, copied, killed_helper,
+        stopped_helper,
     )
 }  # fmt: skip
 EARLY: dict[str, Callable[[Path], None]] = {"linked_place": linked_place}

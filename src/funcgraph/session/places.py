@@ -12,7 +12,7 @@ from typing import Protocol
 from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.rights.proc_facts import namespace
+from funcgraph.rights.proc_facts import namespace, overflow_id
 
 __all__ = ["ForeignPlaces", "OwnPlaces", "Places", "folders", "room_in", "spare_bases"]
 
@@ -126,12 +126,4 @@ def _is_trusted(uid: int) -> bool:
     if uid in (0, os.geteuid()):
         return True
     # A container's user namespace has no number for the host's root, which owns what is shared with the host.
-    return namespace("self", "user") != _FIRST_USER_NAMESPACE and uid == _unmapped_user()
-
-
-def _unmapped_user() -> int:
-    try:
-        with open("/proc/sys/kernel/overflowuid", encoding="ascii") as file:
-            return int(file.read())
-    except OSError:
-        return -1
+    return namespace("self", "user") != _FIRST_USER_NAMESPACE and uid == overflow_id("uid")

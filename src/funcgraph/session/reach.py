@@ -36,7 +36,7 @@ class Reach:
     @classmethod
     def of(cls, identity: ProcessIdentity) -> Reach:
         """Return that of a process."""
-        return cls(identity, identity.has_our_files and identity.uid == os.geteuid())
+        return cls(identity, identity.is_like_us)
 
     @classmethod
     def of_all(cls, identities: Sequence[ProcessIdentity]) -> Reach:
