@@ -500,6 +500,9 @@ def real_time() -> tuple[int, int, int | None]:
         off, in ns, as the kernel knows it (adjtimex(2), maxerror); None: nothing synchronises it.
     """
 
+def ring_file_bytes(buffer_bytes: int, /) -> int:
+    """Return the size of the largest file that a ring buffer of so many bytes has, in bytes."""
+
 def join_rotation(files: tuple[_Descriptor, ...], into: int, /) -> None:
     """Write one trace of the files that a recording was rotated into: a ring is one in all of them.
 
@@ -613,11 +616,16 @@ class Recorder:
         resume: bool = False,
         compress: bool = True,
     ) -> Self: ...
-    def add_ring(self, path: str | PathLike[str] | int, /) -> int:
-        """Map a ring-buffer file (a path or descriptor). Return its number, for the other methods.
+    def add_ring(self, file: str | PathLike[str] | int, name: str = "", /) -> int:
+        """Map a ring-buffer file. Return its number, for the other methods.
 
         A file that the resumed spool knows gets its former number, and what the spool has of it is not
         drained again.
+
+        Args:
+            file: its path, or a descriptor for reading and writing, which stays the caller's. It is not
+                opened again by its path.
+            name: of a file given as a descriptor, by which a resumed spool knows it; "": it has none.
 
         Raises:
             ValueError: the file is not a ring buffer, or is damaged.

@@ -82,7 +82,10 @@ def test_a_session_with_records_is_kept_until_it_is_recovered(fg: Funcgraph) -> 
 
 
 def test_a_session_that_ends_meanwhile_is_passed_over(tmp_path: Path) -> None:
-    session = Session(str(tmp_path / f"funcgraph-{dead_process()}-gone"))
+    folder = tmp_path / f"funcgraph-{dead_process()}-gone"
+    folder.mkdir(0o700)
+    session = Session.at(str(folder))
+    folder.rmdir()
     assert list(leftovers._clean_session(session)) == []
 
 
@@ -114,12 +117,12 @@ def test_what_dead_processes_left_is_removed_beside_a_live_recording(fg: Funcgra
         "of another program": f"funcgraphs-{dead}-abcd_1",
     }
     for name in folders.values():
-        (fg.runtime / name).mkdir()
+        (fg.runtime / name).mkdir(0o700)
     (fg.runtime / folders["of a dead process"] / "trace.fg").touch()
     spare = fg.folder / f"funcgraph-{dead}-abcd_5.spare"  # beside the output
-    spare.mkdir()
+    spare.mkdir(0o700)
     unlocked = fg.runtime / f"funcgraph-{os.getpid()}-abcd_4"  # a recorder that has its lock only now
-    unlocked.mkdir()
+    unlocked.mkdir(0o700)
     (unlocked / "lock").touch()
     files = {
         "of a dead process": f"trace.fg.{dead}.0.tmp",

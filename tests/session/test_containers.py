@@ -17,9 +17,9 @@ import pytest
 from asking import PROGRAM
 from conftest import Funcgraph
 
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.session.directory import Session
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.reach import Reach, ReachError, outer_pid
+from funcgraph.session.reach import Reach, ReachError
 
 _CAN_UNSHARE = ["unshare", "-m", "-p", "-f", "mount", "-t", "tmpfs", "t", "/dev/shm"]
 pytestmark = [
@@ -90,26 +90,30 @@ def test_from_a_container_that_shares_its_processes(fg: Funcgraph, container: in
 
 
 def test_processes_that_see_different_files_are_refused_together(container: int) -> None:
-    assert Reach.of(container) == Reach(f"/proc/{container}/root", None)
-    with pytest.raises(ReachError, match="different files"):
-        Reach.of_all([os.getpid(), container])
-    assert outer_pid(1, container) == container
-    assert outer_pid(os.getpid(), os.getpid()) == os.getpid()
+    own, other = ProcessIdentity.of(os.getpid()), ProcessIdentity.of(container)
+    assert Reach.of(own).is_own and not Reach.of(other).is_own
+    for pair in ((own, other), (other, own)):
+        with pytest.raises(ReachError, match="different files"):
+            Reach.of_all(pair)
+    assert Reach.of(other).outer_pid(1) == container
+    assert Reach.of(own).outer_pid(os.getpid()) == os.getpid()
 
 
-def test_a_session_of_another_users_process_is_that_users(fg: Funcgraph) -> None:
-    """The process finds the session in a folder that both reach, and may write there."""
+def test_processes_of_one_container_are_recorded_together(container: int) -> None:
+    identities = [ProcessIdentity.of(container) for _ in range(2)]
+    assert not Reach.of_all(identities).is_own
+
+
+def test_a_session_of_another_users_process_is_made_by_that_user() -> None:
+    """The process finds the session in a folder that both reach, and nothing there is ours."""
     process = subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"])
     try:
-        while Reach.of(process.pid).owner is None:  # setpriv has not changed its user yet
-            assert not ProcessWatch(process.pid).gone()
+        while (identity := ProcessIdentity.of(process.pid)).uid == 0:  # setpriv has not changed its user yet
             time.sleep(0.005)
-        reach = Reach.of(process.pid)
-        assert reach == Reach("", (65534, 65534))
-        assert str(fg.runtime) not in reach.folders([str(fg.runtime)])
-        session = Session.create(reach=reach)
-        session.hand_over()
-        assert {os.stat(path).st_uid for path in (session.path, f"{session.path}/lock")} == {65534}
+        session = Session.create(places=Reach.of(identity).places(), most_ring_bytes=1 << 20)
+        paths = [session.path, *(f"{session.path}/{name}" for name in os.listdir(session.path))]
+        assert {(os.stat(path).st_uid, os.stat(path).st_gid) for path in paths} == {(65534, 65534)}
+        assert {os.path.basename(path) for path in paths} == {session.name, "lock", "page"}
         session.remove()
         assert not os.path.exists(session.path)
     finally:

@@ -215,8 +215,8 @@ BREAKS = {
             process.wait()
             for session in all_sessions():
                 if not session.recorder_alive():
-                    for name in session.ring_names():
-                        os.unlink(f"{session.path}/{name}")
+                    for name in session.files.ring_names():
+                        session.files.unlink_ring(name)
         subprocess.Popen.kill = kill
     """,
 }

@@ -16,6 +16,7 @@
 #include "binding/tracedata/slicer.h"
 #include "binding/tracedata/state.h"
 #include "binding/tracedata/summary.h"
+#include "engine/ring/ring_layout.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
 
@@ -58,8 +59,25 @@ static PyObject *replace_file(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(ring_file_bytes_doc,
+             "ring_file_bytes(buffer_bytes, /)\n--\n\n"
+             "Return the size of the largest file that a ring buffer of so many bytes has.");
+
+static PyObject *ring_file_bytes(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    unsigned long long bytes = PyLong_AsUnsignedLongLong(arg);
+
+    if (bytes == (unsigned long long)-1 && PyErr_Occurred())
+        return NULL;
+    if (bytes > UINT64_MAX / 2)
+        return PyErr_Format(PyExc_OverflowError, "buffer_bytes is too large: %llu", bytes);
+    return PyLong_FromUnsignedLongLong(fg_ring_file_bytes_max(bytes));
+}
+
 static PyMethodDef tracedata_functions[] = {
     {"replace_file", replace_file, METH_VARARGS, replace_file_doc},
+    {"ring_file_bytes", ring_file_bytes, METH_O, ring_file_bytes_doc},
+    {"ring_file_bytes", ring_file_bytes, METH_O, ring_file_bytes_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -150,26 +150,36 @@ static void recorder_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(add_ring_doc, "add_ring($self, path, /)\n--\n\n"
+PyDoc_STRVAR(add_ring_doc, "add_ring($self, file, name='', /)\n--\n\n"
                            "Map a ring-buffer file. Return its number, for the other methods.");
 
-static PyObject *recorder_add_ring(PyObject *self, PyObject *arg)
+static int add_ring(struct recorder *recorder, const struct fg_file_arg *file, const char *name)
+{
+    if (file->path)
+        return fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file->path));
+    return fg_recorder_add_ring_fd(&recorder->c, file->fd, name);
+}
+
+static PyObject *recorder_add_ring(PyObject *self, PyObject *args)
 {
     struct recorder *recorder = (struct recorder *)self;
-    struct fg_file_arg file;
+    struct fg_file_arg file = {.fd = -1};
+    const char *name = "";
     int number;
 
-    if (!recorder_begin(recorder) || !fg_file_arg_convert(arg, &file))
+    if (!recorder_begin(recorder))
         return NULL;
-    WITHOUT_GIL(recorder, number = file.path
-                                       ? fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file.path))
-                                       : fg_recorder_add_ring_fd(&recorder->c, file.fd));
+    if (!PyArg_ParseTuple(args, "O&|s:add_ring", fg_file_arg_convert, &file, &name)) {
+        fg_file_arg_clear(&file);
+        return NULL;
+    }
+    WITHOUT_GIL(recorder, number = add_ring(recorder, &file, name));
     fg_file_arg_clear(&file);
     if (number >= 0)
         return PyLong_FromLong(number);
     if (number == -EINVAL)
         return PyErr_Format(PyExc_ValueError, "not a ring-buffer file, or damaged");
-    return fg_raise_errno(number, arg);
+    return fg_raise_errno(number, PyTuple_GET_ITEM(args, 0));
 }
 
 PyDoc_STRVAR(drain_doc,
@@ -643,7 +653,7 @@ FG_ALONE_KEYWORDS(recorder_assemble)
 FG_ALONE(recorder_close)
 
 static PyMethodDef recorder_methods[] = {
-    {"add_ring", recorder_add_ring_alone, METH_O, add_ring_doc},
+    {"add_ring", recorder_add_ring_alone, METH_VARARGS, add_ring_doc},
     {"drain", recorder_drain_alone, METH_O, drain_doc},
     {"finish", recorder_finish_alone, METH_O, finish_doc},
     {"stop_writer", recorder_stop_writer_alone, METH_O, stop_writer_doc},

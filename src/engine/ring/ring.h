@@ -16,7 +16,6 @@
 #include "engine/ring/ring_layout.h"
 #include "engine/ring/session_page.h"
 
-#define FG_RING_SYMBOL_BYTES (64u << 20) /* the most that a ring's symbols may have, in all */
 #define FG_RING_MIN_KB 32u
 #define FG_RING_MAX_KB (1u << 30)
 

@@ -17,7 +17,8 @@
  * has none would be allocated by whoever touches it, and in a full file system that raises SIGBUS. So the
  * writer touches only what it has allocated, and the recorder maps nothing but the header and the queues,
  * which have their memory before the file has its name. It reads all else by pread(2), for which a page
- * without memory is zeros, and writes `state` and `lost_told` of a sub-buffer by pwrite(2).
+ * without memory is zeros, and writes `state` and `lost_told` of a sub-buffer by pwrite(2). Only a recorder
+ * that is short of descriptors maps all of it.
  *
  * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the
  * first record that uses it, so the file of a dead process is complete.
@@ -35,15 +36,26 @@
 #define FG_RING_PAGE_BYTES 4096u
 #define FG_RING_HEADER_BYTES FG_RING_PAGE_BYTES
 #define FG_RING_SUBBUF_BYTES_MAX (64u << 10)
-#define FG_INSTANCE_NAME_BYTES 64u /* with the NUL */
-#define FG_RING_SUFFIX ".ring"     /* a file is renamed to end in it when its header is complete */
-#define FG_RING_SPARE "spare"      /* a folder of the session's directory, in another file system */
+#define FG_RING_SYMBOL_BYTES (64u << 20) /* the most that a ring's symbols may have, in all */
+#define FG_INSTANCE_NAME_BYTES 64u       /* with the NUL */
+#define FG_RING_SUFFIX ".ring"           /* a file is renamed to end in it when its header is complete */
+#define FG_RING_SPARE "spare"            /* a folder of the session's directory, in another file system */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
 
 static inline uint64_t fg_ring_page_round(uint64_t bytes)
 {
     return (bytes + FG_RING_PAGE_BYTES - 1) & ~(uint64_t)(FG_RING_PAGE_BYTES - 1);
+}
+
+/* The size of the largest file that a ring of so many bytes of sub-buffers has: with the queues of the smallest
+ * sub-buffers, and up to a page more before the first one. */
+static inline uint64_t fg_ring_file_bytes_max(uint64_t buffer_bytes)
+{
+    uint64_t queue_bytes = buffer_bytes / FG_RING_PAGE_BYTES * 2 * sizeof(uint32_t);
+
+    return fg_ring_page_round(FG_RING_HEADER_BYTES + fg_ring_page_round(queue_bytes) + FG_RING_SYMBOL_BYTES +
+                              FG_RING_PAGE_BYTES + buffer_bytes);
 }
 
 struct fg_ring_header {

@@ -21,8 +21,7 @@
 #define SYMBOL_WINDOW_BYTES (64u << 10)
 
 struct fg_ring_reader {
-    char *path;
-    int fd; /* negative: few descriptors are left, and the file is opened for each access */
+    int fd;                        /* negative: few descriptors are left, and all of the file is mapped */
     struct fg_ring_header *header; /* mapped together with the queues */
     size_t mapping_bytes;
     /* Copies of the checked values: a traced process gone wrong may overwrite the header. */
@@ -80,29 +79,14 @@ static int read_all(int fd, void *data, size_t bytes, uint64_t offset)
     return 0;
 }
 
-/* Returns a descriptor for one access, or a negative errno. */
-static int begin_access(const struct fg_ring_reader *reader)
-{
-    int fd = reader->fd >= 0 ? reader->fd : open(reader->path, O_RDWR | O_CLOEXEC);
-
-    return fd < 0 ? -errno : fd;
-}
-
-static void end_access(const struct fg_ring_reader *reader, int fd)
-{
-    if (fd != reader->fd)
-        close(fd);
-}
-
 static int read_file(const struct fg_ring_reader *reader, void *data, size_t bytes, uint64_t offset)
 {
-    int fd = begin_access(reader), error;
-
-    if (fd < 0)
-        return fd;
-    error = read_all(fd, data, bytes, offset);
-    end_access(reader, fd);
-    return error;
+    if (reader->fd >= 0)
+        return read_all(reader->fd, data, bytes, offset);
+    if (!inside(offset, bytes, reader->mapping_bytes))
+        return -EIO;
+    memcpy(data, (const uint8_t *)reader->header + offset, bytes);
+    return 0;
 }
 
 /* Stores through a mapping, which RLIMIT_FSIZE does not limit. The page must have been allocated. */
@@ -121,17 +105,18 @@ static void store_mapped(int fd, const void *data, size_t bytes, uint64_t offset
  * store at once: a file's pages are the same memory for pwrite() and for a mapping. */
 static void write_head(const struct fg_ring_reader *reader, const void *data, size_t bytes, uint64_t offset)
 {
-    int fd = begin_access(reader);
     ssize_t written;
 
-    if (fd < 0)
+    if (reader->fd < 0) {
+        if (inside(offset, bytes, reader->mapping_bytes))
+            memcpy((uint8_t *)reader->header + offset, data, bytes);
         return;
+    }
     do
-        written = pwrite(fd, data, bytes, (off_t)offset);
+        written = pwrite(reader->fd, data, bytes, (off_t)offset);
     while (written < 0 && errno == EINTR);
     if (written < 0 && errno == EFBIG) /* the user's limit for files is below the ring's size */
-        store_mapped(fd, data, bytes, offset);
-    end_access(reader, fd);
+        store_mapped(reader->fd, data, bytes, offset);
 }
 
 static void reader_init(struct fg_ring_reader *reader, const struct fg_ring_header *header)
@@ -145,38 +130,6 @@ static void reader_init(struct fg_ring_reader *reader, const struct fg_ring_head
     reader->free_queue = reader->full_queue + header->nr_subbufs;
 }
 
-/* Maps the header and the queues, whose values were checked in a copy. */
-static int map_header(struct fg_ring_reader *reader, int fd, const struct fg_ring_header *header)
-{
-    uint64_t queue_bytes = 2 * (uint64_t)header->nr_subbufs * sizeof(uint32_t);
-    void *mapping;
-
-    reader->mapping_bytes = fg_ring_page_round(header->queue_offset + queue_bytes);
-    mapping = mmap(NULL, reader->mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mapping == MAP_FAILED)
-        return -errno;
-    reader->header = mapping;
-    reader_init(reader, header);
-    reader->records = malloc(header->subbuf_bytes);
-    return reader->records ? 0 : -ENOMEM;
-}
-
-static int open_file(struct fg_ring_reader *reader, int fd)
-{
-    struct fg_ring_header header;
-    struct stat status;
-    int error;
-
-    if (fstat(fd, &status) != 0)
-        return -errno;
-    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < FG_RING_HEADER_BYTES)
-        return -EINVAL;
-    error = read_all(fd, &header, sizeof(header), 0);
-    if (error)
-        return error;
-    return header_is_sound(&header, (uint64_t)status.st_size) ? map_header(reader, fd, &header) : -EINVAL;
-}
-
 /* Recording hundreds of processes must leave descriptors for files to write. */
 static bool may_keep(int fd)
 {
@@ -185,44 +138,78 @@ static bool may_keep(int fd)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd < limit.rlim_cur / 2;
 }
 
-/* Takes over the descriptor, also in an error. Without a path the descriptor is kept. */
-static int reader_open(int fd, const char *path, struct fg_ring_reader **out)
+/* Maps the header and the queues, whose values were checked in a copy; all of the file, if the descriptor is
+ * not kept. The file is not opened again by its path: whoever owns its folder may have put another file
+ * there. */
+static int map_header(struct fg_ring_reader *reader, const struct fg_ring_header *header, uint64_t file_bytes)
 {
-    struct fg_ring_reader *reader = calloc(1, sizeof(*reader));
-    int error = -ENOMEM;
+    uint64_t queue_bytes = 2 * (uint64_t)header->nr_subbufs * sizeof(uint32_t);
+    bool keeps = may_keep(reader->fd);
+    void *mapping;
 
-    if (reader) {
-        reader->fd = fd;
-        reader->path = path ? strdup(path) : NULL;
-        if (!path || reader->path)
-            error = open_file(reader, fd);
-    }
-    if (error) {
-        if (!reader)
-            close(fd);
-        fg_ring_reader_close(reader);
-        return error;
-    }
-    if (path && !may_keep(fd)) {
-        close(fd);
+    reader->mapping_bytes = fg_ring_page_round(keeps ? header->queue_offset + queue_bytes : file_bytes);
+    mapping = mmap(NULL, reader->mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+    if (mapping == MAP_FAILED)
+        return -errno;
+    reader->header = mapping;
+    reader_init(reader, header);
+    if (!keeps) {
+        close(reader->fd);
         reader->fd = -1;
     }
-    *out = reader;
-    return 0;
+    reader->records = malloc(header->subbuf_bytes);
+    return reader->records ? 0 : -ENOMEM;
+}
+
+static int open_file(struct fg_ring_reader *reader)
+{
+    struct fg_ring_header header;
+    struct stat status;
+    uint64_t file_bytes;
+    int error;
+
+    if (fstat(reader->fd, &status) != 0)
+        return -errno;
+    file_bytes = (uint64_t)status.st_size;
+    if (!S_ISREG(status.st_mode) || file_bytes < FG_RING_HEADER_BYTES)
+        return -EINVAL;
+    error = read_all(reader->fd, &header, sizeof(header), 0);
+    if (error)
+        return error;
+    return header_is_sound(&header, file_bytes) ? map_header(reader, &header, file_bytes) : -EINVAL;
+}
+
+/* Takes over the descriptor, also in an error. */
+static int reader_open(int fd, struct fg_ring_reader **out)
+{
+    struct fg_ring_reader *reader = calloc(1, sizeof(*reader));
+    int error;
+
+    if (!reader) {
+        close(fd);
+        return -ENOMEM;
+    }
+    reader->fd = fd;
+    error = open_file(reader);
+    if (error)
+        fg_ring_reader_close(reader);
+    else
+        *out = reader;
+    return error;
 }
 
 int fg_ring_reader_open(const char *path, struct fg_ring_reader **out)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-    return fd < 0 ? -errno : reader_open(fd, path, out);
+    return fd < 0 ? -errno : reader_open(fd, out);
 }
 
 int fg_ring_reader_open_fd(int fd, struct fg_ring_reader **out)
 {
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
-    return own < 0 ? -errno : reader_open(own, NULL, out);
+    return own < 0 ? -errno : reader_open(own, out);
 }
 
 void fg_ring_reader_close(struct fg_ring_reader *reader)
@@ -233,7 +220,6 @@ void fg_ring_reader_close(struct fg_ring_reader *reader)
         munmap(reader->header, reader->mapping_bytes);
     if (reader->fd >= 0)
         close(reader->fd);
-    free(reader->path);
     free(reader->records);
     free(reader->window);
     free(reader->leftovers);

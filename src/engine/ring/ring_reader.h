@@ -21,7 +21,7 @@ struct fg_ring_chunk {
 /**
  * fg_ring_reader_open() - Map a ring-buffer file.
  *
- * Every offset and size in the header is checked against the file's size.
+ * The file is opened once. Every offset and size in the header is checked against the file's size.
  *
  * Return: 0 or a negative errno; -EINVAL: not a ring buffer, or damaged.
  */

@@ -8,7 +8,6 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import funcgraph
@@ -20,7 +19,7 @@ from funcgraph.session.child import Child, NotStartedError, occupy_standard_desc
 from funcgraph.session.options import describe
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine
-from funcgraph.session.reach import Reach, ReachError, outer_pid
+from funcgraph.session.reach import Reach, ReachError
 from funcgraph.session.recording import Recording
 from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.children import descendants
@@ -132,12 +131,10 @@ def _prepared(
         CommandError: there is no such place.
     """
     try:
-        reach = Reach.of_all(processes.pids)
+        reach = Reach.of_all([process.identity for process in processes.all])
     except ReachError as error:
         raise CommandError(str(error)) from None
-    recording = prepare(settings, output, _words(args), reach)
-    recording.outer_pid = partial(outer_pid, beside=processes.pids[0])
-    return recording
+    return prepare(settings, output, _words(args), reach)
 
 
 def _words(args: argparse.Namespace) -> list[str]:

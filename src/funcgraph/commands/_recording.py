@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import funcgraph
 from funcgraph.commands import CommandError, say
 from funcgraph.session import environ, outcome
-from funcgraph.session.directory import OUR_REACH, Session
+from funcgraph.session.directory import Session
+from funcgraph.session.files import most_ring_bytes
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, ring_bytes, wanted_patterns
 from funcgraph.session.progress import ProgressLine, plural
-from funcgraph.session.reach import Reach
+from funcgraph.session.reach import OUR_REACH, Reach
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
 from funcgraph.tracedata.dat_format import DatFormat
@@ -40,20 +41,24 @@ def prepare(settings: dict[str, Any], output: str, command: list[str], reach: Re
     Args:
         command: what is recorded, for a person.
         reach: of the processes that are to find the session.
+
+    Raises:
+        CommandError, OSError: there is no place for the session or the spool.
     """
-    session = Session.create(ring_bytes(settings), output, reach)
+    bound = None if reach.is_own else most_ring_bytes(settings)
+    session = Session.create(ring_bytes(settings), output, reach.places(), bound)
     try:
         recording = _open_recording(session, output, settings)
         try:
             recording.describe({"funcgraph": funcgraph.__version__, **describe(settings), "command": command})
             session.write_config(settings, output=output, part=recording.part, command=command)
-            session.hand_over()
         except BaseException:
             recording.discard()
             raise
     except BaseException:
         session.remove()
         raise
+    recording.outer_pid = reach.outer_pid
     return recording
 
 
@@ -91,7 +96,8 @@ def give_up(recording: Recording, error: Exception) -> None:
     recording.close()
     recording.session.unlock()  # the programs see that nobody reads their rings
     reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
-    path = shlex.quote(recording.session.path)
+    # Another user's session says nothing that a recovery of ours may act on. The spool is ours.
+    path = shlex.quote(recording.session.path if recording.session.is_own else recording.part)
     say(f"the recorder failed ({reason}); 'funcgraph recover {path}' makes a trace of what it recorded")
 
 
@@ -190,7 +196,7 @@ def _close_kept(
     recording: Recording, meta: dict[str, Any], left: list[int], *, quiet: bool
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as close() does."""
-    lines = _findings(recording, recording.session.notes(), left)
+    lines = _findings(recording, recording.session.files.notes(), left)
     status = meta.get("exit_status", 0)
     if status > 0:
         recording.reasons.append(f"exit status {status}")
@@ -225,7 +231,7 @@ def _close_written(
 ) -> tuple[list[str], bool]:
     """Make the trace; return lines for the user, and whether the trace is complete."""
     session, part = recording.session, recording.part
-    totals, notes = recording.totals(), session.notes()
+    totals, notes = recording.totals(), session.files.notes()
     lines = _findings(recording, notes, left)
     lines += [*outcome.losses(totals), *outcome.missing(*session.missing())]
     try:
@@ -250,7 +256,8 @@ def _close_written(
 
 def _findings(recording: Recording, notes: list[str], left: list[int]) -> list[str]:
     """Return a line for each thing that a person should know, whatever becomes of the trace."""
-    lines = [*recording.session.places, *notes, *recording.damaged, *recording.killed()]
+    session = recording.session
+    lines = [*session.messages, *session.files.messages, *notes, *recording.damaged, *recording.killed()]
     if left:
         ids = ", ".join(map(str, left))
         lines.append(f"{plural(len(left), 'process')} still running, no longer traced: {ids}")

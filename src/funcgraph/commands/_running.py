@@ -10,6 +10,7 @@ from contextlib import suppress
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, process_error_text, say
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line, ended_text, has_ended
@@ -26,6 +27,7 @@ class RunningProcess:
         pid: its id.
 
     Attributes:
+        identity: who it was at the first look.
         command: its command line, for a person.
 
     Raises:
@@ -34,19 +36,23 @@ class RunningProcess:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.identity = ProcessIdentity.of(pid)
         self.command = command_line(pid)
         self.watch = ProcessWatch(pid)
         try:
             self._connection = connected(pid, borrows=True)
         except AttachError as error:
+            self.identity.close()
+            self.watch.close()
             raise RuntimeError(str(error)) from None
 
     def join(self, directory: str) -> None:
         """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.
 
         Raises:
-            OSError: it cannot; nothing has changed.
+            OSError: it cannot, or it is no longer the process that was named; nothing has changed.
         """
+        self.identity.check()
         try:
             self._connection.call("record_start", directory=directory)
         except ConnectionError:
@@ -72,6 +78,7 @@ class RunningProcess:
             pass  # it has ended, or does not answer: then it keeps an idle socket
         self._connection.close()
         self.watch.close()
+        self.identity.close()
 
 
 class RunningProcesses:
@@ -128,7 +135,7 @@ class RunningProcesses:
         Raises:
             CommandError: one of them cannot. None has joined then.
         """
-        self._session = recording.session.seen_path
+        self._session = recording.session.path
         errors = self._ask(self.all, lambda process: process.join(self._session), recording.step)
         errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
         if errors:

@@ -49,19 +49,40 @@ def run(args: argparse.Namespace) -> int:
     """Recover one session; return 0 if a trace was written."""
     if args.session is not None and not os.path.isdir(args.session):
         return _recover_part(args.session, args.output)
-    session = _choose() if args.session is None else Session(args.session)
-    if not os.path.exists(f"{session.path}/lock"):
+    session = _choose() if args.session is None else _opened(args.session)
+    if not session.has_lock_file():
         raise CommandError(f"{session.path}: not the directory of a session (it has no lock)")
     if not session.lock():
         raise CommandError(f"{session.path}: its recorder is alive; it will write the trace itself")
     try:
         return _recover(session, args.output)
     finally:
-        session.unlock()
+        session.close()
+
+
+def _opened(path: str) -> Session:
+    """Open a session of our own user.
+
+    Another user's is refused, even to root, who could read it: its contents say where the trace is written,
+    and which files are read and removed.
+    """
+    try:
+        return Session.at(os.path.realpath(path))
+    except PermissionError as error:
+        raise CommandError(
+            f"{path}: not a session of this user's ({error.strerror}): only that user recovers it. If a "
+            "recorder of this user was killed, 'funcgraph recover FILE.part' makes its trace"
+        ) from None
 
 
 def _dead_sessions() -> list[Session]:
-    return [session for session in all_sessions() if not session.recorder_alive()]
+    dead = []
+    for session in all_sessions():
+        if session.recorder_alive():
+            session.close()
+        else:
+            dead.append(session)
+    return dead
 
 
 def _choose() -> Session:
@@ -85,14 +106,14 @@ def _describe(session: Session) -> str:
 def _recover(session: Session, output_name: str | None) -> int:
     try:
         values = session.read_config()
-        part, planned = values["part"][-1], values["output"][-1]
         settings = from_config(values)
-    except (FileNotFoundError, KeyError):
+    except FileNotFoundError:
         # The recorder was killed before it wrote the config: no process can have joined the session.
         session.remove()
         raise CommandError(f"{session.path}: nothing was recorded; removed") from None
     except ValueError as error:
         raise CommandError(f"{session.path}: {error}") from None
+    planned, part = _planned(session, values, output_name)
     limits = Limits.of(settings)
     if output_name is not None:
         output, keep = _check_free(output_name, session.name), 1
@@ -125,6 +146,23 @@ def _recover(session: Session, output_name: str | None) -> int:
     for line in (*outcome.losses(totals), *missing, outcome.summary(totals, output)):
         say(line)
     return 0
+
+
+def _planned(session: Session, values: dict[str, list[str]], output_name: str | None) -> tuple[str, str]:
+    """Return where the trace was to be, and where its spool is.
+
+    The recorder of another user (root) has both in that user's folders, and does not say where. What is left
+    in the rings makes a trace of its own then.
+    """
+    try:
+        return values["output"][-1], values["part"][-1]
+    except KeyError:
+        if output_name is None:
+            raise CommandError(
+                f"{session.path}: recorded by another user, who has the trace; -o FILE takes what is left"
+            ) from None
+        output = check_output(output_name)
+        return output, f"{output}.part"
 
 
 def _check_free(output_name: str, session: str = "") -> str:
@@ -263,7 +301,7 @@ def _recover_part(part: str, output_name: str | None) -> int:
     FILE.part becomes FILE. With another name for the trace, the spool stays as it is.
     """
     if not part.endswith(".part") and output_name is None:
-        names = [session.name for session in all_sessions()]
+        names = _session_names()
         hint = did_you_mean(os.path.basename(part), names)
         raise CommandError(f"{part}: neither the directory of a session nor a FILE.part{hint}")
     try:
@@ -286,15 +324,27 @@ def _check_ownerless(part: str) -> None:
     """Raise CommandError if a session's recorder writes this spool, or its recovery will read it."""
     name = owner(part) if os.path.exists(part) else None
     for session in all_sessions():
-        if session.name != name:
-            continue
-        try:
-            values = session.read_config()
-            spool = spool_of(session, values["part"][-1], values["output"][-1])
-        except (OSError, ValueError, KeyError):
-            continue
-        if os.path.realpath(spool) == os.path.realpath(part):
+        belongs = session.name == name and _has_spool(session, part)
+        session.close()
+        if belongs:
             raise CommandError(f"{part}: belongs to the session {session.path}; recover that instead")
+
+
+def _has_spool(session: Session, part: str) -> bool:
+    try:
+        values = session.read_config()
+        spool = spool_of(session, values["part"][-1], values["output"][-1])
+    except (OSError, ValueError, KeyError):
+        return False
+    return os.path.realpath(spool) == os.path.realpath(part)
+
+
+def _session_names() -> list[str]:
+    names = []
+    for session in all_sessions():
+        names.append(session.name)
+        session.close()
+    return names
 
 
 def _complete_part(part: str, output: str, keep: int, name: str = "") -> int:

@@ -90,6 +90,7 @@ def _session_lines() -> list[str]:
         state = "recording" if alive else "the recorder was killed: 'funcgraph recover' makes a trace of it"
         lines.append(f"{session.path}: {state}")
         lines += [f"  {line}" for line in _describe(session)]
+        session.close()
     return ["sessions:", *(f"  {line}" for line in lines)] if lines else ["sessions: none"]
 
 
@@ -106,7 +107,7 @@ def _process_lines() -> list[str]:
 def _describe(session: Session) -> list[str]:
     try:
         values = session.read_config()
-        names = session.ring_names()
+        names = session.files.ring_names()
     except (OSError, ValueError) as error:
         return [f"config cannot be read: {error}"]
     lines = [
@@ -118,24 +119,24 @@ def _describe(session: Session) -> list[str]:
     for name in names:
         pid = os.path.basename(name).partition(".")[0]
         if pid.isdecimal():
-            rings.setdefault(int(pid), []).append(f"{session.path}/{name}")
-    return lines + [f"process {pid}: {_state(pid, paths)}" for pid, paths in sorted(rings.items())]
+            rings.setdefault(int(pid), []).append(name)
+    return lines + [f"process {pid}: {_state(session, pid, its)}" for pid, its in sorted(rings.items())]
 
 
-def _state(pid: int, rings: list[str]) -> str:
+def _state(session: Session, pid: int, rings: list[str]) -> str:
     if ProcessWatch(pid).gone():
         return "gone"
-    killed = next(filter(None, map(_kill_reason, rings)), None)
+    killed = next(filter(None, (_kill_reason(session, name) for name in rings)), None)
     return "traced" if killed is None else f"not traced any longer, its kill switch tripped: {killed}"
 
 
-def _kill_reason(path: str) -> str | None:
+def _kill_reason(session: Session, name: str) -> str | None:
     """Return the message of the kill switch in a ring's header. Looking changes nothing in the ring."""
     try:
-        with memory_file() as spool:
+        with open(session.files.open_ring(name), "rb") as ring, memory_file() as spool:
             recorder = _tracedata.Recorder(spool, compress=False)
             try:
-                reason: str | None = recorder.info(recorder.add_ring(path))["killed"]
+                reason: str | None = recorder.info(recorder.add_ring(ring.fileno()))["killed"]
             finally:
                 recorder.close()
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Protocol
 
@@ -103,9 +103,27 @@ class OwnFolder:
         Raises:
             OSError: it cannot be made there.
         """
+        return cls._make(base, lambda parent_fd: _make_directory(parent_fd, prefix))
+
+    @classmethod
+    def make(cls, base: str, name: str) -> OwnFolder:
+        """Make a directory of one name in another one.
+
+        Raises:
+            OSError: it cannot be made there. FileExistsError: there is something of that name.
+        """
+
+        def make_named(parent_fd: int) -> str:
+            os.mkdir(component(name), 0o700, dir_fd=parent_fd)
+            return name
+
+        return cls._make(base, make_named)
+
+    @classmethod
+    def _make(cls, base: str, make: Callable[[int], str]) -> OwnFolder:
         parent_fd = os.open(base, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            name = _make_directory(parent_fd, prefix)
+            name = make(parent_fd)
             return cls(f"{os.path.abspath(base)}/{name}", parent_fd, _open_own(parent_fd, name))
         except BaseException:
             os.close(parent_fd)

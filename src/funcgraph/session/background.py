@@ -166,7 +166,7 @@ class Background:
         warnings = [*self._warnings, *recording.damaged, *recording.killed()]
         if reached is not None:
             warnings.append(f"{reached}: the recording ended before the block")
-        warnings += [*recording.session.places, *recording.session.notes()]
+        warnings += [*recording.session.messages, *recording.session.files.notes()]
         warnings += self._nothing(recording, request["settings"], totals)
         warnings += [*outcome.losses(totals), *outcome.missing(*recording.session.missing())]
         warnings += volume.warnings

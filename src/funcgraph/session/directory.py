@@ -1,6 +1,6 @@
-"""A session's directory: its place, its files, and whether its recorder is alive.
+"""A session's directory: its files, and whether its recorder is alive.
 
-funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the folder for temporary files
+funcgraph-PID-RANDOM/  mode 0700, of the user of the traced processes, in a memory-backed folder (places.py)
     lock               the recorder holds an exclusive fcntl record lock on it for as long as it lives
     config             the settings, for traced processes and `funcgraph recover` (config.py)
     PID.N.ring         the ring buffer of a traced process
@@ -10,166 +10,177 @@ funcgraph-PID-RANDOM/  mode 0700, in XDG_RUNTIME_DIR, else /dev/shm, else the fo
                        neither make a ring buffer nor leave a note (session_page.h)
     spare              a link to funcgraph-PID-RANDOM.spare/ in another file system, for ring buffers and
                        notes that find no room here
+
+The directory of a session may be another user's, who may put anything there. So its files are reached through
+a Folder alone, it holds nothing that the recorder has decided and needs again, and what it has is bounded.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import itertools
 import os
+import re
 import shlex
-import shutil
-import struct
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.session import config, options
+from funcgraph.session.files import SPARE, SessionFiles
+from funcgraph.session.page import PAGE, SessionPage
+from funcgraph.session.places import OwnPlaces, Places, folders, room_in, spare_bases
 from funcgraph.session.progress import bytes_text
-from funcgraph.session.reach import Reach
 from funcgraph.version import installed_version
 
-__all__ = ["OUR_REACH", "Session", "all_sessions", "command_text"]
+__all__ = ["Session", "all_sessions", "command_text"]
 
 PREFIX = "funcgraph-"
-RING_SUFFIX = ".ring"
-NOTE_SUFFIX = ".note"
-DUMP_SUFFIX = ".dump"  # dump_request.py has this name too
-SPARE = "spare"  # the engine has this name too (ring_layout.h)
 SPARE_SUFFIX = ".spare"
-PAGE = "page"
-_PAGE_BYTES = 4096  # struct fg_session_page: the recorder, how many more are missing, pairs of pid and errno
-_PAIR = struct.Struct("=II")
+LOCK = "lock"
+CONFIG, CLOSED_CONFIG = "config", "config.closed"
+_NAME = re.compile(rf"{PREFIX}\d+-\w+")
 # A folder with less room is not used; one with less than the second figure is no spare one.
 LEAST_ROOM = 1 << 20
 SPARE_ROOM = 16 << 20
-_MOST_TEXT = 1 << 16  # of a note or a request
-OUR_REACH = Reach()
-
-
-def folders() -> list[str]:
-    """Return the folders for session directories, memory-backed ones first: rings need no disk."""
-    candidates = [os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir()]
-    # The environment variable joins session directories with os.pathsep.
-    usable = [os.path.abspath(base) for base in candidates if base and os.pathsep not in base]
-    return [base for base in dict.fromkeys(usable) if os.path.isdir(base)]
-
-
-def room_in(folder: str) -> int:
-    """Return how many bytes are free in the file system of a folder.
-
-    Raises:
-        OSError: the folder does not exist, or cannot be searched.
-    """
-    facts = os.statvfs(folder)
-    return facts.f_bavail * facts.f_frsize
+_MOST_CONFIG = 1 << 24  # bytes
 
 
 class Session:
     """One session's directory.
 
     Args:
-        path: an existing directory; `create` makes a new one.
+        folder: the directory.
+        places: where it was made.
+        most_ring_bytes: as of SessionFiles.
 
     Attributes:
-        places: a line for a person if the session's files do not lie where they usually do.
+        files: what its processes make there.
+        messages: a line for a person if the session's files do not lie where they usually do.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = os.path.abspath(path)
-        self.places: list[str] = []
+    def __init__(
+        self, folder: Folder, places: Places | None = None, most_ring_bytes: int | None = None
+    ) -> None:
+        self.files = SessionFiles(folder, most_ring_bytes)
+        self.is_own = most_ring_bytes is None
+        self.messages: list[str] = []
+        self._folder = folder
+        self._places = places
+        self._page: SessionPage | None = None
         self._lock_fd: int | None = None
-        self._reach = OUR_REACH
+        self._written: dict[str, list[str]] | None = None  # what this process has put into the config
+
+    @property
+    def path(self) -> str:
+        """The directory's path, as the processes see it that are to find it."""
+        return self._folder.path
 
     @property
     def name(self) -> str:
         """The directory's name, which no other session has."""
-        return os.path.basename(os.path.realpath(self.path))
-
-    @property
-    def seen_path(self) -> str:
-        """The directory's path, as the processes see it that are to find it."""
-        return self._reach.seen(self.path)
-
-    def hand_over(self) -> None:
-        """Let the processes in that are to find it, if they are another user's.
-
-        After this the directory is that user's: nothing in it is to be written.
-
-        Raises:
-            OSError: no permission.
-        """
-        if self._reach.owner is not None:
-            for name in _listing(self.path):
-                os.chown(f"{self.path}/{name}", *self._reach.owner, follow_symlinks=False)
-            os.chown(self.path, *self._reach.owner)
+        return os.path.basename(self.path)
 
     @classmethod
-    def create(cls, wanted: int = 0, output: str | None = None, reach: Reach = OUR_REACH) -> Session:
+    def create(
+        cls,
+        wanted: int = 0,
+        output: str | None = None,
+        places: Places | None = None,
+        most_ring_bytes: int | None = None,
+    ) -> Session:
         """Make a directory in the first folder that has room, and take its lock.
 
         Args:
             wanted: how many bytes the session's ring buffers may need. If no folder has so many, the one
                 with the most room is taken.
             output: the path of the trace. Ring buffers may lie in its folder if no other has room.
-            reach: of the processes that are to find it.
+            places: those of the processes that are to find it, if they are not like us. The session closes
+                them.
+            most_ring_bytes: as of SessionFiles, for such processes.
 
         Raises:
             OSError: no folder can be used; the message names each of them with the reason.
         """
-        rooms, refusals = _rooms(reach.folders(folders()))
+        where = OwnPlaces() if places is None else places
+        rooms, refusals = _rooms(where)
         # Those with enough room stay in their order; then come the others, the one with the most room first.
         ordered = sorted(rooms, key=lambda base: -min(rooms[base], wanted))
         for base in ordered:
             try:
-                session = cls._create_in(base)
+                session = cls._create_in(base, rooms[base], where, most_ring_bytes)
             except OSError as error:
                 refusals[base] = error.strerror or str(error)
                 continue
-            session.places = _passed_over(base, rooms, wanted)
-            if reach == OUR_REACH:
-                session._add_spare(ordered, output)
-            session._reach = reach
+            session.messages += _passed_over(base, rooms, wanted)
+            if session.is_own:
+                session._add_spare(spare_bases(ordered, output))
             return session
+        where.close()
         tried = "; ".join(f"{base}: {reason}" for base, reason in refusals.items())
         raise OSError(errno.ENOSPC, f"no folder for the session's files can be used ({tried})")
 
     @classmethod
-    def _create_in(cls, base: str) -> Session:
-        room = room_in(base)
+    def _create_in(cls, base: str, room: int, places: Places, most_ring_bytes: int | None) -> Session:
         if room < LEAST_ROOM:
             raise OSError(errno.ENOSPC, f"{bytes_text(room)} free")
-        session = cls(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
+        folder = places.make(base, f"{PREFIX}{os.getpid()}-")
+        session = cls(folder, places, most_ring_bytes)
         try:
-            with open(f"{session.path}/{PAGE}", "wb") as file:
-                file.write(bytes(_PAGE_BYTES))  # it has its memory before any process maps it
+            session._page = SessionPage.create(folder)
             if not session.lock():
                 raise BlockingIOError(errno.EAGAIN, "locked by another process")
         except OSError:
-            session.remove()
+            session._remove_files()
+            session._let_go()
             raise
         return session
 
-    def _add_spare(self, bases: Sequence[str], output: str | None) -> None:
+    @classmethod
+    def at(cls, path: str) -> Session:
+        """Open the directory of a session of our own user.
+
+        Raises:
+            OSError: there is none. PermissionError: it is another user's, or others may use it: a recorder of
+                that user's is to read it, as its contents say where that writes.
+        """
+        session = cls(OwnFolder.at(path))
+        try:
+            session._find_spare()
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _add_spare(self, bases: Sequence[str]) -> None:
         """Link to a directory in another file system. Without one that has room there is no spare."""
-        own = os.stat(self.path).st_dev
-        candidates = [*bases, *([os.path.dirname(output)] if output else [])]
-        for base in candidates:
-            path = f"{base}/{os.path.basename(self.path)}{SPARE_SUFFIX}"
+        assert isinstance(self._folder, OwnFolder)
+        own = os.fstat(self._folder.fileno()).st_dev
+        for base in bases:
             try:
                 if os.stat(base).st_dev == own or room_in(base) < SPARE_ROOM:
                     continue
-                os.mkdir(path, 0o700)
-                os.symlink(path, f"{self.path}/{SPARE}")
+                spare = OwnFolder.make(base, f"{self.name}{SPARE_SUFFIX}")
+                os.symlink(spare.path, SPARE, dir_fd=self._folder.fileno())
             except OSError:
                 continue
+            self.files.spare = spare
             return
+
+    def _find_spare(self) -> None:
+        """Open the spare directory that the recorder has made: the config names it, and it is our own user's.
+
+        Processes that have changed their user cannot write into a session of ours.
+        """
+        with suppress(OSError, ValueError):
+            for path in self.read_config().get(SPARE, []):
+                if os.path.basename(path) == f"{self.name}{SPARE_SUFFIX}":
+                    self.files.spare = OwnFolder.at(path)
 
     def lock(self) -> bool:
         """Take the recorder's lock; return False if another process holds it."""
-        fd = os.open(f"{self.path}/lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fd = self._folder.open(LOCK, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
@@ -178,6 +189,14 @@ class Session:
         self._lock_fd = fd
         self._set_recorder(os.getpid())
         return True
+
+    def has_lock_file(self) -> bool:
+        """Return whether this is the directory of a session at all."""
+        return self._folder.has(LOCK)
+
+    def takes_processes(self) -> bool:
+        """Return whether processes that find the session join it."""
+        return self._folder.has(CONFIG)
 
     def recorder_alive(self) -> bool:
         """Return whether another process holds the lock.
@@ -198,41 +217,36 @@ class Session:
             self._lock_fd = None
 
     def _set_recorder(self, pid: int) -> None:
-        """Tell processes that cannot open the lock any longer who holds it."""
-        try:
-            # The directory may be another user's (hand_over), who may put a link there.
-            fd = os.open(f"{self.path}/{PAGE}", os.O_RDWR | os.O_NOFOLLOW)
-        except OSError:
-            return  # the directory was removed under us, or another version made it
-        try:
-            os.pwrite(fd, struct.pack("=I", pid), 0)
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
+        if page := self._opened_page():
+            page.set_recorder(pid)
+
+    def _opened_page(self) -> SessionPage | None:
+        if self._page is None:
+            self._page = SessionPage.open(self._folder)
+        return self._page
 
     def write_config(
         self, settings: dict[str, Any], *, output: str, part: str, command: Sequence[str]
     ) -> None:
         """Write the config file. From now on, processes that find the session join it.
 
+        Another user reads no more in it than its processes need, and the recorder reads nothing there again.
+
         Args:
             settings: the recording's settings (options.py).
             output, part: absolute paths of the trace and of its spool, for `funcgraph recover`.
             command: the command that is recorded, for a person.
+
+        Raises:
+            OSError: no space left, no permission.
         """
-        facts = {
-            "version": [installed_version()],
-            "pid": [str(os.getpid())],
-            "output": [output],
-            "part": [part],
-            "command": list(command),
-        }
-        text = config.dump(facts | options.to_config(settings))
-        temporary = f"{self.path}/config.new"
-        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        os.rename(temporary, f"{self.path}/config")
+        facts = {"version": [installed_version()], "pid": [str(os.getpid())]}
+        own = {"output": [output], "part": [part], "command": list(command)}
+        if self.files.spare is not None:
+            own[SPARE] = [self.files.spare.path]
+        values = facts | (own if self.is_own else {}) | options.to_config(settings)
+        self._folder.write(CONFIG, config.dump(values).encode("utf-8", "surrogateescape"))
+        self._written = facts | own | options.to_config(settings)
 
     def read_config(self) -> dict[str, list[str]]:
         """Return the config file's values.
@@ -241,40 +255,16 @@ class Session:
             OSError: the file does not exist, or cannot be read.
             ValueError: the file is damaged.
         """
-        name = "config" if os.path.exists(f"{self.path}/config") else "config.closed"
-        with open(f"{self.path}/{name}", encoding="utf-8", errors="surrogateescape") as file:
-            return config.parse(file.read())
+        if self._written is not None:
+            return self._written
+        name = CONFIG if self._folder.has(CONFIG) else CLOSED_CONFIG
+        return config.parse(self._folder.read(name, _MOST_CONFIG).decode("utf-8", "surrogateescape"))
 
     def close_to_newcomers(self) -> None:
         """Rename the config file, so that no further process joins. `read_config` still finds it."""
-        try:
-            os.rename(f"{self.path}/config", f"{self.path}/config.closed")
-        except FileNotFoundError:
-            pass
-
-    def ring_names(self) -> list[str]:
-        """Return the names of the ring-buffer files; those in the spare directory begin with `spare/`."""
-        return [name for name in self._names() if name.endswith(RING_SUFFIX)]
-
-    def take_requests(self) -> list[str]:
-        """Return the reason of each request to write what the recorder keeps, and delete the requests."""
-        reasons = []
-        for name in _listing(self.path):
-            if name.endswith(DUMP_SUFFIX):
-                text = _read(f"{self.path}/{name}")
-                reasons.append(" ".join(text.split()) or "ftrace_dump()")
-                os.unlink(f"{self.path}/{name}")
-        return reasons
-
-    def notes(self) -> list[str]:
-        """Return a line for each note that a traced process has left."""
-        found = []
-        for name in self._names():
-            if not name.endswith(NOTE_SUFFIX):
-                continue
-            text = _read(f"{self.path}/{name}") or "could not be traced: no room for its ring buffer"
-            found.append(f"process {os.path.basename(name).removesuffix(NOTE_SUFFIX)}: {text}")
-        return found
+        # Not there: a logout empties XDG_RUNTIME_DIR, and another user may remove what is its own.
+        with suppress(FileNotFoundError) if self.is_own else suppress(OSError):
+            self._folder.rename(CONFIG, CLOSED_CONFIG)
 
     def missing(self) -> tuple[list[tuple[int, int]], int]:
         """Return the missing processes, and how many more there are.
@@ -283,62 +273,44 @@ class Session:
             Each process's id with the errno of making its ring buffer, 0 if it is not known; and the number
             of those that found no room in the table.
         """
-        try:
-            with open(f"{self.path}/{PAGE}", "rb") as file:
-                page = file.read(_PAGE_BYTES)
-        except FileNotFoundError:
-            page = b""  # the directory was removed under us, or another version made it
-        (_, more), *table = _PAIR.iter_unpack(page.ljust(_PAGE_BYTES, b"\0"))
-        return list(itertools.takewhile(lambda pair: pair[0], table)), more
+        page = self._opened_page()
+        return page.missing() if page else ([], 0)
 
-    def _names(self) -> list[str]:
-        names = _listing(self.path)
-        if SPARE in names:
-            names += [f"{SPARE}/{name}" for name in _listing(f"{self.path}/{SPARE}")]
-        return names
+    def close(self) -> None:
+        """Let go of the directory, which stays. The lock is released."""
+        self.unlock()
+        self._let_go()
 
     def remove(self) -> None:
-        """Delete the directory with its files, and the spare one.
+        """Delete the directory with the files that sessions have, and the spare one. Others stay.
 
         The lock is deleted last: a directory without one is no session, and nobody would find what is left of
         it if this process is killed meanwhile.
         """
         self.unlock()
-        spare = os.path.realpath(f"{self.path}/{SPARE}")
-        if spare.endswith(SPARE_SUFFIX):
-            shutil.rmtree(spare, ignore_errors=True)
-        for name in sorted(_listing(self.path), key=lambda name: (name == "lock", name.startswith("config"))):
-            with suppress(OSError):
-                os.unlink(f"{self.path}/{name}")
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._remove_files()
+        self._let_go()
+
+    def _remove_files(self) -> None:
+        self.files.remove([SPARE, PAGE, CLOSED_CONFIG, CONFIG, LOCK])
+
+    def _let_go(self) -> None:
+        if self._page is not None:
+            self._page.close()
+            self._page = None
+        if self.files.spare is not None:
+            self.files.spare.close()
+        self._folder.close()
+        if self._places is not None:
+            self._places.close()
 
 
-def _read(path: str) -> str:
-    """Return a file's text. A link, or a pipe, that another user put there (hand_over) is not followed."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    with open(fd, encoding="utf-8", errors="replace") as file:
-        return file.read(_MOST_TEXT)
-
-
-def _listing(path: str) -> list[str]:
-    try:
-        return sorted(os.listdir(path))
-    except FileNotFoundError:
-        return []  # removed by another process: a logout empties XDG_RUNTIME_DIR. Open rings stay
-
-
-def _rooms(bases: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
+def _rooms(places: Places) -> tuple[dict[str, int], dict[str, str]]:
     """Return the bytes that are free in each folder, and for those that cannot be written the reason."""
     rooms, refusals = {}, {}
-    for base in bases:
+    for base in places.bases():
         try:
-            if os.access(base, os.W_OK | os.X_OK):
-                rooms[base] = room_in(base)
-            else:
-                refusals[base] = "no permission to write"
+            rooms[base] = places.room(base)
         except OSError as error:
             refusals[base] = error.strerror or str(error)
     return rooms, refusals
@@ -357,18 +329,21 @@ def command_text(values: dict[str, list[str]]) -> str:
 
 
 def all_sessions() -> Iterator[Session]:
-    """Yield this user's sessions on this machine, alive or dead, in the order of their names."""
+    """Yield this user's sessions on this machine, alive or dead, in the order of their names.
+
+    Whoever keeps none of them closes it.
+    """
     for base in folders():
         try:
-            with os.scandir(base) as entries:
-                names = sorted(entry.name for entry in entries if entry.name.startswith(PREFIX))
+            names = sorted(name for name in os.listdir(base) if _NAME.fullmatch(name))
         except OSError:
             continue
         for name in names:
-            path = f"{base}/{name}"
             try:
-                ours = os.stat(path, follow_symlinks=False).st_uid == os.getuid()
-            except FileNotFoundError:
-                continue  # it was removed just now
-            if ours and os.path.exists(f"{path}/lock"):
-                yield Session(path)
+                session = Session.at(f"{base}/{name}")
+            except OSError:
+                continue  # it was removed just now, or is another user's
+            if session.has_lock_file():
+                yield session
+            else:
+                session.close()

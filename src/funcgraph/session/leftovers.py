@@ -11,15 +11,19 @@ import json
 import os
 import re
 import shlex
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import BinaryIO
 
 from funcgraph import _tracedata
+from funcgraph.rights.folder import OwnFolder
 from funcgraph.session import rotation
-from funcgraph.session.directory import PAGE, PREFIX, Session, all_sessions, folders
+from funcgraph.session.directory import PREFIX, Session, all_sessions
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.output import DEFAULT_OUTPUT
+from funcgraph.session.page import PAGE
+from funcgraph.session.places import folders
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.progress import plural
 from funcgraph.session.spool_owner import owner, spool_of
@@ -28,6 +32,8 @@ from funcgraph.tracedata.trace_file import open_reader
 __all__ = ["clean", "remove_temporaries"]
 
 _FOLDER = re.compile(rf"{PREFIX}(instance-)?(\d+)-\w+(\.spare)?")
+# What folders of ended processes have: rings, notes, a session's page; a trace of versions up to 0.1.
+_KNOWN = re.compile(rf"\d+(\.\d+)?\.(ring|note)(\.new)?|{PAGE}|lock|config|trace\.fg")
 _COPY_BYTES = 1 << 20
 
 
@@ -42,14 +48,15 @@ def clean() -> Iterator[str]:
     touched.
     """
     outputs = {os.path.realpath(DEFAULT_OUTPUT): None, os.path.realpath("trace.dat"): None}
-    for session in list(all_sessions()):
+    for session in all_sessions():
         outputs |= dict.fromkeys(_outputs(session))
         yield from _clean_session(session)
+        session.close()
     for output in outputs:
         yield from (f"{path}: removed: an unfinished trace" for path in remove_temporaries(output))
     for path in _dead_folders(dict.fromkeys([*folders(), *map(os.path.dirname, outputs)])):
-        shutil.rmtree(path, ignore_errors=True)
-        yield f"{path}: removed: its process has ended"
+        if _remove_folder(path):
+            yield f"{path}: removed: its process has ended"
 
 
 def remove_temporaries(output: str) -> list[str]:
@@ -80,8 +87,8 @@ def _outputs(session: Session) -> list[str]:
 
 
 def _clean_session(session: Session) -> Iterator[str]:
-    pid = _process_of(os.path.basename(session.path))
-    if not os.path.exists(f"{session.path}/config") and pid is not None and not ProcessWatch(pid).gone():
+    pid = _process_of(session.name)
+    if not session.takes_processes() and pid is not None and not ProcessWatch(pid).gone():
         return  # its recorder starts just now
     try:
         if not session.lock():
@@ -110,7 +117,7 @@ def _check_nothing_recorded(session: Session) -> str | None:
         _KeptError: it has records, or a process of it still runs.
         OSError, ValueError: it cannot be read, as another version wrote it, or it is damaged.
     """
-    names = session.ring_names()
+    names = session.files.ring_names()
     living = _living(names)
     hint = f"'funcgraph recover {shlex.quote(session.path)}' makes a trace of it"
     if living:
@@ -122,7 +129,7 @@ def _check_nothing_recorded(session: Session) -> str | None:
     if part is not None and has_part and (records := _spool_records(part)):
         raise _KeptError(f"{plural(records, 'event')} in {part}; {hint}")
     for name in names:
-        if _ring_records(f"{session.path}/{name}"):
+        if _ring_records(session.files.open_ring(name)):
             raise _KeptError(f"events in its ring buffers; {hint}")
     return part if has_part else None
 
@@ -151,10 +158,14 @@ def _spool_records(part: str) -> int:
     return records
 
 
-def _ring_records(path: str) -> int:
-    """Return how many records a dead process's ring has. A copy is read: reading a ring changes it."""
-    with memory_file() as copy, memory_file() as spool:
-        _copy(path, copy)
+def _ring_records(fd: int) -> int:
+    """Return how many records a dead process's ring has. A copy is read: reading a ring changes it.
+
+    Args:
+        fd: of the ring. It is closed.
+    """
+    with open(fd, "rb") as ring, memory_file() as copy, memory_file() as spool:
+        _copy(ring, copy)
         recorder = _tracedata.Recorder(spool, compress=False)
         try:
             recorder.finish(recorder.add_ring(copy))
@@ -163,14 +174,13 @@ def _ring_records(path: str) -> int:
             recorder.close()
 
 
-def _copy(path: str, into: int) -> None:
+def _copy(file: BinaryIO, into: int) -> None:
     """Copy a file; its stretches of zeros take no memory."""
-    with open(path, "rb") as file:
-        at = 0
-        while piece := file.read(_COPY_BYTES):
-            if piece.strip(b"\0"):
-                os.pwrite(into, piece, at)
-            at += len(piece)
+    at = 0
+    while piece := file.read(_COPY_BYTES):
+        if piece.strip(b"\0"):
+            os.pwrite(into, piece, at)
+        at += len(piece)
     os.truncate(into, at)
 
 
@@ -180,6 +190,19 @@ def _copy(path: str, into: int) -> None:
 def _dead_folders(bases: Iterable[str]) -> list[str]:
     """Return the folders of ended processes that no session needs."""
     return [path for base in bases for name in _names(base) if _is_dead(path := f"{base}/{name}", name)]
+
+
+def _remove_folder(path: str) -> bool:
+    """Remove the folder of an ended process; return whether it is gone. What no session has stays."""
+    try:
+        folder = OwnFolder.at(path)
+    except OSError:
+        return False
+    names = [name for name in folder.names() if _KNOWN.fullmatch(name)]
+    with suppress(OSError):
+        folder.remove(names)
+    folder.close()
+    return not os.path.lexists(path)
 
 
 def _is_dead(path: str, name: str) -> bool:

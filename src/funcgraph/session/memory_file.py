@@ -56,7 +56,7 @@ def _open_nameless(refusal: OSError) -> int:
     """Make a file without a name in a folder; return a descriptor."""
     import tempfile  # which loads much, and is seldom needed in a traced process
 
-    from funcgraph.session.directory import folders
+    from funcgraph.session.places import folders
 
     for base in folders():
         try:

@@ -1,25 +1,20 @@
-"""Where a process that already runs sees files, under which process id, and as which user.
+"""Whose the session of processes is that run already: who finds it where, and under which process ids.
 
-A recorder in another container than the process, or of another user (root), makes the session where the
-process finds it.
+Of processes that are like us it is ours. A recorder of another user (root), or in another container, has the
+session made with the rights of one of them, where that one finds it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from funcgraph.rights.proc_facts import (
-    effective_user,
-    inner_pid,
-    namespace,
-    read_status,
-    same_files,
-    sees_our_files,
-)
+from funcgraph.rights.identity import ProcessIdentity
+from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, same_files
+from funcgraph.session.places import ForeignPlaces, OwnPlaces, Places
 
-__all__ = ["Reach", "ReachError", "outer_pid"]
+__all__ = ["OUR_REACH", "Reach", "ReachError"]
 
 
 class ReachError(ValueError):
@@ -28,73 +23,67 @@ class ReachError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a process and its recorder need to share a folder.
+    """What processes and their recorder need to share a folder.
 
     Attributes:
-        root: "" if the process sees the files that we see, else the path of its root directory for us.
-        owner: user and group of the process, if they are not ours; None: they are.
+        process: one of the processes; None: they are started by us.
+        is_own: they are our own user's, and see the files that we see.
     """
 
-    root: str = ""
-    owner: tuple[int, int] | None = None
+    process: ProcessIdentity | None = None
+    is_own: bool = True
 
     @classmethod
-    def of(cls, pid: int) -> Reach:
+    def of(cls, identity: ProcessIdentity) -> Reach:
         """Return that of a process."""
-        return cls("" if sees_our_files(pid) else f"/proc/{pid}/root", _owner(pid))
+        return cls(identity, identity.is_like_us)
 
     @classmethod
-    def of_all(cls, pids: Iterable[int]) -> Reach:
+    def of_all(cls, identities: Sequence[ProcessIdentity]) -> Reach:
         """Return that of several processes.
 
         Raises:
             ReachError: they are of several users or containers.
         """
-        found = {pid: cls.of(pid) for pid in pids}
-        first, reach = next(iter(found.items()), (0, cls()))
-        for pid, other in found.items():
-            if other.owner != reach.owner:
-                raise ReachError(f"processes {first} and {pid} are of two users: record each on its own")
-            if other.root != reach.root and not same_files(first, pid):
+        first, reach = identities[0], cls.of(identities[0])
+        for other in identities[1:]:
+            if other.uid != first.uid:
                 raise ReachError(
-                    f"processes {first} and {pid} see different files (containers, chroot): "
+                    f"processes {first.pid} and {other.pid} are of two users: record each on its own"
+                )
+            if not (reach.is_own and other.has_our_files) and not same_files(first.pid, other.pid):
+                raise ReachError(
+                    f"processes {first.pid} and {other.pid} see different files (containers, chroot): "
                     "record each on its own"
                 )
         return reach
 
-    def folders(self, ours: list[str]) -> list[str]:
-        """Return the folders for a session, as we see them.
+    def places(self) -> Places:
+        """Return where their session may be made.
 
-        Args:
-            ours: those for a process of our own user that sees our files.
+        Raises:
+            OSError: we cannot have the rights of the process, or it is no longer what it was.
         """
-        if not self.root and self.owner is None:
-            return ours
-        # XDG_RUNTIME_DIR is one user's, and TMPDIR may be.
-        shared = [f"{self.root}{folder}" for folder in ("/dev/shm", "/tmp")]
-        return [folder for folder in shared if os.path.isdir(folder)]
+        if self.is_own or self.process is None:
+            return OwnPlaces()
+        return ForeignPlaces(self.process)
 
-    def seen(self, path: str) -> str:
-        """Return a path of ours as the process sees it."""
-        return path.removeprefix(self.root)
+    def outer_pid(self, inner: int) -> int:
+        """Return the process id that we have for a process that has the id `inner` in their namespace.
 
-
-def outer_pid(inner: int, beside: int) -> int:
-    """Return the process id that we have for a process that has the id `inner` in its own namespace.
-
-    Args:
-        beside: a process of the same namespace, by the id that we have.
-
-    Returns:
-        `inner` itself if that namespace is ours, or no such process is left.
-    """
-    its = namespace(beside, "pid")
-    if its == namespace("self", "pid"):
+        Returns:
+            `inner` itself if that namespace is ours, or no such process is left.
+        """
+        its = self.process.namespaces["pid"] if self.process is not None else ""
+        if not its or its == namespace("self", "pid"):
+            return inner
+        for name in os.listdir("/proc"):
+            if name.isdecimal() and namespace(name, "pid") == its and _has_inner_pid(name, inner):
+                return int(name)
         return inner
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and namespace(name, "pid") == its and _has_inner_pid(name, inner):
-            return int(name)
-    return inner
+
+
+OUR_REACH = Reach()
 
 
 def _has_inner_pid(pid: str, inner: int) -> bool:
@@ -102,12 +91,3 @@ def _has_inner_pid(pid: str, inner: int) -> bool:
         return inner_pid(read_status(pid)) == inner
     except (OSError, KeyError):
         return False  # it has ended
-
-
-def _owner(pid: int) -> tuple[int, int] | None:
-    """Return the effective user and group of a process; None: they are ours, or it has ended."""
-    try:
-        user = effective_user(read_status(pid))
-    except (OSError, KeyError):
-        return None
-    return None if user[0] == os.geteuid() else user

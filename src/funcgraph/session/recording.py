@@ -42,6 +42,8 @@ DEFAULT_DAT_FORMAT = DatFormat()
 # most.
 SHORTEST_PAUSE_S = 0.0005
 LONGEST_PAUSE_S = 0.01
+# Of rings that cannot be read, so many are named.
+MOST_DAMAGED = 100
 # How long a process that was asked to stop may take to finish the record it is writing.
 STOP_S = 0.1
 
@@ -94,7 +96,6 @@ class Ring:
     """The ring-buffer file of a traced process, while the recorder reads it."""
 
     index: int  # its number in the spool
-    path: str
     process: ProcessWatch
 
 
@@ -128,6 +129,7 @@ class Recording:
         dat_format: DatFormat = DEFAULT_DAT_FORMAT,
     ) -> None:
         self.session = session
+        self._files = session.files
         self.part = part
         self.limits = limits
         self.is_resumed = resume
@@ -198,7 +200,7 @@ class Recording:
             if gone or self._finished(ring):
                 self._finish(name)
         if self._segments is not None:
-            self.reasons += self.session.take_requests()
+            self.reasons += self._files.take_requests()
         return moved
 
     def note_death(self, pid: int, status: int) -> None:
@@ -221,15 +223,13 @@ class Recording:
         return self._killed
 
     def _discover(self) -> None:
-        for name in self.session.ring_names():
+        for name in self._files.ring_names():
             if name in self._rings or name in self._ignored:
                 continue
-            path = f"{self.session.path}/{name}"
             try:
-                index = self._writer.add_ring(path)
+                index = self._add_ring(name)
             except ValueError as error:
-                self._ignored.add(name)
-                self.damaged.append(f"{path}: {error}")
+                self._ignore(name, str(error))
                 continue
             except FileNotFoundError:
                 continue  # the directory was removed under us
@@ -240,10 +240,25 @@ class Recording:
                 self._fail(error)
                 continue
             pid = self.outer_pid(self._info(index, "pid"))
-            self._rings[name] = Ring(index, path, ProcessWatch(pid))
+            self._rings[name] = Ring(index, ProcessWatch(pid))
             self.attached += 1
             if self.failure is not None:
                 self._writer.stop_writer(index)
+
+    def _add_ring(self, name: str) -> int:
+        """Have the spool's writer map a ring; return its number there. Nothing opens the file again."""
+        fd = self._files.open_ring(name)
+        try:
+            return self._writer.add_ring(fd, os.path.basename(name))
+        finally:
+            os.close(fd)
+
+    def _ignore(self, name: str, reason: str) -> None:
+        self._ignored.add(name)
+        if len(self.damaged) < MOST_DAMAGED:
+            self.damaged.append(f"{self.session.path}/{name}: {reason}")
+        elif len(self.damaged) == MOST_DAMAGED:
+            self.damaged.append("further ring buffers cannot be read")
 
     def _drain(self, ring: Ring) -> int:
         if self.failure is not None:
@@ -278,9 +293,11 @@ class Recording:
             self._ignored.add(name)  # its last records may still be recovered
             return
         try:
-            os.unlink(ring.path)
+            self._files.unlink_ring(name)
         except FileNotFoundError:
             pass  # the whole directory was removed under us (a logout empties XDG_RUNTIME_DIR)
+        except OSError:
+            self._ignored.add(name)  # another user's directory, of which nothing may be left
 
     def _fail(self, error: OSError | MemoryError) -> None:
         """Keep what is in the spool, which takes no more, and ask all writers to stop. The programs go

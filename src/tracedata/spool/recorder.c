@@ -267,12 +267,12 @@ int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
     return error < 0 ? error : add_reader(recorder, reader, base_name(path));
 }
 
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd)
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name)
 {
     struct fg_ring_reader *reader = NULL;
     int error = fg_ring_reader_open_fd(fd, &reader);
 
-    return error < 0 ? error : add_reader(recorder, reader, "");
+    return error < 0 ? error : add_reader(recorder, reader, name);
 }
 
 static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32_t number)

@@ -50,8 +50,9 @@ void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *
  * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
  * damaged). */
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
-/* The same for a ring that is open as a file without a name, as fg_ring_reader_open_fd(). */
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd);
+/* The same for a ring that is open, as fg_ring_reader_open_fd(). `name`: of its file, by which a resumed spool
+ * knows it; empty: it has none. */
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name);
 
 /* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
  * loses nothing: the call may be repeated. */

@@ -28,7 +28,7 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
 
     *ring = (struct test_ring){.fd = memfd_create("ring", MFD_CLOEXEC)};
     assert(ring->fd >= 0 && ftruncate(ring->fd, (off_t)bytes) == 0);
-    snprintf(ring->path, sizeof(ring->path), "/proc/self/fd/%d", ring->fd);
+    snprintf(ring->name, sizeof(ring->name), "%u.0.ring", pid);
     ring->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
     assert(ring->map != MAP_FAILED);
     ring->header = (struct fg_ring_header *)ring->map;

@@ -13,7 +13,7 @@
 
 struct test_ring {
     int fd;
-    char path[32]; /* under which it can be opened, while the test has it open */
+    char name[32]; /* as that of a file in a session's folder */
     uint8_t *map;
     struct fg_ring_header *header;
     uint32_t fresh; /* sub-buffers that were never used begin here */

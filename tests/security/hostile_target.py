@@ -1,0 +1,286 @@
+"""A process of a hostile user, which root records: it serves its control socket, and attacks the session.
+
+A line JAIL|ATTACK|FOLDER makes one: it starts as root, enters its jail and becomes user 12345. FOLDER/user is
+that user's; FOLDER/canary and FOLDER/canary.spare are root's, and nothing in them may ever change. It prints
+"ready PID" when it can be recorded, and makes FOLDER/user/done when it has attacked. It calls turn() until
+it is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import itertools
+import os
+import pkgutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import funcgraph
+from funcgraph.control import server, wire
+
+STRANGER = 12345
+NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+MANY = 1200
+PLACES = (Path("/dev/shm"), Path("/tmp"))
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def turn() -> None:
+    """What is recorded."""
+
+
+def load_all() -> None:
+    """Import what a request may import: the user may be unable to read this Python's folder."""
+    for package in ("control", "events", "instance", "session", "tracefs"):
+        folder = importlib.import_module(f"funcgraph.{package}")
+        for module in pkgutil.iter_modules(folder.__path__):
+            importlib.import_module(f"funcgraph.{package}.{module.name}")
+
+
+def checked(status: int) -> None:
+    if status != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def mount(source: Path | str, place: Path | str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    words = [os.fsencode(word) for word in (source, place, kind)]
+    checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None))
+
+
+# ---- jails: what root does, then what the user does
+
+
+def container(folder: Path) -> None:
+    """A mount namespace and another root directory, no user namespace. The user owns its /dev."""
+    root = folder / "root"
+    for name in ("proc", "dev", "tmp"):
+        (root / name).mkdir(parents=True)
+    checked(libc.unshare(NEW_MOUNTS))
+    mount("none", "/", flags=MS_REC | MS_PRIVATE)
+    mount("proc", root / "proc", "proc")
+    (root / "tmp").chmod(0o1777)
+    (root / "user").mkdir()
+    mount(folder / "user", root / "user", flags=MS_BIND)
+    (root / "dev/shm").mkdir()
+    (root / "dev/shm").chmod(0o1777)
+    (root / "dev/null").touch()
+    mount("/dev/null", root / "dev/null", flags=MS_BIND)
+    os.chown(root / "dev", STRANGER, STRANGER)
+    os.chroot(root)
+    os.chdir("/")
+
+
+def user_namespace() -> None:
+    """A user is root in its own user namespace, and mounts what it likes in its own mount namespace."""
+    checked(libc.unshare(NEW_USER | NEW_MOUNTS))
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {STRANGER} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {STRANGER} 1")
+
+
+def become_stranger() -> None:
+    os.setgroups([])
+    os.setresgid(STRANGER, STRANGER, STRANGER)
+    os.setresuid(STRANGER, STRANGER, STRANGER)
+    checked(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+
+
+def serve_everybody() -> None:
+    """Answer everybody at the place of the engine's socket, which would refuse root of outside."""
+    funcgraph.serve()
+    sockets = f"funcgraph-control-*/{os.getpid()}-*.sock"
+    path = next(path for place in PLACES for path in place.glob(sockets))
+    path.unlink()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen(16)
+    threading.Thread(target=accept, args=(listening,), daemon=True).start()
+
+
+def accept(listening: socket.socket) -> None:
+    for number in itertools.count(1 << 20):
+        connection, _ = listening.accept()
+        threading.Thread(target=serve_connection, args=(connection, number), daemon=True).start()
+
+
+def serve_connection(connection: socket.socket, number: int) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            connection.sendall(wire.framed(server.handle(number, wire.receive(connection))))
+
+
+# ---- attacks on the session, once the process records into it
+
+
+def none(session: Path, canary: Path) -> None:
+    pass
+
+
+def mounted(session: Path, canary: Path) -> None:
+    """The folder of the host is where the session was."""
+    mount(canary, session, flags=MS_BIND | MS_REC)
+
+
+def swapped(session: Path, canary: Path) -> None:
+    """A link is where the session was."""
+    session.rename(f"{session}-gone")
+    session.symlink_to(canary)
+
+
+def replaced(session: Path, canary: Path) -> None:
+    """Another folder is where the session was, with links for all of its files."""
+    session.rename(f"{session}-gone")
+    session.mkdir()
+    for name in ("lock", "page", "config", "1.1.ring", "1.1.dump", "1.note"):
+        (session / name).symlink_to(canary / "file")
+
+
+def spare(session: Path, canary: Path) -> None:
+    (session / "spare").unlink(missing_ok=True)
+    (session / "spare").symlink_to(f"{canary}.spare")
+
+
+def links(session: Path, canary: Path) -> None:
+    """Links for each kind of file."""
+    for name in ("2.1.ring", "2.1.dump", "2.note", "config.closed", "config.new", "lock.new"):
+        (session / name).unlink(missing_ok=True)
+        (session / name).symlink_to(canary / "file")
+    for name in ("page", "config", "lock"):
+        (session / name).unlink()
+        (session / name).symlink_to(canary / "file")
+
+
+def pipes(session: Path, canary: Path) -> None:
+    """Whoever opens one of them waits for ever."""
+    for name in ("2.1.ring", "2.1.dump", "2.note"):
+        os.mkfifo(session / name)
+    for name in ("page", "config", "lock"):
+        (session / name).unlink()
+        os.mkfifo(session / name)
+
+
+def config(session: Path, canary: Path) -> None:
+    """It says where root writes."""
+    places = {"output": canary / "output", "part": canary / "output.part"}
+    (session / "config").unlink()
+    (session / "config").write_text("".join(f"{key}={value}\n" for key, value in places.items()))
+
+
+def many(session: Path, canary: Path) -> None:
+    """More notes, rings and requests than there can be, and texts that do harm on a terminal."""
+    for number in range(2, MANY):
+        (session / f"{number}.note").write_text("\033[2J\nnote\n" * (number == 2) * 100_000)
+        (session / f"{number}.1.ring").touch()
+        (session / f"{number}.1.dump").touch()
+
+
+def huge(session: Path, canary: Path) -> None:
+    """A ring that nobody has asked for: its header is sound, and it has 2^26 sub-buffers."""
+    own = next(session.glob("*.ring")).read_bytes()[:4096]
+    with open(session / "2.1.ring.new", "wb") as file:
+        # struct fg_ring_header: symbols_offset, symbols_capacity, data_offset, subbuf_bytes, nr_subbufs
+        values = (1 << 30, 0, 1 << 31, 4096, 1 << 26)
+        sizes = (8, 8, 8, 4, 4)
+        file.write(own[:32])
+        file.write(
+            b"".join(value.to_bytes(size, "little") for value, size in zip(values, sizes, strict=True))
+        )
+        file.write(own[64:])
+        file.truncate(1 << 40)
+    (session / "2.1.ring.new").rename(session / "2.1.ring")
+
+
+def copied(session: Path, canary: Path) -> None:
+    """The user reads what root has written."""
+    (canary.parent / "user/config").write_bytes((session / "config").read_bytes())
+
+
+def killed_helper(session: Path, canary: Path) -> None:
+    """All processes of the user but this one are killed."""
+    signal_others(signal.SIGKILL)
+
+
+def stopped_helper(session: Path, canary: Path) -> None:
+    signal_others(signal.SIGSTOP)
+
+
+def signal_others(number: int) -> None:
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        if int(name) != os.getpid():
+            with suppress(PermissionError, ProcessLookupError):
+                os.kill(int(name), number)
+
+
+# ---- attacks on the places of sessions, before there is one
+
+
+def linked_place(canary: Path) -> None:
+    """The user's /dev/shm is a link, which for a process outside leads into the host's folder."""
+    Path("/dev/shm").rmdir()
+    Path("/dev/shm").symlink_to(canary)
+
+
+LATE: dict[str, Callable[[Path, Path], None]] = {
+    one.__name__: one
+    for one in (
+        none, mounted, swapped, replaced, spare, links, pipes, config, many, huge, copied, killed_helper,
+        stopped_helper,
+    )
+}  # fmt: skip
+EARLY: dict[str, Callable[[Path], None]] = {"linked_place": linked_place}
+
+
+def sessions() -> list[Path]:
+    return [path for place in PLACES for path in place.glob("funcgraph-[0-9]*")]
+
+
+def attack(jail: str, attack: str, name: str) -> None:
+    """Be the hostile process, until somebody kills it."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    folder = Path(name)
+    canary, done = folder / "canary", folder / "user/done"
+    if jail == "container":
+        container(folder)
+        done = Path("/user/done")
+    become_stranger()
+    if jail == "user namespace":
+        user_namespace()
+    if attack in EARLY:
+        EARLY[attack](canary)
+    before = set(sessions())
+    serve_everybody()
+    print(f"ready {os.getpid()}", flush=True)
+    while not done.exists():
+        turn()
+        time.sleep(0.001)
+        for session in set(sessions()) - before:
+            if not done.exists() and any(session.glob("*.ring")):
+                if attack in LATE:
+                    LATE[attack](session, canary)
+                done.touch()
+    while True:
+        turn()
+        time.sleep(0.001)
+
+
+def main() -> None:
+    """Fork a hostile process for each line: one that has loaded all, and has one thread."""
+    load_all()
+    for line in sys.stdin:
+        if os.fork() == 0:
+            attack(*line.strip().split("|"))
+
+
+if __name__ == "__main__":
+    main()
