@@ -104,6 +104,20 @@ class Helper:
         (number, path), _ = self.ask("make_folder", places, prefix)
         return HelperFolder(self, number, path)
 
+    def open_folder(self, path: str) -> Folder:
+        """Open a directory that is there, of the process's user alone.
+
+        Raises:
+            OSError: there is none, or its file system may keep us waiting. PermissionError: another user owns
+                it, or others may use it.
+        """
+        number, _ = self.ask("open_folder", path)
+        return HelperFolder(self, number, path)
+
+    def names_in(self, place: str) -> list[str]:
+        """Return what is in a directory, as the process sees it; whoever owns it."""
+        return _names(self.ask_for_fd("names_in", place))
+
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
         return os.statvfs_result(self.ask("statvfs", path)[0])
@@ -208,8 +222,7 @@ class HelperFolder:
         self._is_open = True
 
     def names(self) -> list[str]:
-        text = os.fsdecode(self._data("names", _MOST_NAMES_BYTES))
-        return text.split("\0") if text else []
+        return _names(self._helper.ask_for_fd("names", folder=self._number))
 
     def has(self, name: str) -> bool:
         return bool(self._ask("has", component(name)))
@@ -247,11 +260,19 @@ class HelperFolder:
         return self._helper.ask(call, *arguments, folder=self._number)[0]
 
     def _data(self, call: str, most: int, *arguments: Any) -> bytes:
-        fd = self._helper.ask_for_fd(call, *arguments, folder=self._number)
-        with open(fd, "rb") as file:
-            if not is_memory(fd) or not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise OSError(errno.EINVAL, "not a file in memory")
-            return file.read(most)
+        return _data_in(self._helper.ask_for_fd(call, *arguments, folder=self._number), most)
+
+
+def _data_in(fd: int, most: int) -> bytes:
+    with open(fd, "rb") as file:
+        if not is_memory(fd) or not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a file in memory")
+        return file.read(most)
+
+
+def _names(fd: int) -> list[str]:
+    text = os.fsdecode(_data_in(fd, _MOST_NAMES_BYTES))
+    return text.split("\0") if text else []
 
 
 class _Child:

@@ -133,6 +133,19 @@ class _Service:
             return [len(self._folders) - 1, folder.path], None
         raise OSError(errno.ENOSPC, f"no folder can be used ({'; '.join(refusals)})")
 
+    def open_folder(self, path: str) -> Answer:
+        folder = OwnFolder.at(path)
+        try:
+            require_local(folder.fileno(), self._has_own_mounts)
+        except OSError:
+            folder.close()
+            raise
+        self._folders.append(folder)
+        return len(self._folders) - 1, None
+
+    def names_in(self, place: str) -> Answer:
+        return _in_memory(os.listdir(place))
+
     def _require_local(self, folder: OwnFolder) -> None:
         """The owner will hold descriptors of its files: another user's file system could keep it waiting."""
         try:
@@ -154,9 +167,15 @@ class _Service:
 
 _CALLS: dict[str, Callable[..., Answer]] = {
     "make_folder": _Service.make_folder,
+    "open_folder": _Service.open_folder,
+    "names_in": _Service.names_in,
     "statvfs": _Service.statvfs,
     "connect": _Service.connect,
 }
+
+
+def _in_memory(names: list[str]) -> Answer:
+    return None, packets.memory_with(os.fsencode("\0".join(names)))
 
 
 def _write(folder: OwnFolder, data_fd: int | None, name: str) -> Answer:
@@ -172,7 +191,7 @@ def _plain(name: str) -> Callable[..., Answer]:
 
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
-    "names": lambda folder, _: (None, packets.memory_with(os.fsencode("\0".join(folder.names())))),
+    "names": lambda folder, _: _in_memory(folder.names()),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),
     "read": lambda folder, _, *arguments: (None, packets.memory_with(folder.read(*arguments))),
     "write": _write,
