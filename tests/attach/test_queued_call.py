@@ -12,8 +12,10 @@ from extension import compile_library
 from running import Running, code_pages
 
 from funcgraph import _inject
+from funcgraph.attach.access import access_to
 from funcgraph.attach.by_ptrace import Injection
 from funcgraph.attach.deadline import Deadline
+from funcgraph.attach.exchange import Exchange
 from funcgraph.attach.inject import run_in
 from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.process import Process
@@ -47,7 +49,11 @@ def test_a_call_that_is_still_queued_is_taken_back_when_the_text_was_started_oth
         deadline = Deadline(60)
         process = Process(program.pid, deadline)
         target = find_target(process)
-        with Injection(target, "raise SystemExit", LoaderLock(target), deadline) as injection:
+        with (
+            access_to(process.identity) as access,
+            Exchange(process, access) as exchange,
+            Injection(target, "raise SystemExit", exchange, LoaderLock(target), deadline) as injection,
+        ):
             assert injection.run_until(lambda: (True, "queues") in places, deadline)
         process.close()
         assert code_pages(program.pid) == code

@@ -11,6 +11,7 @@ many calls.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 from funcgraph.attach.errors import AttachError
@@ -21,6 +22,7 @@ _STOP_AFTER = 2
 
 def main() -> None:
     library, pid, call = ctypes.CDLL(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    os.register_at_fork(after_in_child=lambda: library.kill_at(0, _STOP_AFTER))  # not the helper
     library.kill_at(call, _STOP_AFTER)
     try:
         answer = run_in(pid, "import os; answer = os.geteuid()", 20)

@@ -10,9 +10,9 @@ import os
 import struct
 import time
 
-from funcgraph.attach import exchange
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.exchange import Exchange, folder_in
 from funcgraph.attach.process import RESTORE_S
 from funcgraph.attach.runtime import debugger_of
 from funcgraph.attach.target import Target
@@ -28,15 +28,16 @@ class Request:
 
     Args:
         target: the process.
-        path: of the script, as the process sees it.
+        exchange: has the script, `script`.
         deadline: how long another attacher is waited for.
 
     Raises:
         AttachError: it takes no requests, or has another one.
     """
 
-    def __init__(self, target: Target, path: str, deadline: Deadline) -> None:
+    def __init__(self, target: Target, exchange: Exchange, deadline: Deadline) -> None:
         self._target = target
+        self._exchange = exchange
         self._debugger = debugger_of(target)
         if self._int(self._debugger.enabled) == 0:
             raise AttachError(
@@ -44,7 +45,7 @@ class Request:
                 "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
             )
         self._wait_for_others(deadline)
-        self._ask(path)
+        self._ask(f"{exchange.path}/script")
 
     def __enter__(self) -> Request:
         return self
@@ -76,8 +77,8 @@ class Request:
         """Wait until the process has no other request. One of an attacher that was killed is taken back."""
         process, debugger = self._target.process, self._debugger
         while self._int(debugger.pending):
-            folder = exchange.folder_in(process.read(debugger.path, 512))
-            if folder and not exchange.is_owned(process, folder):
+            folder = folder_in(process.read(debugger.path, 512))
+            if folder and not self._exchange.is_owned(folder):
                 self._withdraw()
                 return
             if deadline.is_over():

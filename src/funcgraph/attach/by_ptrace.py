@@ -16,6 +16,7 @@ from funcgraph import _inject
 from funcgraph.attach.code import code_of
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.exchange import Exchange
 from funcgraph.attach.gil_watch import GilWatch
 from funcgraph.attach.loader_lock import LoaderLock
 from funcgraph.attach.loop import loop_of
@@ -62,11 +63,14 @@ class Injection:
     Args:
         target: the process.
         text: what the new thread runs.
+        exchange: where it finds the code.
         loader: the loader's lock in it.
         deadline: how long another attacher is waited for.
     """
 
-    def __init__(self, target: Target, text: str, loader: LoaderLock, deadline: Deadline) -> None:
+    def __init__(
+        self, target: Target, text: str, exchange: Exchange, loader: LoaderLock, deadline: Deadline
+    ) -> None:
         self._target = target
         self._text = text.encode()
         self._loader = loader
@@ -77,7 +81,7 @@ class Injection:
         self._before = set(target.process.threads())
         self._entered: set[int] = set()
         size = _inject.stub_bytes(len(self._text))
-        self._place = free_place(target, size, deadline)
+        self._place = free_place(target, size, exchange, deadline)
         self._content = bytes([self._place.cave.filler]) * size
         self._queued_at = self._spawned_at = 0.0
         self._gil = GilWatch(target, loop)

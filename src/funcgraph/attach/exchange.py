@@ -2,13 +2,14 @@
 
 It lies where the process sees it too, belongs to the process's user, and nobody else can look in:
 
+    lock        locked (flock) while the attacher lives: another one can tell a folder that was left behind
     script      what a debugger's request names: it starts a thread that runs the code (CPython 3.14)
     source      the code; whoever in the process renames it to `run` runs it: it runs once
     run         the code, being run
     result      what came of it; appears when it is whole
 
-It is locked (flock) while its owner is alive, so that another attacher can tell it from one that was left
-behind. No symbolic link is followed on the way to it: a path in another root would lead outside.
+All that is done in it is done with the rights of the process's user. That user can lead any path of the
+folder elsewhere, and gains nothing by it.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ import contextlib
 import fcntl
 import os
 import re
-import secrets
-import stat
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Self
 
+from funcgraph.attach.access import Access
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.process import Process
+from funcgraph.rights.folder import Folder
 
-__all__ = ["Exchange", "folder_in", "is_owned", "remove_left"]
+__all__ = ["Exchange", "folder_in"]
 
 _NAME = "funcgraph-attach-"
-_PATH = re.compile(rb"(?:/dev/shm|/tmp|/var/tmp|/run/user/\d+)/funcgraph-attach-(\d+)-[0-9a-f]{16}")
-_FILES = ("script", "source", "run", "result", "result.part")
+_PATH = re.compile(rb"(/dev/shm|/tmp|/var/tmp|/run/user/\d+)/funcgraph-attach-(\d+)-[0-9a-f]{8,16}")
+_LOCK = "lock"
+_FILES = ["script", "source", "run", "result", "result.part", _LOCK]  # the lock goes last
 _MAX_RESULT = 1 << 20
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ATTEMPTS = 100
 
 
 class Exchange:
@@ -39,117 +41,131 @@ class Exchange:
 
     Args:
         process: the process.
+        access: to its folders.
 
     Attributes:
         path: of the folder, as the process sees it.
+
+    Raises:
+        AttachError: it cannot be made. So do all methods if the process's user does not let them work.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, access: Access) -> None:
         self._process = process
-        while True:
-            self._parent, self.path = _make(process)
-            # Another attacher may take it for one that was left behind, until it is locked.
-            with contextlib.suppress(FileNotFoundError):
-                self._fd = os.open(os.path.basename(self.path), _FOLDER, dir_fd=self._parent)
-                fcntl.flock(self._fd, fcntl.LOCK_EX)
-                if os.fstat(self._fd).st_nlink:
-                    break
-                os.close(self._fd)
-            os.close(self._parent)
-        self._give(self._fd)
+        self._access = access
+        self._folder, self._lock = self._make()
+        self.path = self._folder.path
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _remove(self._parent, self._fd, os.path.basename(self.path))
-        _sweep(self._parent, self._process)
-        os.close(self._fd)
-        os.close(self._parent)
-
-    def _give(self, fd: int) -> None:
-        """Make the process's user the owner of a file of ours."""
-        user, group = self._process.user
-        if (user, group) != (os.geteuid(), os.getegid()):
-            os.fchown(fd, user, group)
+        with contextlib.suppress(OSError):
+            self._folder.remove(_FILES)
+        with contextlib.suppress(OSError):
+            self._sweep()
+        os.close(self._lock)
+        self._folder.close()
 
     def put(self, name: str, text: str) -> None:
         """Write a file of the folder."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(name, flags, 0o600, dir_fd=self._fd)
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            self._give(file.fileno())
+        with self._errors():
+            self._folder.write(name, text.encode())
 
     def is_claimed(self) -> bool:
         """Return whether the process has begun to run the code."""
-        return not self._has("source")
+        with self._errors():
+            return not self._folder.has("source")
 
     def withdraw(self) -> bool:
         """Take the code back. Return whether it had not begun: then it never will."""
-        try:
-            os.unlink("source", dir_fd=self._fd)
-        except FileNotFoundError:
-            return False
+        with self._errors():
+            try:
+                self._folder.unlink("source")
+            except FileNotFoundError:
+                return False
         return True
 
     def result(self) -> bytes | None:
         """Return what the process has written when it was done; None: it is not."""
-        try:
-            fd = os.open(
-                "result", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._fd
-            )
-        except OSError:
-            return None
-        with open(fd, "rb") as file:
-            return file.read(_MAX_RESULT) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        with self._errors():
+            try:
+                return self._folder.read("result", _MAX_RESULT)
+            except FileNotFoundError:
+                return None
 
-    def _has(self, name: str) -> bool:
+    # ---- folders that killed attachers have left
+
+    def is_owned(self, path: str) -> bool:
+        """Return whether an attacher that is alive owns the folder `path` of the process."""
+        return self._with_left(path, remove=False)
+
+    def remove_left(self, path: str) -> None:
+        """Remove a folder whose owner was killed."""
+        self._with_left(path, remove=True)
+
+    def _with_left(self, path: str, *, remove: bool) -> bool:
         try:
-            os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-        except OSError:
+            folder = self._access.open_folder(path)
+        except OSError:  # gone, or another user's: no attacher of this process made it
             return False
-        return True
-
-
-def _make(process: Process) -> tuple[int, str]:
-    """Make a folder; return its parent, opened, and its path in the process."""
-    refused = []
-    for place in ("/dev/shm", "/tmp", f"/run/user/{process.user[0]}", "/var/tmp"):
-        name = f"{_NAME}{process.inner_pid}-{secrets.token_hex(8)}"
         try:
-            parent = _open_place(process, place)
-        except OSError as error:
-            refused.append(f"{place}: {error.strerror}")
-            continue
-        try:
-            os.mkdir(name, 0o700, dir_fd=parent)
-            return parent, f"{place}/{name}"
-        except OSError as error:
-            os.close(parent)
-            refused.append(f"{place}: {error.strerror}")
-    reasons = "; ".join(refused)
-    raise AttachError(process.pid, f"it has no folder for temporary files that can be written to: {reasons}")
-
-
-def _open_place(process: Process, place: str) -> int:
-    fd = os.open(f"/proc/{process.pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for part in Path(place).parts[1:]:
-        try:
-            below = os.open(part, _FOLDER, dir_fd=fd)
+            with contextlib.suppress(OSError):
+                return _is_locked(folder, remove=remove)
+            return False
         finally:
-            os.close(fd)
-        fd = below
-    return fd
+            folder.close()
 
+    def _sweep(self) -> None:
+        """Remove the folders that killed attachers have left for this process and for those that are gone.
 
-def _remove(parent: int, folder: int, name: str) -> None:
-    for file in _FILES:
-        with contextlib.suppress(OSError):
-            os.unlink(file, dir_fd=folder)
-    with contextlib.suppress(OSError):
-        os.rmdir(name, dir_fd=parent)
+        Another process may still be asked to run the script in its folder, and would miss it.
+        """
+        place = os.path.dirname(self.path)
+        for name in self._access.names_in(place):
+            match = _PATH.fullmatch(os.fsencode(f"{place}/{name}"))
+            if match and (int(match[2]) == self._process.inner_pid or self._process.is_gone(int(match[2]))):
+                self._with_left(f"{place}/{name}", remove=True)
+
+    # ---- making it
+
+    def _make(self) -> tuple[Folder, int]:
+        """Return a new folder and its lock, locked.
+
+        Another attacher may take it for one that was left behind, until it is locked. Then it is made again.
+        """
+        places = ["/dev/shm", "/tmp", f"/run/user/{self._process.user[0]}", "/var/tmp"]
+        prefix = f"{_NAME}{self._process.inner_pid}-"
+        for _ in range(_ATTEMPTS):
+            try:
+                folder = self._access.make_folder(places, prefix)
+            except OSError as error:
+                raise AttachError(
+                    self._process.pid,
+                    f"it has no folder for temporary files that can be written to: {error.strerror}",
+                ) from None
+            try:
+                lock = folder.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if folder.has(_LOCK):
+                    return folder, lock
+                os.close(lock)
+            except (FileNotFoundError, BlockingIOError):
+                pass
+            except OSError as error:
+                raise self._error(folder.path, error) from None
+            folder.close()
+        raise AttachError(self._process.pid, "other processes remove its folders for temporary files")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._error(self.path, error) from None
+
+    def _error(self, path: str, error: OSError) -> AttachError:
+        return AttachError(self._process.pid, f"its folder {path} cannot be used: {error.strerror}")
 
 
 def folder_in(text: bytes) -> str:
@@ -158,51 +174,23 @@ def folder_in(text: bytes) -> str:
     return match[0].decode() if match else ""
 
 
-def is_owned(process: Process, path: str) -> bool:
-    """Return whether an attacher that is alive owns the folder `path` of a process."""
-    return _with_left(process, path, remove=False)
+def _is_locked(folder: Folder, *, remove: bool) -> bool:
+    """Return whether an attacher that is alive owns a folder; with `remove`, remove it if none does.
 
-
-def remove_left(process: Process, path: str) -> None:
-    """Remove a folder whose owner was killed."""
-    _with_left(process, path, remove=True)
-
-
-def _with_left(process: Process, path: str, *, remove: bool) -> bool:
-    place, _, name = path.rpartition("/")
-    try:
-        parent = _open_place(process, place)
-    except OSError:
-        return False
-    try:
-        return _is_locked(parent, name, process, remove=remove)
-    finally:
-        os.close(parent)
-
-
-def _sweep(parent: int, process: Process) -> None:
-    """Remove the folders that killed attachers have left for this process, and for processes that are gone.
-
-    Another process may still be asked to run the script in its folder, and would miss it.
+    One without a lock is being made, or is empty.
     """
-    for name in os.listdir(parent):
-        match = _PATH.fullmatch(f"/tmp/{name}".encode(errors="surrogateescape"))
-        if match and (int(match[1]) == process.inner_pid or process.is_gone(int(match[1]))):
-            _is_locked(parent, name, process, remove=True)
-
-
-def _is_locked(parent: int, name: str, process: Process, *, remove: bool) -> bool:
-    """Return whether an attacher that is alive owns a folder; with `remove`, remove it if none does."""
     try:
-        folder = os.open(name, _FOLDER, dir_fd=parent)
-    except OSError:
+        lock = folder.open(_LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        if remove:
+            folder.remove([])
         return False
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if remove and os.fstat(folder).st_uid in (process.user[0], os.geteuid()):
-            _remove(parent, folder, name)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if remove:
+            folder.remove(_FILES)
         return False
     except BlockingIOError:
         return True
     finally:
-        os.close(folder)
+        os.close(lock)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from funcgraph.attach import runner
+from funcgraph.attach.access import Access, access_to
 from funcgraph.attach.by_debugger import Request
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
@@ -96,7 +97,7 @@ def _run(target: Target, source: str, deadline: Deadline) -> str:
     target.process.check()
     loader = LoaderLock(target)
     loader.wait(deadline)
-    with Exchange(target.process) as exchange:
+    with _access(target.process) as access, Exchange(target.process, access) as exchange:
         exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
         target.process.check()
         if target.version >= _PEP_768:
@@ -106,10 +107,17 @@ def _run(target: Target, source: str, deadline: Deadline) -> str:
         return _outcome(target, exchange, deadline)
 
 
+def _access(process: Process) -> Access:
+    try:
+        return access_to(process.identity)
+    except OSError as error:
+        raise AttachError(process.pid, f"its rights cannot be had: {error.strerror}") from None
+
+
 def _request(target: Target, loader: LoaderLock, exchange: Exchange, deadline: Deadline) -> None:
     """Have the code started by the main thread; if that is blocked, by another way."""
     exchange.put("script", _TEXT % (_START, exchange.path))
-    with Request(target, f"{exchange.path}/script", deadline):
+    with Request(target, exchange, deadline):
         until = time.monotonic() + min(deadline.left_s(), _BLOCKED_S)
         while not exchange.is_claimed() and time.monotonic() < until:
             time.sleep(_POLL_S)
@@ -126,7 +134,7 @@ def _inject(target: Target, loader: LoaderLock, exchange: Exchange, deadline: De
         raise AttachError(target.pid, _unsupported(target))
     if "shstk" in target.process.status.get("x86_Thread_features", ""):
         raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
-    with Injection(target, _TEXT % (_RUN, exchange.path), loader, deadline) as injection:
+    with Injection(target, _TEXT % (_RUN, exchange.path), exchange, loader, deadline) as injection:
         if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
             raise AttachError(target.pid, _not_run(target, injection.why_not()))
         # The new thread is in the stub as long as the code runs. Looking for it would stop the program.

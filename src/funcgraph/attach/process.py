@@ -13,7 +13,7 @@ from pathlib import Path
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
-from funcgraph.rights.proc_facts import inner_pid, read_status, stat_fields
+from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, stat_fields
 
 __all__ = ["RESTORE_S", "Mapping", "Process"]
 
@@ -128,9 +128,9 @@ class Process:
         return self.identity.inner_pid
 
     def is_gone(self, inner_pid: int) -> bool:
-        """Return whether the process of that number in its namespace has ended, as far as its /proc tells."""
-        there = self.folder / "root" / "proc"
-        return (there / str(self.inner_pid)).exists() and not (there / str(inner_pid)).exists()
+        """Return whether the process of that number in its namespace has ended, if we are in the same one."""
+        is_ours = self.identity.namespaces["pid"] == namespace("self", "pid")
+        return is_ours and not Path(f"/proc/{inner_pid}").exists()
 
     @property
     def user(self) -> tuple[int, int]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from funcgraph import _inject
-from funcgraph.attach import exchange
 from funcgraph.attach.cave import Cave, find_cave
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.exchange import Exchange, folder_in
 from funcgraph.attach.process import RESTORE_S
 from funcgraph.attach.target import Target
 
@@ -72,7 +72,7 @@ class StubPlace:
             time.sleep(_PAUSE_S)
 
 
-def free_place(target: Target, size: int, deadline: Deadline) -> StubPlace:
+def free_place(target: Target, size: int, exchange: Exchange, deadline: Deadline) -> StubPlace:
     """Return a place for a stub of `size` bytes when no other attacher uses it.
 
     What one that was killed has left there is taken away first.
@@ -84,11 +84,11 @@ def free_place(target: Target, size: int, deadline: Deadline) -> StubPlace:
         place = StubPlace(target, find_cave(target, size))
         if not place.cave.left:
             return place
-        folder = exchange.folder_in(place.cave.left)
-        if not exchange.is_owned(target.process, folder):
+        folder = folder_in(place.cave.left)
+        if not exchange.is_owned(folder):
             place.unqueue()
             if not place.is_in_use() and place.clear(place.cave.left):
-                exchange.remove_left(target.process, folder)
+                exchange.remove_left(folder)
                 continue
         if deadline.is_over():
             raise AttachError(target.pid, "another attach to it has not ended")

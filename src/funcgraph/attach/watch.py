@@ -11,14 +11,15 @@ import threading
 import time
 from collections.abc import Callable
 
+from funcgraph.attach.access import REQUEST_S
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.process import Process
 
 __all__ = ["watched"]
 
-#: A read that has not ended so long after it should not have begun does not end.
-_STUCK_S = 1.0
+#: What has not ended so long after it should not have begun does not end.
+_STUCK_S = REQUEST_S + 1
 
 
 class _Work(threading.Thread):

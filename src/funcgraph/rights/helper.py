@@ -105,6 +105,20 @@ class Helper:
         (number, path), _ = self.ask("make_folder", places, prefix)
         return HelperFolder(self, number, path)
 
+    def open_folder(self, path: str) -> Folder:
+        """Open a directory that is there, of the process's user alone.
+
+        Raises:
+            OSError: there is none, or its file system may keep us waiting. PermissionError: another user owns
+                it, or others may use it.
+        """
+        number, _ = self.ask("open_folder", path)
+        return HelperFolder(self, number, path)
+
+    def names_in(self, place: str) -> list[str]:
+        """Return what is in a directory, as the process sees it; whoever owns it."""
+        return packets.names_in(self.ask_for_data("names_in", place))
+
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
         return os.statvfs_result(self.ask("statvfs", path)[0])

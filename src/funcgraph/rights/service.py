@@ -133,6 +133,19 @@ class _Service:
             return [len(self._folders) - 1, folder.path], None
         raise OSError(errno.ENOSPC, f"no folder can be used ({'; '.join(refusals)})")
 
+    def open_folder(self, path: str) -> Answer:
+        folder = OwnFolder.at(path)
+        try:
+            require_local(folder.fileno(), self._has_own_mounts)
+        except OSError:
+            folder.close()
+            raise
+        self._folders.append(folder)
+        return len(self._folders) - 1, None
+
+    def names_in(self, place: str) -> Answer:
+        return None, packets.memory_of_names(os.listdir(place))
+
     def _require_local(self, folder: OwnFolder) -> None:
         """The owner will hold descriptors of its files: another user's file system could keep it waiting."""
         try:
@@ -159,6 +172,8 @@ class _Service:
 _CALLS: dict[str, Callable[..., Answer]] = {
     "own_files": _Service.own_files,
     "make_folder": _Service.make_folder,
+    "open_folder": _Service.open_folder,
+    "names_in": _Service.names_in,
     "statvfs": _Service.statvfs,
     "connect": _Service.connect,
 }
