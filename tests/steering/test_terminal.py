@@ -119,10 +119,9 @@ VERBS = [
     "list", "list -e raise", "list -e raise -F --full", "list -e raise -l", "list -e raise -R", "list -s",
     "list -t", "list -o", "list -f", "list -f shop", "list -B", "list -C",
     "settings", "stat", "snapshot", "snapshot -s", "snapshot -f", "hist", "hist py:raise",
-    "hist py:raise keys=type", "set -e py:raise", "set -l shop*", "set -p nonsense", "set -e nonsense", "start -p function",
-    "stop",
-    "restart", "clear -a", "extract -a -t", "profile -- true", "trace -l shop* -- true",
-    "top -b -n 1 -d 0.01",
+    "hist py:raise keys=type", "set -e py:raise", "set -l shop*", "set -p nonsense", "set -e nonsense",
+    "start -p function", "stop", "restart", "clear -a", "extract -a -t", "profile -- true",
+    "trace -l shop* -- true", "top -b -n 1 -d 0.01",
     "trace -e py:raise -f 'type ===' -- true", "reset -a -t", "record -o t.fg -- true", "detach",
 ]  # fmt: skip
 

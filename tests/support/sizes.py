@@ -33,6 +33,8 @@ DAMAGED_WRITES = 100_000 if NIGHTLY else 2_500
 DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
 #: Random and damaged requests to a control socket.
 REQUESTS = 100_000 if NIGHTLY else 5_000
+#: Random and damaged answers of a control socket: verbs that ask for them.
+ANSWERED_VERBS = 30_000 if NIGHTLY else 600
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 7
 #: Images in a process's memory, with damaged tables.

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from funcgraph.commands import CommandError
 from funcgraph.commands._processes import Processes
+from funcgraph.control.patience import Patience
 from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.pipe import TRACE_PIPE, Pipe
@@ -118,16 +119,27 @@ def follow(
                 break
         if stop:
             processes.each(lambda process: folder_of(process).write("tracing_on", "0"))
-            while _print_lines(processes, pipes, is_told=False):
-                pass
+            _drain(processes, pipes)
     finally:
         for process in processes.living:
             if process in pipes:
                 processes.attempt(process, lambda process: pipes[process].close())
 
 
-def _print_lines(processes: Processes, pipes: dict[Process, Pipe], is_told: bool = True) -> bool:
-    """Print what has come from each process; return whether anything has.
+def _drain(processes: Processes, pipes: dict[Process, Pipe]) -> None:
+    """Print what the processes still have. One that says that it has more and more is dropped."""
+    patience = {process: Patience("what it still has") for process in processes.living}
+    texts: dict[int, str] = {}
+
+    def take(process: Process) -> None:
+        patience[process].take(len(texts.get(process.pid, "")))
+
+    while texts := _print_lines(processes, pipes, is_told=False):
+        processes.each(take)
+
+
+def _print_lines(processes: Processes, pipes: dict[Process, Pipe], is_told: bool = True) -> dict[int, str]:
+    """Print what has come from each process; return the texts of those from which something has.
 
     Args:
         is_told: only of processes that have told so; False: all are asked.
@@ -135,11 +147,12 @@ def _print_lines(processes: Processes, pipes: dict[Process, Pipe], is_told: bool
     texts: dict[int, str] = {}
 
     def read(process: Process) -> None:
-        if not pipes[process].has_ended and (not is_told or pipes[process].has_news()):
-            texts[process.pid] = pipes[process].lines()
+        pipe = pipes[process]
+        if not pipe.has_ended and (not is_told or pipe.has_news()) and (text := pipe.lines()):
+            texts[process.pid] = text
 
     processes.each(read)
     for pid, text in texts.items():
         processes.output.text(pid, text)
     processes.output.flush()
-    return any(texts.values())
+    return texts

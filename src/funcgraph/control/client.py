@@ -13,10 +13,10 @@ import pwd
 import socket
 import threading
 import time
-from types import UnionType
 from typing import Any
 
-from funcgraph.control import wire
+from funcgraph.control import answers, wire
+from funcgraph.control.patience import Patience
 from funcgraph.control.sockets import connect_to
 from funcgraph.control.waiting import RemoteWait, Waits, wait_until_ready
 from funcgraph.rights.identity import ProcessIdentity
@@ -101,16 +101,17 @@ class Connection:
         self.pid = process.pid
         self._process = process
         self._stream: socket.socket | None = stream
+        self._timeout_s = stream.gettimeout()
         self._lock = threading.Lock()
         self._waits = Waits(process)
         try:
-            hello: dict[str, Any] = self.value(dict, "hello", version=wire.VERSION)
+            hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
         except BaseException:
             self.close()
             raise
-        if hello.get("version") != wire.VERSION:
+        if hello["version"] != wire.VERSION:
             self.close()
-            versions = f"it speaks version {hello.get('version')} at its socket, we {wire.VERSION}"
+            versions = f"it speaks version {hello['version']} at its socket, we {wire.VERSION}"
             raise OSError(errno.EPROTO, f"process {self.pid} has another version of funcgraph: {versions}")
 
     def __enter__(self) -> Connection:
@@ -131,17 +132,11 @@ class Connection:
 
     def stat(self, path: str) -> Entry:
         """Return what the path is, as Tree.stat()."""
-        facts = self.value(list, "stat", path=path)
-        try:
-            return Entry(*facts)
-        except TypeError:
-            raise self._nonsense(f"{facts} to 'stat'") from None
+        return Entry(*self.ask("stat", path=path)[0])
 
     def list(self, path: str) -> list[str]:
         """Return the names in a folder, as Tree.list()."""
-        names: list[str] = self.value(list, "list", path=path)
-        if not all(isinstance(name, str) for name in names):
-            raise self._nonsense("names that are no strings")
+        names: list[str] = self.ask("list", path=path)[0]
         return names
 
     def mkdir(self, path: str) -> None:
@@ -154,12 +149,12 @@ class Connection:
 
     def open(self, path: str, flags: int) -> RemoteFile:
         """Open a file, as Tree.open()."""
-        return RemoteFile(self, self.value(int, "open", path=path, flags=flags))
+        return RemoteFile(self, self.ask("open", path=path, flags=flags)[0])
 
     def read_text(self, path: str) -> str:
         """Return what a file says; of a pipe, what it has now."""
         number, data = self.ask("get", path=path)
-        if isinstance(number, int):  # there may be more than fits into one answer
+        if number is not None:  # there may be more than fits into one answer
             with RemoteFile(self, number) as file:
                 data += file.read_all(len(data))
         return data.decode("utf-8", "surrogateescape")
@@ -190,34 +185,34 @@ class Connection:
         return self.ask("call", name=name, arguments=arguments)[0]
 
     def ask(self, op: str, body: bytes = b"", /, **fields: Any) -> tuple[Any, bytes]:
-        """Make one request; return the answer's value and body.
+        """Make one request; return the answer's value and body, which have the shape that they must have.
 
         Raises:
-            OSError: what the other side raised, or the connection has ended.
+            OSError: what the other side raised, or the connection has ended. EPROTO: it answered nonsense.
         """
         message = wire.framed(wire.pack({"op": op, **fields}, body))
         with self._lock:
             header, answered = self._exchange(message)
-        if "ok" in header:
-            return header["ok"], answered
-        number, text = header.get("errno"), header.get("error")
-        if not isinstance(number, int) or not isinstance(text, str):
-            raise self._nonsense("neither a result nor an error")
-        raise OSError(number, text)
+        procedure = fields["name"] if op == "call" else None
+        try:
+            if "ok" in header:
+                answers.check(op, procedure, header["ok"], answered)
+                return header["ok"], answered
+            number, text = header.get("errno"), header.get("error")
+            answers.check_error(number, text)
+        except answers.ShapeError as error:
+            raise self.nonsense(f"{error} to '{procedure or op}'") from None
+        refusal = OSError(number, text)
+        # Only this side knows whether a connection has broken: this one, or standard output.
+        raise OSError(errno.EIO, text) if isinstance(refusal, ConnectionError) else refusal
 
-    def value(self, kind: type | UnionType, op: str, body: bytes = b"", /, **fields: Any) -> Any:
-        """Make one request; return the answer's value.
-
-        Raises:
-            OSError: as ask(). EPROTO: the value is of another type than `kind`.
-        """
-        value = self.ask(op, body, **fields)[0]
-        if not isinstance(value, kind):
-            raise self._nonsense(f"{type(value).__name__} to '{op}'")
-        return value
-
-    def _nonsense(self, what: object) -> OSError:
+    def nonsense(self, what: object) -> OSError:
+        """Return the error for an answer that is none."""
         return OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {what}")
+
+    def patience(self, what: str) -> Patience:
+        """Return how long to take parts of a longer answer."""
+        return Patience(f"process {self.pid}: {what}", self._timeout_s)
 
     def wait(self, place: tuple[int, int]) -> RemoteWait:
         """Wait at a connection of its own for what a file waits for (Wait.place)."""
@@ -240,7 +235,7 @@ class Connection:
             raise self._ended() from None
         except wire.WireError as error:
             self._drop()
-            raise self._nonsense(error) from None
+            raise self.nonsense(error) from None
 
     def _drop(self) -> None:
         if self._stream is not None:
@@ -277,23 +272,29 @@ class RemoteFile:
     @property
     def ready(self) -> bool:
         """Whether read() has something, or an end, now: as OpenFile.ready."""
-        return bool(self._connection.ask("ready", file=self._open())[0])
+        ready: bool = self._connection.ask("ready", file=self._open())[0]
+        return ready
 
     def wait(self) -> RemoteWait | None:
         """Begin to wait until it is ready, as OpenFile.wait(). The process is asked once."""
-        place = self._connection.value(list | None, "wait", file=self._open())
+        place = self._connection.ask("wait", file=self._open())[0]
         return None if place is None else self._connection.wait((place[0], place[1]))
 
     def read(self, offset: int, size: int) -> bytes:
         """Return bytes from an offset, as OpenFile.read(): at most 1 MiB."""
         size = min(size, wire.MAX_BODY)
-        return self._connection.ask("read", file=self._open(), offset=offset, size=size)[1]
+        data = self._connection.ask("read", file=self._open(), offset=offset, size=size)[1]
+        if len(data) > size:
+            raise self._connection.nonsense(f"{len(data)} bytes to 'read' of {size}")
+        return data
 
     def read_all(self, offset: int = 0) -> bytes:
         """Return all of it, from an offset; of a pipe, what it has now."""
         parts: list[bytes] = []
+        patience = self._connection.patience("a file")
         try:
             while part := self.read(offset, wire.MAX_BODY):
+                patience.take(len(part))
                 parts.append(part)
                 offset += len(part)
         except BlockingIOError:
@@ -303,7 +304,9 @@ class RemoteFile:
     def write(self, offset: int, data: bytes) -> int:
         """Carry out one write(), as OpenFile.write(): of at most 1 MiB."""
         part = data[: wire.MAX_BODY]
-        written: int = self._connection.value(int, "write", part, file=self._open(), offset=offset)
+        written: int = self._connection.ask("write", part, file=self._open(), offset=offset)[0]
+        if written > len(part):
+            raise self._connection.nonsense(f"{written} to 'write' of {len(part)}")
         return written
 
     def write_all(self, data: bytes) -> None:

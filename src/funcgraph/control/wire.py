@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # whoever serves has its sockets in C
@@ -105,23 +106,34 @@ def wait_message(handle: int, wakes: int) -> bytes:
 
 
 def receive(stream: socket.socket) -> bytes:
-    """Return the next message of a connection.
+    """Return the next message of a connection. The connection's timeout is for the whole message.
 
     Raises:
         EOFError: it has ended.
         WireError: the frame is too long.
         OSError: the connection is broken, or has a timeout, which has come.
     """
-    size = LENGTH.unpack(_receive(stream, LENGTH.size))[0]
-    if size > MAX_FRAME:
-        raise WireError(f"a frame of {size} bytes")
-    return _receive(stream, size)
+    timeout_s = stream.gettimeout()
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    try:
+        size = LENGTH.unpack(_receive(stream, LENGTH.size, end_s))[0]
+        if size > MAX_FRAME:
+            raise WireError(f"a frame of {size} bytes")
+        return _receive(stream, size, end_s)
+    finally:
+        stream.settimeout(timeout_s)
 
 
-def _receive(stream: socket.socket, size: int) -> bytes:
+def _receive(stream: socket.socket, size: int, end_s: float | None) -> bytes:
+    """Return so many bytes. Descriptors that come with them are closed by the kernel: nobody takes them."""
     data = bytearray(size)
     rest = memoryview(data)
     while rest:
+        if end_s is not None:
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            stream.settimeout(left_s)
         received = stream.recv_into(rest)
         if not received:
             raise EOFError

@@ -5,7 +5,6 @@ All goes through the files of a tracefs, as trace-cmd does it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -123,8 +122,8 @@ class InstanceFolder:
         """Return what to write to a file to get its present value again."""
         text = self.read(file)
         if file == "trace_clock":
-            chosen = re.search(r"\[([^]]*)\]", text)
-            return chosen[1] if chosen else text.strip()
+            chosen, bracket, _ = text.partition("[")[2].partition("]")
+            return chosen if bracket else text.strip()
         if file.endswith("/enable"):
             return text[:1]
         setting = BY_FILE.get(file)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from errno import EPROTO
 from fnmatch import fnmatchcase
 
+from funcgraph.control.patience import Patience
 from funcgraph.steering import events
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.stat import option_words
@@ -80,8 +82,14 @@ def options(folder: InstanceFolder, expression: str) -> list[str]:
 def function_names(process: Process) -> list[str]:
     """Return the functions that can be traced, without making the top instance, whose file has them too."""
     names: list[str] = []
-    while part := process.tree.call("functions_after", name=names[-1] if names else ""):
+    last = ""
+    patience = Patience(f"the list of functions of process {process.pid}")
+    while part := process.tree.call("functions_after", name=last):
+        if part[0] <= last or part != sorted(part):
+            raise OSError(EPROTO, "it answered nonsense: names of functions that are not in order")
+        patience.take(sum(map(len, part)))
         names += part
+        last = names[-1]
     return names
 
 

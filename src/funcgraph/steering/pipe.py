@@ -11,6 +11,7 @@ __all__ = ["TRACE_PIPE", "Pipe"]
 
 TRACE_PIPE = "trace_pipe"
 _READ_BYTES = 1 << 20  # as much as one answer has
+_LINE_BYTES = 1 << 16
 
 
 class Pipe:
@@ -64,6 +65,8 @@ class Pipe:
             self.has_ended = True
             return ""
         whole, newline, rest = (self._rest + data).rpartition(b"\n")
+        if len(rest) > _LINE_BYTES:  # no line of a trace is so long: what never ends is not kept
+            whole, newline, rest = whole + newline + rest, b"\n", b""
         self._rest = rest
         return (whole + newline).decode("utf-8", "replace")
 

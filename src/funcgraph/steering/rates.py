@@ -13,7 +13,7 @@ __all__ = ["KEYS", "SEVERAL", "STAT", "Counts", "Rate", "counts_of", "rates", "s
 #: The file with what the profiler of an instance counts.
 STAT = "trace_stat/function0"
 
-_ROW = re.compile(r"  (\S.*?)\s+(\d+)\s+([\d.]+) us\s+[\d.]+ us\s+[\d.]+ us\s*")
+_TIME = re.compile(r"[0-9]{1,19}(\.[0-9]{1,9})?")
 
 
 class Counts(NamedTuple):
@@ -62,11 +62,23 @@ def counts_of(text: str) -> dict[str, Counts]:
     """Return the functions in the text of trace_stat; those of one name are counted together."""
     found: dict[str, Counts] = {}
     for line in text.splitlines():
-        row = _ROW.fullmatch(line)
+        row = _row(line)
         if row:
-            calls, time_us = found.get(row[1], Counts(0, 0.0))
-            found[row[1]] = Counts(calls + int(row[2]), time_us + float(row[3]))
+            name, counts = row
+            calls, time_us = found.get(name, Counts(0, 0.0))
+            found[name] = Counts(calls + counts.calls, time_us + counts.time_us)
     return found
+
+
+def _row(line: str) -> tuple[str, Counts] | None:
+    """Return a line of trace_stat, `NAME CALLS TIME us AVERAGE us VARIANCE us`; None: it is a heading."""
+    words = line.rsplit(maxsplit=7)
+    if len(words) != 8 or words[3::2] != ["us", "us", "us"]:
+        return None
+    name, calls, time_us = words[0].strip(), words[1], words[2]
+    if not (calls.isascii() and calls.isdecimal() and len(calls) < 20 and _TIME.fullmatch(time_us)):
+        return None
+    return name, Counts(int(calls), float(time_us))
 
 
 def rates(pid: int, before: dict[str, Counts], now: dict[str, Counts], seconds: float) -> list[Rate]:

@@ -105,7 +105,9 @@ def reset_dynamic_events(process: Process, kept: Collection[str]) -> None:
     """
     kinds = {kind for name in kept for kind in DYNAMIC_EVENTS[name]}
     top = process.instance()
-    lines = [line for line in top.read("dynamic_events").splitlines() if line and line[0] not in kinds]
+    lines = [
+        line for line in top.read("dynamic_events").splitlines() if line.strip() and line[0] not in kinds
+    ]
     for line in reversed(lines):
         head = line.split()[0]
         top.write("dynamic_events", f"-:{head.partition(':')[2]}", append=True)

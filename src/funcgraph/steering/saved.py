@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
+from errno import EPROTO
 
+from funcgraph.control.patience import MOST_BYTES, Patience
 from funcgraph.instance.reading import save_bytes
 from funcgraph.steering.folder import InstanceFolder
 
@@ -19,13 +21,25 @@ def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
     """
     call = folder.process.tree.call
     made = call("save", instance=folder.name, snapshot=snapshot)
+    patience = Patience(
+        f"the trace of process {folder.process.pid}", most_bytes=min(made["bytes"], MOST_BYTES)
+    )
     trace = bytearray()
     try:
         while part := call("saved_part", number=made["number"], offset=len(trace)):
-            trace += b64decode(part)
+            data = _decoded(part)
+            patience.take(len(data))
+            trace += data
     finally:
         call("saved_end", number=made["number"])
     save_bytes(bytes(trace), path)
+
+
+def _decoded(part: str) -> bytes:
+    try:
+        return b64decode(part, validate=True)
+    except ValueError:
+        raise OSError(EPROTO, "it answered nonsense: a part of a trace that is not base64") from None
 
 
 def path_for(output: str, folder: InstanceFolder, *, processes: int, instances: int) -> str:
