@@ -38,6 +38,7 @@ def start(
     after_site: bool = False,
     instance: str = "",
     retaddr: bool = False,
+    places: bool = False,
     stack_trace: bool = False,
     event_stack: bool = False,
     no_repeats: bool = False,
@@ -68,6 +69,7 @@ def start(
             durations (nosleep-time). This costs a system call at the entry and the return of each call.
         no_irqs: function_graph only: leave out calls that CPython makes of signal handlers, and what those
             call (nofuncgraph-irqs).
+        places: function only: record the line at which the caller made each call (sym-offset).
         stack_trace: function only: record the callers of each call (func_stack_trace).
         event_stack: record the callers of each event (stacktrace).
         no_repeats: function only: record a repeated call once, with a count (func-no-repeats). Not together

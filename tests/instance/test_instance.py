@@ -519,6 +519,19 @@ def test_func_args_are_the_function_tracers() -> None:
         assert "traced.leaf();" in one.trace()
 
 
+def test_sym_offset_shows_the_lines_of_callers_that_were_recorded_with_it() -> None:
+    """Fails if a line is shown that was not recorded, or one that was is shown without the option."""
+    line = middle.__code__.co_firstlineno + 1
+    with funcgraph.Instance("one", tracer="function", filter=["traced.leaf"]) as one:
+        outer(5)
+        one.options["sym-offset"] = True
+        assert "<-traced.middle\n" in one.trace() and "<-traced.middle:" not in one.trace()
+        outer(5)
+        assert one.trace().count(f"traced.leaf <-traced.middle:{line}\n") == 2
+        one.options["sym-offset"] = False
+        assert "<-traced.middle:" not in one.trace()
+
+
 # ---- idle instances
 
 

@@ -177,12 +177,14 @@ def test_options_of_both_tracers_are_recorded(fg: Funcgraph) -> None:
     result = fg.record(
         "-l", "__main__.mid", "-O", "funcgraph-retaddr", "-O", "nosleep-time",
         "-B", "calls", "-p", "function", "-l", "__main__.leaf", "-O", "func_stack_trace", "-O", "func-args",
+        "-O", "sym-offset",
         fg.script(APP),
     )  # fmt: skip
     assert result.returncode == 0
     assert "/* <-__main__.root:" in fg.run("report", "-B", "").stdout
     text = fg.run("report", "-B", "calls").stdout
-    assert "__main__.leaf(n=0) <-__main__.mid" in text
+    assert re.search(r" __main__\.leaf\(n=0\) <-__main__\.mid:\d+\n", text)
+    assert "<-__main__.mid:" not in fg.run("report", "-B", "calls", "-O", "nosym-offset").stdout
     assert " => __main__.leaf\n => __main__.mid\n => __main__.root\n" in text
 
 

@@ -120,8 +120,10 @@ class Task:
         fixed = struct.pack("<IIQQH", FUNC_BASE + FUNC_STEP * func, depth, calltime, time, overrun)
         self.add(time, head(10, self.tid) + fixed + tail(kind, start, result), lost)
 
-    def function(self, time: int, func: int, caller: int | None, args: bytes = b"") -> None:
-        self.add(time, head(1, self.tid) + struct.pack("<II", address(func), address(caller)) + args)
+    def function(self, time: int, func: int, caller: int | None, args: bytes = b"", *, line: int = 0) -> None:
+        place = struct.pack("<I", line) if line else b""
+        fixed = struct.pack("<II", address(func), address(caller) + bool(line))
+        self.add(time, head(1, self.tid) + fixed + place + args)
 
     def stack(self, time: int, functions: Sequence[int]) -> None:
         callers = struct.pack(f"<ii{len(functions)}Q", len(functions), 0, *map(address, functions))

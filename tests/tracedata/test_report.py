@@ -407,6 +407,7 @@ def test_every_option_can_be_turned_on_and_off(command: Command, tmp_path: Path)
     task.enter(2_000_100, 0, 1, kind=START | IRQ)
     task.leave(2_000_200, 0, 1, calltime=2_000_100, kind=RETURN | IRQ)
     task.leave(2_000_300, 0, 0, calltime=2_000_000)
+    task.function(2_000_400, 0, 0, line=7)
     path = trace.save(tmp_path / "trace.dat")
     for option in report_options():
         on = command("report", "-i", path, "-O", option.name)

@@ -259,6 +259,35 @@ def test_func_no_repeats_counts_repeated_calls(traced: Callable[..., str]) -> No
     ]
 
 
+def _lines(text: str) -> list[int]:
+    """Return the lines of callers in a trace of the function tracer."""
+    return [int(line) for line in re.findall(r" <-[^ :]*:(\d+)", text)]
+
+
+def repeat_on_two_lines() -> None:
+    for _ in range(3):
+        leaf(1)
+    leaf(1)
+
+
+def test_sym_offset_has_the_line_of_the_caller(traced: Callable[..., str]) -> None:
+    first = repeat_on_two_lines.__code__.co_firstlineno
+    text = traced(repeat_on_two_lines, tracer="function", places=True, args=True, filter=names(leaf))
+    assert calls(text) == [
+        *[f"{HERE}.leaf(x=1) <-{HERE}.repeat_on_two_lines:{first + 2}"] * 3,
+        f"{HERE}.leaf(x=1) <-{HERE}.repeat_on_two_lines:{first + 3}",
+    ]
+
+
+def test_calls_of_two_lines_are_no_repeats_of_each_other_with_sym_offset(traced: Callable[..., str]) -> None:
+    first = repeat_on_two_lines.__code__.co_firstlineno
+    text = traced(repeat_on_two_lines, tracer="function", places=True, no_repeats=True, filter=names(leaf))
+    assert _lines(text) == [first + 2, first + 2, first + 3]
+    assert "repeats: 2," in text
+    text = traced(repeat_on_two_lines, tracer="function", no_repeats=True, filter=names(leaf))
+    assert _lines(text) == [] and "repeats: 3," in text
+
+
 def test_a_folded_call_has_one_stack(traced: Callable[..., str]) -> None:
     lines = calls(traced(repeat, tracer="function", no_repeats=True, stack_trace=True, filter=names(leaf)))
     assert lines.count("<stack trace>") == 1  # work() is not traced: all eight stacks are the same

@@ -33,7 +33,9 @@
     X(RAISE, 3, 1, "a call ended by an exception; payload: calltime; values: the exception")                 \
     X(SUSPEND, 4, 1, "a generator or coroutine gave way; payload: calltime")                                 \
     X(CLOSE, 5, 1, "a suspended call was closed, cancelled or collected; payload: calltime")                 \
-    X(FUNCTION, 6, 1, "the function tracer's record; payload: the caller's function id, or 0")               \
+    X(FUNCTION, 6, 1,                                                                                        \
+      "the function tracer's record; payload: who called, as in CALL_AT, without a place if those are not "  \
+      "recorded, or 0")                                                                                      \
     X(WAIT, 7, 1,                                                                                            \
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end; depth: 1 " \
       "if durations leave it out already, as all sleep")                                                     \
@@ -46,9 +48,8 @@
       "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
       "them")                                                                                                \
     X(REPEATS, 12, 2,                                                                                        \
-      "the function tracer's: the call before it came again; time: when last; payload: the caller's "        \
-      "function "                                                                                            \
-      "id, or 0; how often")                                                                                 \
+      "the function tracer's: the call before it came again; time: when last; payload: who called, as in "   \
+      "FUNCTION; how often")                                                                                 \
     X(CALL_AT, 13, 1,                                                                                        \
       "a call began; payload: where it was made: low half the caller's function id, high half its line (in " \
       "native code: the offset behind the call)")                                                            \

@@ -16,6 +16,7 @@
     X(args, "funcgraph-args func-args")                                                                      \
     X(retval, "funcgraph-retval")                                                                            \
     X(retaddr, "funcgraph-retaddr")                                                                          \
+    X(places, "sym-offset")                                                                                  \
     X(stack_trace, "func_stack_trace")                                                                       \
     X(event_stack, "stacktrace")                                                                             \
     X(no_repeats, "func-no-repeats")                                                                         \

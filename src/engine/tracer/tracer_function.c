@@ -10,20 +10,19 @@
 
 /* Writes the record of a call. NULL: there was no room. */
 static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
-                                      struct ftrace_regs *regs, uint32_t caller)
+                                      struct ftrace_regs *regs, uint64_t caller)
 {
     struct fg_instance *instance = fg_instance_of(ops);
     struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
     struct fg_record *record;
     bool with_args = instance->args && regs->ops;
-    uint64_t parent = caller;
     size_t bytes = 0;
 
     record = fg_ring_reserve(&instance->ring, trace->task, cursor,
                              with_args ? FG_RECORD_MAX_WORDS * 8 : HEAD_BYTES);
     if (!record)
         return NULL;
-    memcpy(record + 1, &parent, sizeof(parent));
+    memcpy(record + 1, &caller, sizeof(caller));
     if (with_args)
         bytes = regs->ops->encode_arguments(regs, (uint8_t *)record + HEAD_BYTES,
                                             FG_RECORD_MAX_WORDS * 8 - HEAD_BYTES);
@@ -99,7 +98,7 @@ static struct fg_record *newest_call(const struct fg_ring_cursor *cursor, const 
                : NULL;
 }
 
-static bool is_same_call(const struct fg_record *record, uint32_t func, uint32_t caller)
+static bool is_same_call(const struct fg_record *record, uint32_t func, uint64_t caller)
 {
     enum fg_record_kind kind = fg_record_kind(record->info);
 
@@ -115,7 +114,7 @@ static void count_repeat(struct fg_record *repeats, uint64_t time)
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-static struct fg_record *put_repeats(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_t caller)
+static struct fg_record *put_repeats(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint64_t caller)
 {
     struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
     struct fg_record *record =
@@ -135,7 +134,7 @@ static struct fg_record *put_repeats(struct ftrace_graph_ent *trace, struct fgra
 }
 
 /* True: the call repeats the one before, and is counted there. */
-static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_t caller)
+static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint64_t caller)
 {
     uint64_t *var = fgraph_task_var(trace->task, ops);
     struct fg_record *newest = newest_call(fg_instance_cursor(trace->task, ops), var);
@@ -149,11 +148,22 @@ static bool fold(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, uint32_
     return true;
 }
 
+/* Who called, as the record has it. To look up a place costs as much again as all else. */
+static inline uint64_t caller_of(const struct fg_instance *instance, const struct ftrace_regs *regs)
+{
+    const struct fg_func *func;
+    struct fg_caller caller;
+
+    if (fg_unlikely(instance->places))
+        return fg_regs_callers(regs, &caller, 1) ? caller.func | (uint64_t)caller.place << 32 : 0;
+    func = fg_regs_calling_func(regs);
+    return func ? func->id : 0;
+}
+
 static inline void record(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     const struct fg_instance *instance = fg_instance_of(ops);
-    const struct fg_func *func = fg_regs_calling_func(regs);
-    uint32_t caller = func ? func->id : 0;
+    uint64_t caller = caller_of(instance, regs);
     struct fg_record *written;
 
     if (instance->no_repeats && fold(trace, ops, caller))

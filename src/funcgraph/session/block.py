@@ -129,6 +129,7 @@ def record(
     args: bool = False,
     retval: bool = False,
     retaddr: bool = False,
+    places: bool = False,
     stack_trace: bool = False,
     event_stack: bool = False,
     no_repeats: bool = False,
@@ -169,6 +170,7 @@ def record(
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
+        places: record the line at which the caller makes each call (sym-offset). "function" only.
         stack_trace: record the stack of callers of each call (func_stack_trace). "function" only.
         event_stack: record the stack of callers of each event (stacktrace).
         no_repeats: record repeated calls once, with their number (func-no-repeats; not together with args).
@@ -182,8 +184,8 @@ def record(
             newest, "overwrite" the oldest.
         options: trace options, as `funcgraph report -O` takes them: how the report shows the trace unless
             told otherwise. Some also say what is recorded: "funcgraph-args", "func-args",
-            "funcgraph-retval", "funcgraph-retaddr", "func_stack_trace", "stacktrace", "func-no-repeats",
-            "nosleep-time", "nofuncgraph-irqs".
+            "funcgraph-retval", "funcgraph-retaddr", "sym-offset", "func_stack_trace", "stacktrace",
+            "func-no-repeats", "nosleep-time", "nofuncgraph-irqs".
         follow_fork: record child processes too.
         control: give each child process a control socket. This process has one if it calls serve().
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was

@@ -98,6 +98,25 @@ static inline uint32_t fg_function_index(uint32_t address)
     return address < FG_WIRE_FUNC_BASE ? FG_FUNC_UNKNOWN : (address - FG_WIRE_FUNC_BASE) / FG_WIRE_FUNC_STEP;
 }
 
+/* Who made a call of the function tracer, and the rest of the record. */
+struct fg_flat_caller {
+    uint32_t func;  /* index, or FG_FUNC_UNKNOWN */
+    uint32_t place; /* the line, in native code the offset; 0: it was not recorded */
+    const uint8_t *values, *values_end;
+};
+
+static inline struct fg_flat_caller fg_decode_flat_caller(const struct fg_event *event, uint32_t parent_ip,
+                                                          const uint8_t *tail)
+{
+    struct fg_flat_caller caller = {fg_function_index(parent_ip), 0, tail, event->data + event->size};
+
+    if (parent_ip % FG_WIRE_FUNC_STEP == FG_WIRE_FUNC_INSIDE && caller.values_end - tail >= 4) {
+        caller.place = fg_load32(tail);
+        caller.values += 4;
+    }
+    return caller;
+}
+
 /* A decoded funcgraph_entry or funcgraph_exit. */
 struct fg_graph_event {
     uint32_t func; /* index */

@@ -14,7 +14,10 @@
  *         call across its suspends.
  *     FG_WIRE_HAS_CALLER in kind (entries): u32 address of the function that made the call, u32 the line
  *         (in native code: the offset) at which it did.
- *     Values as in record.h, up to a tag 0 or the end of the record. */
+ *     Values as in record.h, up to a tag 0 or the end of the record.
+ *
+ * `tail` of function and func_repeats: if `parent_ip` is no function's address but that + FG_WIRE_FUNC_INSIDE,
+ * a u32, the line (in native code: the offset) at which the caller made the call. Then, of function, values. */
 #ifndef FG_WIRE_H
 #define FG_WIRE_H
 
@@ -26,6 +29,7 @@
 /* Function i of the trace has the synthetic address FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * i. */
 #define FG_WIRE_FUNC_BASE 0x10000000u
 #define FG_WIRE_FUNC_STEP 16u
+#define FG_WIRE_FUNC_INSIDE 1u /* a place in the function that is known */
 /* The address in a record of an unknown function: its symbol found no room, or the file is damaged. */
 #define FG_WIRE_FUNC_UNKNOWN (FG_WIRE_FUNC_BASE - FG_WIRE_FUNC_STEP)
 /* The address in a message that no function wrote, and the kernel's name for this address. */
@@ -103,7 +107,8 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
     M(FIELD, uint32_t, "unsigned int", parent_ip)                                                            \
     M(FIELD, uint16_t, "unsigned short", count)                                                              \
     M(FIELD, uint16_t, "unsigned short", top_delta_ts)                                                       \
-    M(FIELD, uint32_t, "unsigned int", bottom_delta_ts)
+    M(FIELD, uint32_t, "unsigned int", bottom_delta_ts)                                                      \
+    M(TAIL, uint8_t, "unsigned char", tail)
 
 #define FG_WIRE_FIELDS_print(M)                                                                              \
     M(FIELD, uint64_t, "unsigned long", ip)                                                                  \

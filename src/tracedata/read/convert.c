@@ -202,16 +202,31 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
     store_tail(convert, &exit->kind, exit->tail, &payload);
 }
 
+/* Who called, as the function tracer's events have it. */
+struct flat_caller {
+    uint32_t address, place, place_bytes;
+};
+
+static struct flat_caller flat_caller(const struct fg_convert *convert, uint64_t caller)
+{
+    uint32_t address = caller_address(convert, (uint32_t)caller), place = (uint32_t)(caller >> 32);
+
+    if (!place)
+        return (struct flat_caller){address, 0, 0};
+    return (struct flat_caller){address + FG_WIRE_FUNC_INSIDE, place, sizeof(place)};
+}
+
 static void convert_function(struct fg_convert *convert, struct fg_event *event,
                              const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
+    struct flat_caller caller = flat_caller(convert, payload.fixed[0]);
     struct fg_wire_function *function =
-        EVENT(convert, event, function, record->time, payload.values_bytes,
-              .ip = func_address(convert, record->func),
-              .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]));
+        EVENT(convert, event, function, record->time, caller.place_bytes + payload.values_bytes,
+              .ip = func_address(convert, record->func), .parent_ip = caller.address);
 
-    memcpy(function->tail, payload.values, payload.values_bytes);
+    memcpy(function->tail, &caller.place, caller.place_bytes);
+    memcpy(function->tail + caller.place_bytes, payload.values, payload.values_bytes);
 }
 
 static void convert_stack(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
@@ -233,11 +248,14 @@ static void convert_repeats(struct fg_convert *convert, struct fg_event *event,
                             const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 2);
+    struct flat_caller caller = flat_caller(convert, payload.fixed[0]);
     uint64_t count = payload.fixed[1];
+    struct fg_wire_func_repeats *repeats =
+        EVENT(convert, event, func_repeats, record->time, caller.place_bytes,
+              .ip = func_address(convert, record->func), .parent_ip = caller.address,
+              .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 
-    EVENT(convert, event, func_repeats, record->time, 0, .ip = func_address(convert, record->func),
-          .parent_ip = caller_address(convert, (uint32_t)payload.fixed[0]),
-          .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
+    memcpy(repeats->tail, &caller.place, caller.place_bytes);
 }
 
 static int convert_wait(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)

@@ -89,12 +89,18 @@ void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint3
 }
 
 void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
-                   const struct fg_name_table *names, uint32_t caller)
+                   const struct fg_name_table *names, const struct fg_flat_caller *caller)
 {
-    if (caller == FG_FUNC_UNKNOWN)
+    if (caller->func == FG_FUNC_UNKNOWN)
         return;
     fg_text_lit(text, " <-");
-    fg_put_function(text, style, names, caller);
+    if (!caller->place || !fg_report_shows(style, FG_REPORT_SYM_OFFSET)) {
+        fg_put_function(text, style, names, caller->func);
+        return;
+    }
+    fg_color_begin(text, style, FG_COLOR_NAME);
+    fg_put_place(text, names, caller->func, caller->place);
+    fg_color_end(text, style);
 }
 
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
@@ -113,8 +119,9 @@ void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
                     const struct fg_name_table *names, const struct fg_event *event)
 {
     const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
+    const struct fg_flat_caller caller = fg_decode_flat_caller(event, repeats->parent_ip, repeats->tail);
     fg_put_function(text, style, names, fg_function_index(repeats->ip));
-    fg_put_caller(text, style, names, fg_function_index(repeats->parent_ip));
+    fg_put_caller(text, style, names, &caller);
     fg_text_lit(text, " (repeats: ");
     fg_text_u64(text, repeats->count, 0, ' ');
     fg_text_lit(text, ", last_ts: ");

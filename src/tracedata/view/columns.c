@@ -175,19 +175,25 @@ static void add_function(struct fg_columns *columns, size_t i, const struct fg_e
 {
     const struct fg_wire_function *function = fg_event_function(event);
 
+    struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
+
     columns->kind[i] = FG_COLUMN_function;
     columns->function[i] = fg_function_index(function->ip);
-    columns->caller[i] = fg_function_index(function->parent_ip);
-    put_values(columns, function->tail, event->data + event->size);
+    columns->caller[i] = caller.func;
+    columns->caller_line[i] = caller.place;
+    put_values(columns, caller.values, caller.values_end);
 }
 
 static void add_repeats(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
     const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
 
+    struct fg_flat_caller caller = fg_decode_flat_caller(event, repeats->parent_ip, repeats->tail);
+
     columns->kind[i] = FG_COLUMN_repeats;
     columns->function[i] = fg_function_index(repeats->ip);
-    columns->caller[i] = fg_function_index(repeats->parent_ip);
+    columns->caller[i] = caller.func;
+    columns->caller_line[i] = caller.place;
     columns->number[i] = repeats->count;
 }
 

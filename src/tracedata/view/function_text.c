@@ -51,15 +51,15 @@ static void put_function(struct fg_text *text, const struct fg_report_style *sty
                          const struct fg_name_table *names, const struct fg_event *event)
 {
     const struct fg_wire_function *function = fg_event_function(event);
-    const uint8_t *values = function->tail, *values_end = event->data + event->size;
+    const struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
     uint32_t func = fg_function_index(function->ip);
     fg_put_function(text, style, names, func);
-    if (fg_report_shows(style, FG_REPORT_ARGS) && values < values_end && *values) {
+    if (fg_report_shows(style, FG_REPORT_ARGS) && caller.values < caller.values_end && *caller.values) {
         fg_text_char(text, '(');
-        fg_put_arguments(text, names, func, values, values_end);
+        fg_put_arguments(text, names, func, caller.values, caller.values_end);
         fg_text_char(text, ')');
     }
-    fg_put_caller(text, style, names, fg_function_index(function->parent_ip));
+    fg_put_caller(text, style, names, &caller);
 }
 
 /* "tracing_mark_write: text", or the name of the function that wrote the text. */

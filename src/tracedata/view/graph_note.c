@@ -40,6 +40,17 @@ static void put_message(struct fg_text *text, const struct fg_event *event)
     fg_text_escaped(text, message, bytes, 0);
 }
 
+static void put_function(struct fg_text *text, const struct fg_graph_columns *columns,
+                         const struct fg_event *event)
+{
+    const struct fg_wire_function *function = fg_event_function(event);
+    const struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
+    const struct fg_report_style style = {.options = columns->style->options};
+
+    fg_put_function(text, &style, columns->names, fg_function_index(function->ip));
+    fg_put_caller(text, &style, columns->names, &caller);
+}
+
 /* "import json: 1,234 calls": its end is not in the trace. */
 static void put_folded(struct fg_text *text, const struct fg_graph_columns *columns,
                        const struct fg_event *event, uint32_t depth)
@@ -80,8 +91,7 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         break;
     case FG_EVENT_function:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_function(text, &plain, columns->names, fg_function_index(fg_event_function(event)->ip));
-        fg_put_caller(text, &plain, columns->names, fg_function_index(fg_event_function(event)->parent_ip));
+        put_function(text, columns, event);
         break;
     case FG_EVENT_kernel_stack:
         begin_note(text, columns, event, depth, NULL);

@@ -20,7 +20,8 @@ enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
     X(ARGS, "funcgraph-args", ON, "arguments, if they were recorded")                                        \
     X(RETADDR, "funcgraph-retaddr", ON, "where the call was made, if that was recorded")                     \
     X(RETVAL, "funcgraph-retval", ON, "results, if they were recorded")                                      \
-    X(RETVAL_HEX, "funcgraph-retval-hex", OFF, "integers among the results in base 16")
+    X(RETVAL_HEX, "funcgraph-retval-hex", OFF, "integers among the results in base 16")                      \
+    X(SYM_OFFSET, "sym-offset", ON, "of the function tracer: the line of the caller, if that was recorded")
 
 enum fg_report_option_index {
 #define X(id, name, initial, help) FG_REPORT_INDEX_##id,
