@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import attach, events, files, mount
+from benchmarks import attach, attach_levels, events, files, mount
 from benchmarks import questions as asked
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
@@ -476,7 +476,7 @@ Measure = Callable[[Bench], Iterator[Figure]]
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
-    "attach": {**attach.ALL, **mount.ALL},
+    "attach": {**attach.ALL, **attach_levels.ALL, **mount.ALL},
     "questions": asked.ALL,
     "figures": {
         "fib": fib,

@@ -47,9 +47,20 @@ def _format_patterns(setting: Setting, patterns: Sequence[str]) -> str:
 
 def _resolved(patterns: Sequence[str]) -> list[str]:
     """Return the functions that patterns select now, and the patterns that select none yet."""
-    found = {pattern: _functions_of(pattern) for pattern in patterns}
-    names = {name for functions in found.values() for name in functions}
-    return [*sorted(names), *(pattern for pattern, functions in found.items() if not functions)]
+    names = set(_functions_of(*patterns))
+    return [*sorted(names), *_idle([pattern for pattern in patterns if pattern not in names])]
+
+
+def _idle(patterns: list[str]) -> list[str]:
+    """Return those patterns that select no function.
+
+    Each question looks at all functions of the process, so it is about many patterns at once. If some of them
+    select functions, each half is looked at.
+    """
+    if not patterns or not _functions_of(*patterns):
+        return patterns
+    half = len(patterns) // 2
+    return _idle(patterns[:half]) + _idle(patterns[half:]) if half else []
 
 
 def _format_choice(setting: Setting, value: str) -> str:
@@ -146,14 +157,13 @@ def _without_functions(patterns: list[str], wanted: str) -> list[str]:
     return kept
 
 
-def _functions_of(pattern: str) -> list[str]:
-    """Return the functions that a pattern selects now; none if it is no pattern."""
-    from funcgraph.fgraph import available_filter_functions
-
+def _functions_of(*patterns: str) -> list[str]:
+    """Return the names of the functions that patterns select now, sorted; what is no pattern selects none."""
     try:
-        return available_filter_functions(pattern)
+        return sorted(set(_engine.function_names(patterns)))
     except ValueError:
-        return []
+        half = len(patterns) // 2
+        return sorted({*_functions_of(*patterns[:half]), *_functions_of(*patterns[half:])}) if half else []
 
 
 def _matches(text: str, glob: str) -> bool:
