@@ -157,7 +157,7 @@ def _ring_records(path: str) -> int:
         _copy(path, copy)
         recorder = _tracedata.Recorder(spool, compress=False)
         try:
-            recorder.finish(recorder.add_ring(copy))
+            recorder.finish(recorder.add_ring(copy, private=True))
             return recorder.totals()["records"]
         finally:
             recorder.close()

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,11 +27,12 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
     uint64_t symbols = FG_RING_HEADER_BYTES + queue_bytes, data = symbols + SYMBOL_BYTES;
     uint64_t bytes = data + TEST_SUBBUFS * SUBBUF_BYTES;
 
-    *ring = (struct test_ring){.fd = memfd_create("ring", MFD_CLOEXEC)};
+    *ring = (struct test_ring){.path = "/tmp/fg-test-ring-XXXXXX"};
+    ring->fd = mkostemp(ring->path, O_CLOEXEC);
     assert(ring->fd >= 0 && ftruncate(ring->fd, (off_t)bytes) == 0);
-    snprintf(ring->path, sizeof(ring->path), "/proc/self/fd/%d", ring->fd);
     ring->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
     assert(ring->map != MAP_FAILED);
+    ring->bytes = bytes;
     ring->header = (struct fg_ring_header *)ring->map;
     memcpy(ring->header->magic, FG_RING_MAGIC, sizeof(ring->header->magic));
     ring->header->header_bytes = FG_RING_HEADER_BYTES;
@@ -48,8 +50,9 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
 
 void test_ring_end(struct test_ring *ring)
 {
-    munmap(ring->map, ring->header->file_bytes);
+    munmap(ring->map, ring->bytes);
     close(ring->fd);
+    unlink(ring->path);
 }
 
 void test_ring_function(struct test_ring *ring, uint32_t id)

@@ -13,8 +13,9 @@
 
 struct test_ring {
     int fd;
-    char path[32]; /* under which it can be opened, while the test has it open */
+    char path[32];
     uint8_t *map;
+    uint64_t bytes; /* of the file, as the test made it */
     struct fg_ring_header *header;
     uint32_t fresh; /* sub-buffers that were never used begin here */
     uint64_t seq;
