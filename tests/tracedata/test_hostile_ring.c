@@ -58,7 +58,8 @@ static void begin(struct desk *desk)
         test_ring_begin(&desk->rings[i], 100 + i);
         for (uint32_t id = 0; id < 3; id++)
             test_ring_function(&desk->rings[i], id);
-        assert(fg_recorder_add_ring(&desk->recorder, desk->rings[i].path) == (int)i);
+        assert(fg_recorder_add_ring_fd(&desk->recorder, desk->rings[i].fd, desk->rings[i].name, false) ==
+               (int)i);
     }
 }
 

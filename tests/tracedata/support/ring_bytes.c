@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,9 +26,9 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
     uint64_t symbols = FG_RING_HEADER_BYTES + queue_bytes, data = symbols + SYMBOL_BYTES;
     uint64_t bytes = data + TEST_SUBBUFS * SUBBUF_BYTES;
 
-    *ring = (struct test_ring){.path = "/tmp/fg-test-ring-XXXXXX"};
-    ring->fd = mkostemp(ring->path, O_CLOEXEC);
+    *ring = (struct test_ring){.fd = memfd_create("ring", MFD_CLOEXEC)};
     assert(ring->fd >= 0 && ftruncate(ring->fd, (off_t)bytes) == 0);
+    snprintf(ring->name, sizeof(ring->name), "%u.0.ring", pid);
     ring->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
     assert(ring->map != MAP_FAILED);
     ring->bytes = bytes;
@@ -52,7 +51,6 @@ void test_ring_end(struct test_ring *ring)
 {
     munmap(ring->map, ring->bytes);
     close(ring->fd);
-    unlink(ring->path);
 }
 
 void test_ring_function(struct test_ring *ring, uint32_t id)
