@@ -589,6 +589,8 @@ class Recorder:
         resume: take in the spool that a recorder left at `part`, and append to it. Damaged places and an
             incomplete end are skipped. Without `resume`, the spool is created and must not exist.
         compress: with the best codec that there is; False: not at all, which loads no library.
+        buffer_kb: the most that the sub-buffers of a ring may have together, in KiB: what its process was
+            asked for. A larger ring is damaged. 0: any size that a ring may have.
 
     Raises:
         FileExistsError: `part` exists, without `resume`.
@@ -615,17 +617,21 @@ class Recorder:
         clock: str = "mono",
         resume: bool = False,
         compress: bool = True,
+        buffer_kb: int = 0,
     ) -> Self: ...
-    def add_ring(self, file: str | PathLike[str] | int, name: str = "", /) -> int:
-        """Map a ring-buffer file. Return its number, for the other methods.
+    def add_ring(self, file: str | PathLike[str] | int, name: str = "", /, *, private: bool = False) -> int:
+        """Map a ring-buffer file (a path or descriptor). Return its number, for the other methods.
 
         A file that the resumed spool knows gets its former number, and what the spool has of it is not
         drained again.
 
+        Its process may truncate the file at any time. So that this does not end the recorder, a handler of
+        SIGBUS is installed while there are such rings.
+
         Args:
-            file: its path, or a descriptor for reading and writing, which stays the caller's. It is not
-                opened again by its path.
-            name: of a file given as a descriptor, by which a resumed spool knows it; "": it has none.
+            file: its path, or a descriptor for reading and writing, which stays the caller's.
+            name: of a descriptor: the file's name, by which a resumed spool knows it.
+            private: no other process has the file, so no handler is needed. For a descriptor.
 
         Raises:
             ValueError: the file is not a ring buffer, or is damaged.
@@ -640,7 +646,8 @@ class Recorder:
             How many records were drained.
 
         Raises:
-            ValueError: no such ring is mapped.
+            ValueError: no such ring is mapped. Or its owner has damaged it, as the text says ("its file was
+                truncated by its owner"): it is given up, and the spool has what was drained before.
             OSError: the spool cannot be written (ENOSPC, EIO ...).
         """
 
@@ -651,7 +658,7 @@ class Recorder:
         drained too, and so are those that a killed recorder had claimed.
 
         Raises:
-            ValueError: no such ring is mapped.
+            ValueError: as of drain().
             OSError: the spool cannot be written; the ring stays mapped.
         """
 
@@ -670,8 +677,8 @@ class Recorder:
             "killed": the broken invariant that stopped the tracing of the process, or None; "records" and
             "bytes" drained so far; "lost": records dropped, overwritten or damaged; "overrun": calls not
             traced because a shadow stack was full; "waits" and "wait_ns": how often and how long its threads
-            waited for the recorder; "tasks" that wrote; "functions": those that may be recorded; "seen": all
-            that ran; "processes": 1.
+            waited for the recorder; "tasks" that wrote; "cut": 1 if names are missing, as the symbols found
+            no room; "functions": those that may be recorded; "seen": all that ran; "processes": 1.
 
         Raises:
             ValueError: no such ring.
@@ -681,9 +688,9 @@ class Recorder:
         """Return the figures of all rings together.
 
         Returns:
-            "records", "bytes", "lost", "overrun", "waits" and "wait_ns": sums; "tasks": a thread counts once,
-            however many instances recorded it; "processes" that were traced; "functions" that have a record:
-            the same function of several processes counts once.
+            "records", "bytes", "lost", "overrun", "waits", "wait_ns", "cut": sums; "tasks": a thread counts
+            once, however many instances recorded it; "processes" that were traced; "functions" that have a
+            record: the same function of several processes counts once.
         """
 
     def seen_names(self) -> list[str]:

@@ -83,11 +83,12 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
 
 
 def test_losses_are_all_told_and_a_wait_is_none() -> None:
-    totals = {"lost": 1, "damaged": 4, "overrun": 2000, "waits": 3, "wait_ns": 1_500_000_000}
-    lost, damaged, overrun = outcome.losses(totals)
+    totals = {"lost": 1, "damaged": 4, "overrun": 2000, "waits": 3, "wait_ns": 1_500_000_000, "cut": 2}
+    lost, damaged, overrun, cut = outcome.losses(totals)
     assert lost.startswith("1 event lost")
     assert damaged.startswith("4 places damaged")
     assert overrun.startswith("2,000 calls not traced")
+    assert cut == "symbols of 2 processes cut at 64 MiB: names are missing there"
     (waited,) = outcome.waits(totals)
     assert "3 times" in waited
     assert "1.500 s" in waited

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,19 @@ FOLDER_RACES = 400 if NIGHTLY else 40
 ATTACH_CYCLES = 100 if NIGHTLY else 6
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
+#: Memory files of any size that are handed to a recorder as rings; rings that are truncated.
+HOSTILE_DESCRIPTORS = 20_000 if NIGHTLY else 300
+TRUNCATED_RINGS = 1_000 if NIGHTLY else 20
+#: Kinds of hostile programs that root uses two commands on; minutes of all kinds and all commands.
+CANARY_ROUNDS = 13
+CANARY_MINUTES = 30 if NIGHTLY else 0
+
+
+def seed() -> int:
+    """Return the seed of a random test, and print it: FUNCGRAPH_SEED, at night any number, else 1."""
+    chosen = int(os.environ.get("FUNCGRAPH_SEED", "0")) or (time.time_ns() if NIGHTLY else 1)
+    print(f"FUNCGRAPH_SEED={chosen}")
+    return chosen
 
 
 def share(*lists: Sequence[Any], of: int) -> list[Any]:

@@ -165,6 +165,20 @@ static void damaged_files_are_read(const struct fg_text *whole)
     fg_text_free(&copy);
 }
 
+static void payloads_damaged_before_compression_are_read(uint32_t codec)
+{
+    struct fg_text whole = {0};
+    int nr_errors = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        whole.bytes = 0;
+        fg_test_make_damaged_spool(&whole, codec);
+        nr_errors += read_bytes(whole.data, whole.bytes) < 0;
+    }
+    assert(nr_errors > ROUNDS / 20 && nr_errors < ROUNDS);
+    fg_text_free(&whole);
+}
+
 /* ---- made to ask for much */
 
 static void begin(struct fg_text *file)
@@ -518,6 +532,7 @@ int main(void)
         fg_test_make_spool(&whole, codecs[i]);
         any_prefix_is_a_trace(&whole);
         damaged_files_are_read(&whole);
+        payloads_damaged_before_compression_are_read(codecs[i]);
     }
     fg_text_free(&whole);
     too_many_rows_are_damage();

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/seed.h"
 #include "support/selections.h"
 #include "tracedata/read/kernel_scan.h"
 #include "tracedata/view/columns.h"
@@ -500,7 +501,7 @@ int main(void)
     describe(kernel);
     impossible_events_are_refused(kernel);
     fg_kernel_free(kernel);
-    srandom(1);
+    srandom((unsigned)fg_test_seed());
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
         damage_ends_in_an_error(fd, machines[i]);
     close(fd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/ring/record.h"
+#include "support/seed.h"
 #include "support/selections.h"
 #include "tracedata/base/codec.h"
 #include "tracedata/base/sections.h"
@@ -585,7 +586,7 @@ int main(void)
 
     short_records_are_damage(path, &whole);
 
-    srandom(1);
+    srandom((unsigned)fg_test_seed());
     int nr_errors = read_damaged(path, &whole, ROUNDS);
     assert(nr_errors > ROUNDS / 10 && nr_errors < ROUNDS);
     damage_in_version_7_ends_in_an_error(path);

@@ -70,6 +70,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
         "wait_ns": 0,
         "tasks": 1,
         "processes": 1,
+        "cut": 0,
         "functions": 1,
     }
     assert recorder.matched() == 1

@@ -418,6 +418,7 @@ def test_meta_says_what_trace_dat_cannot(desk: Desk) -> None:
         "overrun": 0,
         "waits": 3,
         "wait_ns": 900,
+        "symbols_lost": 0,
         "killed": "a frame was not where it was left",
         "finished": True,
     }

@@ -28,6 +28,10 @@ struct recorder {
 
 static PyObject *raise_ring_error(struct recorder *recorder, uint32_t ring, int error)
 {
+    const char *damage = error == -EBADMSG || error == -ESRCH ? fg_recorder_damage(&recorder->c, ring) : NULL;
+
+    if (damage)
+        return PyErr_Format(PyExc_ValueError, "%s", damage);
     if (error != -ESRCH)
         return fg_raise_errno(error, recorder->path);
     return PyErr_Format(PyExc_ValueError, "ring %u does not exist, or is finished", ring);
@@ -71,7 +75,7 @@ static bool ring_number(PyObject *arg, uint32_t *ring)
 }
 
 PyDoc_STRVAR(recorder_doc,
-             "Recorder(part, *, clock='mono', resume=False, compress=True)\n--\n\n"
+             "Recorder(part, *, clock='mono', resume=False, compress=True, buffer_kb=0)\n--\n\n"
              "Drains ring-buffer files into a spool, and makes a trace of it. See the type stub.");
 
 static int recorder_open(struct fg_recorder *recorder, const struct fg_file_arg *part, int clock, int resume)
@@ -96,14 +100,15 @@ static struct recorder *recorder_alloc(PyTypeObject *type, const struct fg_file_
 
 static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"part", "clock", "resume", "compress", NULL};
+    static char *keywords[] = {"part", "clock", "resume", "compress", "buffer_kb", NULL};
     struct fg_file_arg part = {.fd = -1};
     struct recorder *recorder;
     const char *clock_name = fg_trace_clock_names[FG_TRACE_CLOCK_MONO];
     int clock, resume = 0, compress = 1, error;
+    unsigned int buffer_kb = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$spp:Recorder", keywords, fg_file_arg_convert, &part,
-                                     &clock_name, &resume, &compress)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sppI:Recorder", keywords, fg_file_arg_convert, &part,
+                                     &clock_name, &resume, &compress, &buffer_kb)) {
         fg_file_arg_clear(&part);
         return NULL;
     }
@@ -120,6 +125,8 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     WITHOUT_GIL(recorder, error = recorder_open(&recorder->c, &part, clock, resume));
     fg_file_arg_clear(&part);
     recorder->is_open = error == 0;
+    if (error == 0)
+        fg_recorder_set_ring_bytes(&recorder->c, (uint64_t)buffer_kb << 10);
     if (error == 0 && !compress)
         fg_recorder_set_codec(&recorder->c, fg_codec_by_id(FG_CODEC_NONE));
     if (error == 0)
@@ -150,30 +157,33 @@ static void recorder_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(add_ring_doc, "add_ring($self, file, name='', /)\n--\n\n"
+PyDoc_STRVAR(add_ring_doc, "add_ring($self, file, name='', /, *, private=False)\n--\n\n"
                            "Map a ring-buffer file. Return its number, for the other methods.");
 
-static int add_ring(struct recorder *recorder, const struct fg_file_arg *file, const char *name)
+static int add_ring(struct recorder *recorder, const struct fg_file_arg *file, const char *name,
+                    bool is_private)
 {
     if (file->path)
         return fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file->path));
-    return fg_recorder_add_ring_fd(&recorder->c, file->fd, name);
+    return fg_recorder_add_ring_fd(&recorder->c, file->fd, name, is_private);
 }
 
-static PyObject *recorder_add_ring(PyObject *self, PyObject *args)
+static PyObject *recorder_add_ring(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+    static char *keywords[] = {"", "", "private", NULL};
     struct recorder *recorder = (struct recorder *)self;
     struct fg_file_arg file = {.fd = -1};
     const char *name = "";
-    int number;
+    int number, is_private = 0;
 
     if (!recorder_begin(recorder))
         return NULL;
-    if (!PyArg_ParseTuple(args, "O&|s:add_ring", fg_file_arg_convert, &file, &name)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$p:add_ring", keywords, fg_file_arg_convert, &file,
+                                     &name, &is_private)) {
         fg_file_arg_clear(&file);
         return NULL;
     }
-    WITHOUT_GIL(recorder, number = add_ring(recorder, &file, name));
+    WITHOUT_GIL(recorder, number = add_ring(recorder, &file, name, is_private != 0));
     fg_file_arg_clear(&file);
     if (number >= 0)
         return PyLong_FromLong(number);
@@ -272,8 +282,8 @@ static PyObject *recorder_info(PyObject *self, PyObject *arg)
     dict = PyDict_New();
     if (dict == NULL)
         return NULL;
-    killed = info.killed_bytes ? PyUnicode_DecodeUTF8(info.killed, (Py_ssize_t)info.killed_bytes, "replace")
-                               : Py_NewRef(Py_None);
+    killed = info.killed[0] ? PyUnicode_DecodeUTF8(info.killed, (Py_ssize_t)strlen(info.killed), "replace")
+                            : Py_NewRef(Py_None);
     if (set_item(dict, "killed", killed) < 0 || set_counts(dict, &info.counts) < 0 ||
         set_item(dict, "pid", PyLong_FromUnsignedLong(info.pid)) < 0 ||
         set_item(dict, "instance",
@@ -634,7 +644,7 @@ static PyObject *recorder_close(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-FG_ALONE(recorder_add_ring)
+FG_ALONE_KEYWORDS(recorder_add_ring)
 FG_ALONE(recorder_drain)
 FG_ALONE(recorder_finish)
 FG_ALONE(recorder_stop_writer)
@@ -653,7 +663,7 @@ FG_ALONE_KEYWORDS(recorder_assemble)
 FG_ALONE(recorder_close)
 
 static PyMethodDef recorder_methods[] = {
-    {"add_ring", recorder_add_ring_alone, METH_VARARGS, add_ring_doc},
+    {"add_ring", FG_KEYWORDS(recorder_add_ring_alone), add_ring_doc},
     {"drain", recorder_drain_alone, METH_O, drain_doc},
     {"finish", recorder_finish_alone, METH_O, finish_doc},
     {"stop_writer", recorder_stop_writer_alone, METH_O, stop_writer_doc},

@@ -17,7 +17,6 @@
 #include "engine/ring/session_page.h"
 
 #define FG_RING_MIN_KB 32u
-#define FG_RING_MAX_KB (1u << 30)
 
 struct fg_ring_config {
     /* The session's directory: the file becomes PID.N.ring in it, or in its folder FG_RING_SPARE if the file

@@ -331,7 +331,7 @@ static bool leave_note(const struct fg_ring *ring, int error)
 
     if (asprintf(&path, "%s/%d.note", ring->directory, (int)getpid()) < 0)
         return false;
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    fd = open(path, O_WRONLY | O_CREAT | FG_SESSION_OPEN, 0600);
     if (fd >= 0 && error == EFBIG && size_is_allowed(sizeof(too_large))) {
         ssize_t written = write(fd, too_large, sizeof(too_large) - 1);
 

@@ -36,10 +36,13 @@
 #define FG_RING_PAGE_BYTES 4096u
 #define FG_RING_HEADER_BYTES FG_RING_PAGE_BYTES
 #define FG_RING_SUBBUF_BYTES_MAX (64u << 10)
-#define FG_RING_SYMBOL_BYTES (64u << 20) /* the most that a ring's symbols may have, in all */
-#define FG_INSTANCE_NAME_BYTES 64u       /* with the NUL */
-#define FG_RING_SUFFIX ".ring"           /* a file is renamed to end in it when its header is complete */
-#define FG_RING_SPARE "spare"            /* a folder of the session's directory, in another file system */
+#define FG_RING_MAX_KB (1u << 30)
+#define FG_RING_SYMBOL_BYTES (64u << 20)    /* the most that a ring's symbols may have, in all */
+#define FG_RING_SYMBOL_BYTES_MAX (8u << 20) /* of one; a process's arguments have 6 MiB at most (execve(2)) */
+#define FG_RING_KILLED_BYTES 1024u          /* of the kill switch's message, with the NUL */
+#define FG_INSTANCE_NAME_BYTES 64u          /* with the NUL */
+#define FG_RING_SUFFIX ".ring"              /* a file is renamed to end in it when its header is complete */
+#define FG_RING_SPARE "spare"               /* a folder of the session's directory, in another file system */
 
 enum fg_ring_mode { FG_RING_WAIT = 0, FG_RING_DROP = 1, FG_RING_OVERWRITE = 2 };
 
@@ -90,7 +93,7 @@ struct fg_ring_header {
     _Atomic uint64_t records_lost; /* dropped or overwritten */
     _Atomic uint64_t overrun;      /* calls not traced: a shadow stack was full */
     _Atomic uint64_t wait_count, wait_ticks;
-    char killed[1024];                     /* the kill switch's message, or empty */
+    char killed[FG_RING_KILLED_BYTES];     /* the kill switch's message, or empty */
     char instance[FG_INSTANCE_NAME_BYTES]; /* empty: the process's top instance */
 };
 

@@ -278,7 +278,7 @@ static bool recorder_lives(const struct fg_ring *ring)
         return false;
     /* Opened again each time: the program may have closed a descriptor that we kept, and
      * reused its number. */
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = open(path, O_RDWR | FG_SESSION_OPEN);
     if (fd < 0 && fg_ring_room_is_unreachable(errno))
         lives = ring->page && fg_session_recorder_lives(ring->page);
     else if (fd < 0)

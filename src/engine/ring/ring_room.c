@@ -18,7 +18,7 @@ int fg_ring_room_take(int fd, uint64_t offset, uint64_t bytes)
 
 int fg_ring_room_open(const struct fg_ring *ring)
 {
-    int fd = open(ring->path, O_RDWR | O_CLOEXEC);
+    int fd = open(ring->path, O_RDWR | FG_SESSION_OPEN);
 
     return fd < 0 ? -errno : fd;
 }

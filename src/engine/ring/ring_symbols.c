@@ -137,7 +137,7 @@ static void put_symbol_locked(struct fg_ring *ring, const struct fg_symbol *symb
     struct fg_ring_header *header = ring->header;
     uint64_t committed = atomic_load_explicit(&header->symbols_committed, memory_order_relaxed);
     size_t bytes = symbol_bytes(strings, symbol->nr_strings);
-    struct fg_symbol *out = find_room(ring, committed, bytes);
+    struct fg_symbol *out = bytes <= FG_RING_SYMBOL_BYTES_MAX ? find_room(ring, committed, bytes) : NULL;
     char *text;
 
     if (!out) {

@@ -3,7 +3,6 @@
 #include "engine/ring/session_page.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,12 +20,13 @@ struct fg_session_page *fg_session_page_map(const char *directory)
 
     if (asprintf(&path, "%s/%s", directory, FG_SESSION_PAGE) < 0)
         return NULL;
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = open(path, O_RDWR | FG_SESSION_OPEN);
     free(path);
     if (fd < 0)
         return NULL;
     /* A page beyond the file's end would raise SIGBUS. */
-    if (fstat(fd, &status) == 0 && (size_t)status.st_size >= sizeof(struct fg_session_page))
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        (size_t)status.st_size >= sizeof(struct fg_session_page))
         page = mmap(NULL, sizeof(struct fg_session_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     return page == MAP_FAILED ? NULL : page;

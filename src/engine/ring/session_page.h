@@ -10,12 +10,17 @@
 #ifndef FG_SESSION_PAGE_H
 #define FG_SESSION_PAGE_H
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define FG_SESSION_PAGE "page" /* a file in the session's directory */
 #define FG_MISSING_PROCESSES 511u
+
+/* With which flags a file of a session is opened. Whoever owns the directory may have put a link, a FIFO or a
+ * device there. */
+#define FG_SESSION_OPEN (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* session/directory.py writes `recorder` and reads the table. */
 struct fg_session_page {

@@ -14,7 +14,7 @@ from funcgraph.session import environ, outcome
 from funcgraph.session.directory import Session
 from funcgraph.session.files import most_ring_bytes
 from funcgraph.session.limits import Limits, LimitWatch
-from funcgraph.session.options import describe, ring_bytes, wanted_patterns
+from funcgraph.session.options import describe, most_buffer_kb, ring_bytes, wanted_patterns
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.reach import OUR_REACH, Reach
 from funcgraph.session.recording import Recording
@@ -78,6 +78,7 @@ def _open_recording(session: Session, output: str, settings: dict[str, Any]) -> 
             output=output,
             limits=Limits.of(settings),
             dat_format=DatFormat.of(settings),
+            buffer_kb=most_buffer_kb(settings),
         )
     except ValueError as error:
         raise CommandError(f"{output}: {error}") from None

@@ -54,7 +54,7 @@ def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool
         engine.copy(ring, consume=consume)
         recorder = _tracedata.Recorder(spool, clock=clock, compress=False)
         try:
-            recorder.finish(recorder.add_ring(ring))
+            recorder.finish(recorder.add_ring(ring, private=True))
             recorder.complete(json.dumps(meta))
         finally:
             recorder.close()

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from funcgraph.session import outcome
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
-from funcgraph.session.options import describe, ring_bytes, wanted_patterns
+from funcgraph.session.options import describe, most_buffer_kb, ring_bytes, wanted_patterns
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
@@ -97,6 +97,7 @@ class Background:
                 output=output,
                 limits=Limits.of(settings),
                 dat_format=DatFormat.of(settings),
+                buffer_kb=most_buffer_kb(settings),
             )
             recording.describe(self._meta(request))
             session.write_config(settings, output=output, part=recording.part, command=request["command"])

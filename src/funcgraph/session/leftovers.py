@@ -168,7 +168,7 @@ def _ring_records(fd: int) -> int:
         _copy(ring, copy)
         recorder = _tracedata.Recorder(spool, compress=False)
         try:
-            recorder.finish(recorder.add_ring(copy))
+            recorder.finish(recorder.add_ring(copy, private=True))
             return recorder.totals()["records"]
         finally:
             recorder.close()

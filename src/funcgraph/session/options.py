@@ -20,6 +20,7 @@ __all__ = [
     "describe",
     "engine_keywords",
     "from_config",
+    "most_buffer_kb",
     "ring_bytes",
     "to_config",
     "wanted_patterns",
@@ -56,6 +57,11 @@ def ring_bytes(settings: "dict[str, Any]") -> int:
     """Return how many bytes the ring buffers of one process of a recording may have."""
     kib: int = sum(instance["buffer_kb"] for instance in settings["instances"])
     return 1024 * kib
+
+
+def most_buffer_kb(settings: "dict[str, Any]") -> int:
+    """Return the size of the largest ring buffer that a process of a recording may have, in KiB."""
+    return max(instance["buffer_kb"] for instance in settings["instances"])
 
 
 def wanted_patterns(settings: "dict[str, Any]") -> list[str]:

@@ -67,6 +67,8 @@ def losses(totals: dict[str, int]) -> list[str]:
         lines.append(f"{plural(totals['damaged'], 'place')} damaged: the events there are missing")
     if totals["overrun"]:
         lines.append(f"{plural(totals['overrun'], 'call')} not traced: a shadow stack was full")
+    if totals["cut"]:
+        lines.append(f"symbols of {plural(totals['cut'], 'process')} cut at 64 MiB: names are missing there")
     return lines
 
 

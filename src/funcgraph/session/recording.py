@@ -110,6 +110,8 @@ class Recording:
         output: path of the trace, for files that follow one another.
         limits: when another file begins, and how many are kept; or how much is kept in memory.
         dat_format: which trace.dat is made at the end, if the trace's name asks for one.
+        buffer_kb: the largest ring buffer that the processes were asked for, in KiB; 0: it is not known. A
+            larger one is damaged.
 
     Raises:
         OSError: the spool cannot be made or read.
@@ -127,6 +129,7 @@ class Recording:
         output: str = "",
         limits: Limits = NO_LIMITS,
         dat_format: DatFormat = DEFAULT_DAT_FORMAT,
+        buffer_kb: int = 0,
     ) -> None:
         self.session = session
         self._files = session.files
@@ -141,12 +144,13 @@ class Recording:
         self.failure: OSError | MemoryError | None = None
         # From a process's id in its own namespace, which its ring has, to the one that we have for it.
         self.outer_pid: Callable[[int], int] = lambda inner: inner
-        self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read
+        self.damaged: list[str] = []  # "FILE: reason" for each ring that cannot be read, or not all of it
         self.attached = 0  # number of rings found so far
         self.records: Counter[str] = Counter()  # instance -> records of rings that are finished
         provide()
         dat_format.check_codec()
         self._dat_format = dat_format
+        self._buffer_kb = buffer_kb
         self._output = output
         self._meta: dict[str, Any] = {}
         # What is recovered was recorded before: its own description says where.
@@ -170,10 +174,10 @@ class Recording:
         if self._segments is None:
             if not resume and os.path.lexists(after := rotation.following(self.part)):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), after)
-            return _tracedata.Recorder(self.part, clock=clock, resume=resume)
+            return _tracedata.Recorder(self.part, clock=clock, resume=resume, buffer_kb=self._buffer_kb)
         if os.path.lexists(self.part):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.part)
-        return _tracedata.Recorder(self._segments.newest, clock=clock)
+        return _tracedata.Recorder(self._segments.newest, clock=clock, buffer_kb=self._buffer_kb)
 
     # ---- one scan
 
@@ -194,10 +198,10 @@ class Recording:
         for name, ring in list(self._rings.items()):
             # First ask whether the process has ended, then drain: all that it wrote is then drained.
             gone = ring.process.gone()
-            moved += self._drain(ring)
+            moved += self._drain(name)
             if gone and ring.process.status is not None:
                 self.note_death(ring.process.pid, ring.process.status)
-            if gone or self._finished(ring):
+            if name in self._rings and (gone or self._finished(ring)):
                 self._finish(name)
         if self._segments is not None:
             self.reasons += self._files.take_requests()
@@ -260,14 +264,23 @@ class Recording:
         elif len(self.damaged) == MOST_DAMAGED:
             self.damaged.append("further ring buffers cannot be read")
 
-    def _drain(self, ring: Ring) -> int:
+    def _drain(self, name: str) -> int:
         if self.failure is not None:
             return 0
         try:
-            return self._writer.drain(ring.index)
+            return self._writer.drain(self._rings[name].index)
+        except ValueError as error:
+            self._give_up(name, error)
         except (OSError, MemoryError) as error:
             self._fail(error)
-            return 0
+        return 0
+
+    def _give_up(self, name: str, reason: ValueError) -> None:
+        """Leave a ring that its process has damaged. The spool has what was drained before."""
+        ring = self._rings.pop(name)
+        ring.process.close()
+        self._ignore(name, str(reason))
+        self._count(ring)
 
     def _finished(self, ring: Ring) -> bool:
         return bool(self._writer.info(ring.index)["finished"])
@@ -279,16 +292,17 @@ class Recording:
 
     def _finish(self, name: str) -> None:
         """Take the rest of a ring that no process writes any longer, and delete its file."""
-        ring = self._rings.pop(name)
-        ring.process.close()
+        ring = self._rings[name]
         try:
             self._writer.finish(ring.index)
+        except ValueError as error:
+            self._give_up(name, error)
+            return
         except (OSError, MemoryError) as error:
             self._fail(error)
-        info = self._writer.info(ring.index)
-        self.records[info["instance"]] += info["records"]
-        if info["killed"]:
-            self._killed.append(f"process {ring.process.pid}: {info['killed']}")
+        del self._rings[name]
+        ring.process.close()
+        self._count(ring)
         if self.failure is not None:
             self._ignored.add(name)  # its last records may still be recovered
             return
@@ -299,13 +313,24 @@ class Recording:
         except OSError:
             self._ignored.add(name)  # another user's directory, of which nothing may be left
 
+    def _count(self, ring: Ring) -> None:
+        """Take the figures of a ring that is read no further."""
+        info = self._writer.info(ring.index)
+        self.records[info["instance"]] += info["records"]
+        if info["killed"]:
+            self._killed.append(f"process {ring.process.pid}: {info['killed']}")
+
+    def _stop_writers(self) -> None:
+        for ring in self._rings.values():
+            with suppress(ValueError):  # it was given up: the next scan says so
+                self._writer.stop_writer(ring.index)
+
     def _fail(self, error: OSError | MemoryError) -> None:
         """Keep what is in the spool, which takes no more, and ask all writers to stop. The programs go
         on."""
         if self.failure is None:
             self.failure = error
-        for ring in self._rings.values():
-            self._writer.stop_writer(ring.index)
+        self._stop_writers()
 
     # ---- files that follow one another
 
@@ -387,8 +412,7 @@ class Recording:
         self.session.close_to_newcomers()
         self._step_until(time.monotonic() + grace_s)
         left = self.running()
-        for ring in self._rings.values():
-            self._writer.stop_writer(ring.index)
+        self._stop_writers()
         if stop is not None:
             self._step_during(stop)
         self._step_until(time.monotonic() + STOP_S)

@@ -157,6 +157,7 @@ static void put_processes(struct fg_text *json, const struct fg_contents *conten
         fg_json_number(json, "overrun", ring->state.overrun);
         fg_json_number(json, "waits", ring->state.wait_count);
         fg_json_number(json, "wait_ns", wait_ns(ring));
+        fg_json_number(json, "symbols_lost", ring->state.symbols_lost);
         fg_json_key(json, "killed");
         if (ring->killed)
             fg_json_string(json, ring->killed, strlen(ring->killed));

@@ -64,9 +64,14 @@ static int peek_ring(struct dump *dump, struct fg_recorder *recorder, uint32_t n
     struct fg_recorder_ring *ring = &recorder->rings[number];
     int64_t drained = ring->has_chunk ? fg_recorder_drain(recorder, number) : 0;
     struct fg_ring_chunk owned;
+    uint32_t nr_subbufs;
     int found = drained < 0 ? (int)drained : 0;
 
-    for (uint32_t i = 0; i < ring->nr_subbufs && found >= 0; i++) {
+    if (drained == -EBADMSG) /* its owner has damaged it, and it was given up */
+        return 0;
+    nr_subbufs = fg_ring_reader_facts(ring->reader)->nr_subbufs;
+    for (uint32_t i = fg_ring_reader_next_used(ring->reader, 0); i < nr_subbufs && found >= 0;
+         i = fg_ring_reader_next_used(ring->reader, i + 1)) {
         struct fg_spool_chunk chunk;
 
         found = fg_ring_reader_peek(ring->reader, i, &owned);
@@ -76,7 +81,7 @@ static int peek_ring(struct dump *dump, struct fg_recorder *recorder, uint32_t n
         if (found == 0)
             found = keep_part(dump, &chunk, &recorder->rows);
     }
-    return found < 0 ? found : 0;
+    return found == -EBADMSG || found > 0 ? 0 : found;
 }
 
 static int peek_all(struct dump *dump, struct fg_recorder *recorder)
@@ -109,10 +114,10 @@ static int drain_all(struct fg_recorder *recorder)
 {
     int64_t drained = 0;
 
-    for (uint32_t i = 0; i < recorder->nr_rings && drained >= 0; i++)
+    for (uint32_t i = 0; i < recorder->nr_rings && (drained >= 0 || drained == -EBADMSG); i++)
         if (recorder->rings[i].reader)
             drained = fg_recorder_drain(recorder, i);
-    return drained < 0 ? (int)drained : fg_recorder_refresh(recorder);
+    return drained < 0 && drained != -EBADMSG ? (int)drained : fg_recorder_refresh(recorder);
 }
 
 /* Takes what the tasks have written up to now. While one sub-buffer is copied its task may fill it and

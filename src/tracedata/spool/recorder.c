@@ -158,6 +158,16 @@ void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *
     recorder->spool.packer.codec = codec;
 }
 
+void fg_recorder_set_ring_bytes(struct fg_recorder *recorder, uint64_t most_bytes)
+{
+    recorder->most_ring_bytes = most_bytes;
+}
+
+static uint64_t most_ring_bytes(const struct fg_recorder *recorder)
+{
+    return recorder->most_ring_bytes ? recorder->most_ring_bytes : FG_RING_ANY_BYTES;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -165,11 +175,11 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool is_ring(const struct fg_trace_ring *ring, const struct fg_ring_header *header, const char *name)
+static bool is_ring(const struct fg_trace_ring *ring, const struct fg_ring_facts *facts, const char *name)
 {
-    return ring->name && strcmp(ring->name, name) == 0 && ring->pid == header->pid &&
-           ring->clock_start.ticks == header->clock_start.ticks &&
-           ring->clock_start.monotonic_ns == header->clock_start.monotonic_ns;
+    return ring->name && strcmp(ring->name, name) == 0 && ring->pid == facts->pid &&
+           ring->clock_start.ticks == facts->clock_start.ticks &&
+           ring->clock_start.monotonic_ns == facts->clock_start.monotonic_ns;
 }
 
 static int by_number(const void *a, const void *b)
@@ -197,22 +207,21 @@ static int ring_resume(struct fg_recorder_ring *ring, const struct fg_trace_ring
     return 0;
 }
 
-static int append_ring(struct fg_recorder *recorder, uint32_t number, const struct fg_ring_header *header,
+static int append_ring(struct fg_recorder *recorder, uint32_t number, const struct fg_ring_facts *facts,
                        const char *name)
 {
     struct fg_spool_chunk chunk = {.type = FG_SPOOL_RING, .ring = number};
-    struct fg_spool_ring facts = {
-        .pid = header->pid,
-        .clock_kind = header->clock_kind,
-        .clock_start = header->clock_start,
+    struct fg_spool_ring ring = {
+        .pid = facts->pid,
+        .clock_kind = facts->clock_kind,
+        .clock_start = facts->clock_start,
         .name_bytes = strlen(name),
     };
     struct fg_text payload = {0};
     int error;
 
-    /* The traced process may have written anything into its header: the last byte stays 0. */
-    memcpy(facts.instance, header->instance, sizeof(facts.instance) - 1);
-    fg_text_put(&payload, (const char *)&facts, sizeof(facts));
+    memcpy(ring.instance, facts->instance, sizeof(ring.instance));
+    fg_text_put(&payload, (const char *)&ring, sizeof(ring));
     fg_text_puts(&payload, name);
     error = payload.failed ? -ENOMEM : append(recorder, &chunk, payload.data, payload.bytes);
     fg_text_free(&payload);
@@ -221,13 +230,13 @@ static int append_ring(struct fg_recorder *recorder, uint32_t number, const stru
 
 static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, const char *name)
 {
-    const struct fg_ring_header *header = fg_ring_reader_header(reader);
+    const struct fg_ring_facts *facts = fg_ring_reader_facts(reader);
     size_t number = 0;
     int error;
 
     if (!recorder->resumed)
         number = recorder->contents.nr_rings;
-    while (number < recorder->contents.nr_rings && !is_ring(&recorder->contents.rings[number], header, name))
+    while (number < recorder->contents.nr_rings && !is_ring(&recorder->contents.rings[number], facts, name))
         number++;
     if (number >= FG_CONTENTS_MAX_RINGS)
         return -ENOSPC;
@@ -240,13 +249,13 @@ static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, con
     if (number < recorder->contents.nr_rings)
         error = ring_resume(&recorder->rings[number], &recorder->contents.rings[number]);
     else
-        error = append_ring(recorder, (uint32_t)number, header, name);
+        error = append_ring(recorder, (uint32_t)number, facts, name);
     if (error < 0) {
         ring_close(&recorder->rings[number]);
         return error;
     }
     recorder->rings[number].reader = reader;
-    recorder->rings[number].nr_subbufs = header->nr_subbufs;
+    recorder->rings[number].damage = NULL;
     return (int)number;
 }
 
@@ -262,15 +271,15 @@ static int add_reader(struct fg_recorder *recorder, struct fg_ring_reader *reade
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
 {
     struct fg_ring_reader *reader = NULL;
-    int error = fg_ring_reader_open(path, &reader);
+    int error = fg_ring_reader_open(path, most_ring_bytes(recorder), &reader);
 
     return error < 0 ? error : add_reader(recorder, reader, base_name(path));
 }
 
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name)
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name, bool is_private)
 {
     struct fg_ring_reader *reader = NULL;
-    int error = fg_ring_reader_open_fd(fd, &reader);
+    int error = fg_ring_reader_open_fd(fd, most_ring_bytes(recorder), is_private, &reader);
 
     return error < 0 ? error : add_reader(recorder, reader, name);
 }
@@ -284,26 +293,28 @@ static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32
  * the writer's, if that is not too close to the first: the machine may have slept since, and its clocks
  * disagree about sleep. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
-                                             const struct fg_recorder_ring *ring)
+                                             const struct fg_recorder_ring *ring,
+                                             struct fg_ring_counts *counts)
 {
-    const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
+    uint32_t clock_kind = fg_ring_reader_facts(ring->reader)->clock_kind;
     struct fg_clock_pair start, latest, now = fg_clock_read_pair();
 
     fg_ring_reader_clock(ring->reader, &start, &latest);
-    if (header->clock_kind == (uint32_t)fg_clock.kind && now.ticks > latest.ticks &&
+    fg_ring_reader_counts(ring->reader, counts);
+    if (clock_kind == (uint32_t)fg_clock.kind && now.ticks > latest.ticks &&
         now.monotonic_ns > latest.monotonic_ns &&
         (!recorder->resumed || latest.monotonic_ns - start.monotonic_ns < CLOCK_BASE_NS))
         latest = now;
     return (struct fg_spool_state){
         .clock_latest = latest,
-        .records_lost = atomic_load(&header->records_lost),
-        .overrun = atomic_load(&header->overrun),
-        .wait_count = atomic_load(&header->wait_count),
-        .wait_ticks = atomic_load(&header->wait_ticks),
-        .symbols_lost = atomic_load(&header->symbols_lost),
-        .nr_tasks = atomic_load(&header->nr_tasks),
-        .finished = atomic_load(&header->finished),
-        .killed_bytes = strnlen(header->killed, sizeof(header->killed)),
+        .records_lost = counts->records_lost,
+        .overrun = counts->overrun,
+        .wait_count = counts->wait_count,
+        .wait_ticks = counts->wait_ticks,
+        .symbols_lost = counts->symbols_lost,
+        .nr_tasks = counts->nr_tasks,
+        .finished = counts->finished,
+        .killed_bytes = strlen(counts->killed),
     };
 }
 
@@ -323,13 +334,16 @@ static int append_state(struct fg_recorder *recorder, uint32_t number, uint16_t 
     return error;
 }
 
-/* Appends the counts of the ring's header. */
+/* Appends the counts of the ring's header, unless there are only zeros left. */
 static int take_state(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
-    struct fg_spool_state state = fg_recorder_ring_state(recorder, ring);
-    int error = append_state(recorder, number, 0, &state, fg_ring_reader_header(ring->reader)->killed);
+    struct fg_ring_counts counts;
+    struct fg_spool_state state = fg_recorder_ring_state(recorder, ring, &counts);
+    int error = 0;
 
+    if (!fg_ring_reader_damage(ring->reader))
+        error = append_state(recorder, number, 0, &state, counts.killed);
     return error < 0 ? error : take_clock(recorder);
 }
 
@@ -428,78 +442,113 @@ static int64_t take_chunk(struct fg_recorder *recorder, uint32_t number)
     return records;
 }
 
-/* A queue that claims to hold more sub-buffers than there are was overwritten. fg_recorder_finish() finds
- * what the sub-buffers hold by their own state. */
-static bool queue_is_sound(const struct fg_recorder_ring *ring)
-{
-    const struct fg_ring_header *header = fg_ring_reader_header(ring->reader);
-    uint64_t tail = atomic_load(&header->full_tail);
-
-    return atomic_load(&header->full_head) - tail <= ring->nr_subbufs;
-}
-
 /* Return: 1: the ring has a chunk; 0: there is none; a negative errno. */
-static int next_chunk(struct fg_recorder_ring *ring, bool leftovers)
+static int next_chunk(struct fg_recorder_ring *ring)
 {
-    int found = 0;
+    int found;
 
     if (ring->has_chunk)
         return 1;
-    if (!ring->at_leftovers && queue_is_sound(ring))
-        found = fg_ring_reader_next(ring->reader, &ring->chunk);
-    if (found == 0 && leftovers) {
-        /* The queue is not read again: a writer that has not seen the stop yet may queue a sub-buffer
-         * that is among the leftovers, which would be drained twice. */
-        ring->at_leftovers = true;
-        found = fg_ring_reader_next_leftover(ring->reader, &ring->chunk);
-    }
+    found = ring->at_leftovers ? fg_ring_reader_next_leftover(ring->reader, &ring->chunk)
+                               : fg_ring_reader_next(ring->reader, &ring->chunk);
     ring->has_chunk = found > 0;
     return found;
 }
 
-int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
+/* Unmaps a ring that its owner has damaged. A place without records tells of what was not drained. */
+static int give_up(struct fg_recorder *recorder, uint32_t number)
 {
-    struct fg_recorder_ring *ring = mapped_ring(recorder, number);
-    int64_t records = 0;
-    int error = 0;
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    struct fg_spool_chunk chunk = {.type = FG_SPOOL_DATA,
+                                   .flags = FG_SPOOL_DAMAGED,
+                                   .ring = number,
+                                   .task = ring->chunk.task,
+                                   .seq = ring->chunk.seq + 1};
+    const struct fg_rows_header no_rows = {0};
+    const char *damage = fg_ring_reader_damage(ring->reader);
+    int error = append_symbols(recorder, number);
 
-    if (ring == NULL)
-        return -ESRCH;
-    /* Bounded: a writer as fast as the recorder would keep it here for ever. */
-    for (uint32_t i = 0; i < ring->nr_subbufs && (error = next_chunk(ring, false)) > 0; i++) {
+    if (error == 0)
+        error = append(recorder, &chunk, &no_rows, sizeof(no_rows));
+    if (error < 0)
+        return error;
+    ring_close(ring);
+    ring->damage = damage;
+    return -EBADMSG;
+}
+
+/* Takes so many sub-buffers at most, and all symbols. Return: how many records, or a negative errno. */
+static int64_t take_chunks(struct fg_recorder *recorder, uint32_t number, uint32_t most)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    int64_t records = 0;
+    int found = 0, error;
+
+    while (most-- > 0 && (found = next_chunk(ring)) > 0) {
         int64_t taken = take_chunk(recorder, number);
 
         if (taken < 0)
             return taken;
         records += taken;
     }
-    if (error >= 0)
-        error = take_symbols(recorder, number);
-    if (error == 0 && records > 0 && fg_clock_monotonic_ns() - ring->state_ns >= STATE_INTERVAL_NS)
+    error = found < 0 ? found : take_symbols(recorder, number);
+    if ((error == 0 || error == -EBADMSG) && fg_ring_reader_damage(ring->reader))
+        error = give_up(recorder, number);
+    return error < 0 ? error : records;
+}
+
+int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = mapped_ring(recorder, number);
+    int64_t records;
+    int error = 0;
+
+    if (ring == NULL)
+        return -ESRCH;
+    /* Bounded: a writer as fast as the recorder would keep it here for ever. */
+    records = take_chunks(recorder, number, fg_ring_reader_facts(ring->reader)->nr_subbufs);
+    if (records > 0 && fg_clock_monotonic_ns() - ring->state_ns >= STATE_INTERVAL_NS)
         error = take_state(recorder, number);
     return error < 0 ? error : records;
+}
+
+/* Sub-buffers are found by their own state from now on. The queue is not read again: its owner may go on filling
+ * it for ever, and a writer that has not seen the stop yet may queue a sub-buffer that is among the leftovers,
+ * which would be drained twice. */
+static int64_t begin_leftovers(struct fg_recorder *recorder, uint32_t number)
+{
+    struct fg_recorder_ring *ring = &recorder->rings[number];
+    int64_t records = 0;
+
+    if (ring->has_chunk && !ring->at_leftovers) /* its append failed before: it is given back */
+        records = take_chunk(recorder, number);
+    if (records >= 0)
+        ring->at_leftovers = true;
+    return records;
 }
 
 int fg_recorder_finish(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = mapped_ring(recorder, number);
+    int64_t records;
     int error;
 
     if (ring == NULL)
         return -ESRCH;
-    while ((error = next_chunk(ring, true)) > 0) {
-        int64_t taken = take_chunk(recorder, number);
-
-        if (taken < 0)
-            return (int)taken;
-    }
-    if (error == 0)
-        error = take_symbols(recorder, number);
-    if (error == 0)
-        error = take_state(recorder, number);
+    records = begin_leftovers(recorder, number);
+    if (records >= 0)
+        records = take_chunks(recorder, number, UINT32_MAX);
+    if (records < 0)
+        return (int)records;
+    error = take_state(recorder, number);
     if (error == 0)
         ring_close(ring);
     return error;
+}
+
+const char *fg_recorder_damage(const struct fg_recorder *recorder, uint32_t number)
+{
+    return number < recorder->nr_rings ? recorder->rings[number].damage : NULL;
 }
 
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t number)
@@ -561,14 +610,13 @@ static int carry_ring(struct fg_recorder *next, const struct fg_recorder *record
         return -ENOMEM;
     next->rings[number] = (struct fg_recorder_ring){
         .reader = old->reader,
-        .nr_subbufs = old->nr_subbufs,
         .chunk = old->chunk,
         .has_chunk = old->has_chunk,
         .at_leftovers = old->at_leftovers,
         .former = former,
     };
     next->nr_rings++;
-    error = append_ring(next, number, fg_ring_reader_header(old->reader), known->name);
+    error = append_ring(next, number, fg_ring_reader_facts(old->reader), known->name);
     fg_ring_reader_seek_symbols(old->reader, 0);
     /* Those that the old file has, and none that came since: a dump (dump.h) leaves them out as repeated. */
     if (error == 0)
@@ -581,6 +629,7 @@ int fg_recorder_carry(struct fg_recorder *next, const struct fg_recorder *record
     int error;
 
     fg_recorder_set_codec(next, recorder->spool.packer.codec);
+    fg_recorder_set_ring_bytes(next, recorder->most_ring_bytes);
     error = take_clock(next);
     if (error == 0 && recorder->contents.meta.bytes)
         error = fg_recorder_describe(next, recorder->contents.meta.data, recorder->contents.meta.bytes);

@@ -14,7 +14,7 @@
 /* A ring that this recorder maps or mapped; it has the same number as in contents.rings. */
 struct fg_recorder_ring {
     struct fg_ring_reader *reader; /* NULL: finished, or known only from a resumed spool */
-    uint32_t nr_subbufs;           /* a copy: the traced process may overwrite the header */
+    const char *damage;            /* why it was given up; NULL: it was not */
     struct fg_ring_chunk chunk;    /* a claimed sub-buffer whose append failed, ... */
     bool has_chunk;                /* ... if this is true */
     bool at_leftovers;             /* the queue is no longer read: sub-buffers are found by their state */
@@ -34,6 +34,7 @@ struct fg_recorder {
     size_t nr_rings, rings_capacity;
     bool resumed;
     enum fg_trace_clock clock; /* of a new spool; a resumed one has its own */
+    uint64_t most_ring_bytes;  /* of a ring's sub-buffers; 0: any that a ring may have */
 };
 
 /* Creates a spool at `path` for a trace on `clock`; or, with `resume`, takes in the one that a recorder
@@ -46,16 +47,23 @@ void fg_recorder_close(struct fg_recorder *recorder);
 /* What further chunks are compressed with; until then it is the best codec there is. */
 void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *codec);
 
+/* Rings that are added from now on are damaged if their sub-buffers have more bytes: those that the recorder
+ * asked its processes for. */
+void fg_recorder_set_ring_bytes(struct fg_recorder *recorder, uint64_t most_bytes);
+
 /* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of
  * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
  * damaged). */
 int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
-/* The same for a ring that is open, as fg_ring_reader_open_fd(). `name`: of its file, by which a resumed spool
+/* The same for a ring that is open, as fg_ring_reader_open_fd(). @name: of its file, by which a resumed spool
  * knows it; empty: it has none. */
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name);
+int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name, bool is_private);
 
 /* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
- * loses nothing: the call may be repeated. */
+ * loses nothing: the call may be repeated.
+ *
+ * -EBADMSG: the ring is damaged, as its owner has truncated it. It is unmapped, the spool has what was drained
+ * before, and fg_recorder_damage() says why. */
 
 /* Drains the sub-buffers that are full now, and new symbols. Return: how many records, or a negative
  * errno. */
@@ -64,6 +72,9 @@ int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t ring);
 /* Drains the rest of a ring whose writer has finished or is gone, and unmaps it. Return: 0 or a negative
  * errno. */
 int fg_recorder_finish(struct fg_recorder *recorder, uint32_t ring);
+
+/* Why a ring was given up, as a text; NULL: it was not. */
+const char *fg_recorder_damage(const struct fg_recorder *recorder, uint32_t ring);
 
 /* Asks the ring's writer to stop recording. */
 int fg_recorder_stop_writer(struct fg_recorder *recorder, uint32_t ring);
@@ -95,8 +106,9 @@ int fg_recorder_complete(struct fg_recorder *recorder);
  */
 int fg_recorder_carry(struct fg_recorder *next, const struct fg_recorder *recorder);
 
-/* The counts in the header of a mapped ring, since the ring began. */
+/* What the header of a mapped ring counts since the ring began: in @counts, and as the spool has it. */
 struct fg_spool_state fg_recorder_ring_state(const struct fg_recorder *recorder,
-                                             const struct fg_recorder_ring *ring);
+                                             const struct fg_recorder_ring *ring,
+                                             struct fg_ring_counts *counts);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "tracedata/spool/census.h"
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 /* As many tasks as the ring counts; or those that have records, if the ring was cut off before it counted
  * them. */
@@ -15,43 +17,58 @@ static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spoo
     return count > state->nr_tasks ? count : state->nr_tasks;
 }
 
+/* The counts of a ring, since the present file began, and the kill switch's message. A ring that is mapped tells
+ * them itself, unless its owner has damaged it. */
+static struct fg_spool_state latest_state(const struct fg_recorder *recorder, uint32_t number, char *killed)
+{
+    const struct fg_trace_ring *known = &recorder->contents.rings[number];
+    const struct fg_recorder_ring *ring = number < recorder->nr_rings ? &recorder->rings[number] : NULL;
+    struct fg_spool_state state = known->state;
+
+    killed[0] = 0;
+    if (ring && ring->reader) {
+        struct fg_ring_counts counts;
+        struct fg_spool_state now = fg_recorder_ring_state(recorder, ring, &counts);
+
+        if (!fg_ring_reader_damage(ring->reader)) {
+            memcpy(killed, counts.killed, sizeof(counts.killed));
+            return fg_spool_state_since(now, &known->base);
+        }
+    }
+    if (known->killed)
+        snprintf(killed, FG_SPOOL_MAX_TEXT_BYTES + 1, "%s", known->killed);
+    return state;
+}
+
 int fg_recorder_info(const struct fg_recorder *recorder, uint32_t number, struct fg_recorder_info *info)
 {
     const struct fg_trace_ring *known;
-    const struct fg_ring_reader *reader;
     struct fg_spool_state state;
     struct fg_time_scale scale;
 
     if (number >= recorder->contents.nr_rings)
         return -ESRCH;
     known = &recorder->contents.rings[number];
-    reader = number < recorder->nr_rings ? recorder->rings[number].reader : NULL;
-    state = reader ? fg_spool_state_since(fg_recorder_ring_state(recorder, &recorder->rings[number]),
-                                          &known->base)
-                   : known->state;
+    state = latest_state(recorder, number, info->killed);
     scale = known->clock_kind == FG_CLOCK_TSC ? fg_time_scale_between(known->clock_start, state.clock_latest)
                                               : fg_time_scale_monotonic();
-    *info = (struct fg_recorder_info){
-        .counts =
-            {
-                .records = known->records,
-                .bytes = known->bytes,
-                .lost = state.records_lost,
-                .damaged = known->nr_damaged,
-                .overrun = state.overrun,
-                .waits = state.wait_count,
-                .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
-                .processes = 1,
-                .tasks = nr_tasks(known, &state),
-                .functions = known->nr_functions,
-            },
-        .pid = known->pid,
-        .instance = known->instance,
-        .finished = state.finished != 0,
-        .seen = known->nr_seen,
-        .killed = reader ? fg_ring_reader_header(reader)->killed : known->killed,
-        .killed_bytes = reader || known->killed ? state.killed_bytes : 0,
+    info->counts = (struct fg_recorder_counts){
+        .records = known->records,
+        .bytes = known->bytes,
+        .lost = state.records_lost,
+        .damaged = known->nr_damaged,
+        .overrun = state.overrun,
+        .waits = state.wait_count,
+        .wait_ns = fg_time_scale_span(&scale, state.wait_ticks),
+        .processes = 1,
+        .tasks = nr_tasks(known, &state),
+        .cut = state.symbols_lost != 0,
+        .functions = known->nr_functions,
     };
+    info->pid = known->pid;
+    info->instance = known->instance;
+    info->finished = state.finished != 0;
+    info->seen = known->nr_seen;
     return 0;
 }
 

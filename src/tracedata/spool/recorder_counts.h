@@ -15,6 +15,7 @@
     X(wait_ns, "how long they waited, in nanoseconds")                                                       \
     X(processes, "of a ring: 1; of a session: traced processes")                                             \
     X(tasks, "tasks that wrote")                                                                             \
+    X(cut, "rings whose symbols found no room, or were not sound: names are missing")                        \
     X(functions, "of a ring: functions that may be recorded; of a session: recorded ones")
 
 struct fg_recorder_counts {
@@ -27,11 +28,10 @@ struct fg_recorder_counts {
 struct fg_recorder_info {
     struct fg_recorder_counts counts;
     uint32_t pid;
-    const char *instance; /* empty for the top one */
-    bool finished;        /* the writer closed the ring itself */
-    uint64_t seen;        /* functions that ran, recorded or not */
-    const char *killed;   /* the kill switch's message */
-    size_t killed_bytes;
+    const char *instance;                     /* empty for the top one */
+    bool finished;                            /* the writer closed the ring itself */
+    uint64_t seen;                            /* functions that ran, recorded or not */
+    char killed[FG_SPOOL_MAX_TEXT_BYTES + 1]; /* the kill switch's message, ended by a NUL; or empty */
 };
 
 /* Of a mapped or finished ring. Return: 0; -ESRCH: no ring has this number. */

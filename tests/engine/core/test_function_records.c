@@ -143,7 +143,7 @@ static void test_counts_add_up_while_threads_share_few_sub_buffers(void)
     session.tally.on_record = count;
     handle = trace_functions(true, false, FG_RING_WAIT);
     session_open(&session);
-    CHECK(fg_ring_reader_header(session.reader)->nr_subbufs < NR_THREADS);
+    CHECK(fg_ring_reader_facts(session.reader)->nr_subbufs < NR_THREADS);
     pthread_barrier_init(&barrier, NULL, NR_THREADS);
     session_drain_begin(&session, 0, 100);
     for (int i = 0; i < NR_THREADS; i++)

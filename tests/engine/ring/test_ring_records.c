@@ -61,7 +61,7 @@ static void test_records_come_out_as_they_went_in(void)
     session.tally.on_record = check_record;
     session.tally.arg = &play;
     session_open(&session);
-    CHECK_EQ(fg_ring_reader_header(session.reader)->pid, getpid());
+    CHECK_EQ(fg_ring_reader_facts(session.reader)->pid, getpid());
     for (uint64_t i = 0; i < NR_CALLS; i++) {
         one_play(i);
         if (i % 100 == 0)

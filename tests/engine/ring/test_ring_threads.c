@@ -43,7 +43,7 @@ static void test_more_threads_than_sub_buffers(enum fg_ring_mode mode)
     session_recorder_begins(&session);
     handle = session_trace(&session, &(struct session_trace){.mode = mode});
     session_open(&session);
-    CHECK(fg_ring_reader_header(session.reader)->nr_subbufs < NR_THREADS);
+    CHECK(fg_ring_reader_facts(session.reader)->nr_subbufs < NR_THREADS);
     pthread_barrier_init(&barrier, NULL, NR_THREADS);
     session_drain_begin(&session, 0, 100);
     for (int i = 0; i < NR_THREADS; i++)

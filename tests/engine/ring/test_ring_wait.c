@@ -63,8 +63,8 @@ static void test_a_slow_reader_loses_nothing_and_the_waits_are_recorded(bool no_
     session_open(&session);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], write_calls, &n);
-    while (!atomic_load(&fg_ring_reader_header(session.reader)->waiters))
-        usleep(100);
+    for (struct fg_ring_counts counts = {0}; !counts.waiters; usleep(100))
+        fg_ring_reader_counts(session.reader, &counts);
     session_drain_begin(&session, 0, 500);
     for (int i = 0; i < NR_THREADS; i++)
         sim_join(threads[i]);

@@ -183,7 +183,7 @@ static void read_symbols(struct session *session)
             break;
         default:
             CHECK_EQ(symbol->type, FG_SYMBOL_PROCESS);
-            CHECK_EQ(symbol->id, fg_ring_reader_header(session->reader)->pid);
+            CHECK_EQ(symbol->id, fg_ring_reader_facts(session->reader)->pid);
             tally->nr_processes++;
         }
     }
@@ -243,7 +243,7 @@ static void read_chunk(struct session *session, const struct fg_ring_chunk *chun
 
 void session_open(struct session *session)
 {
-    CHECK_EQ(fg_ring_reader_open(session_ring(session, getpid()), &session->reader), 0);
+    CHECK_EQ(fg_ring_reader_open(session_ring(session, getpid()), FG_RING_ANY_BYTES, &session->reader), 0);
 }
 
 uint32_t session_drain(struct session *session)
@@ -286,28 +286,29 @@ void session_drain_end(struct session *session)
 
 void session_finish(struct session *session)
 {
-    const struct fg_ring_header *header = fg_ring_reader_header(session->reader);
     struct tally *tally = &session->tally;
+    struct fg_ring_counts counts;
     struct fg_ring_chunk chunk;
 
     session_drain(session);
     while (fg_ring_reader_next_leftover(session->reader, &chunk) > 0)
         read_chunk(session, &chunk);
     read_symbols(session);
-    tally->records_lost = atomic_load(&header->records_lost);
-    tally->overrun = atomic_load(&header->overrun);
-    tally->waits = atomic_load(&header->wait_count);
-    tally->wait_ticks = atomic_load(&header->wait_ticks);
-    tally->nr_tasks = atomic_load(&header->nr_tasks);
-    tally->finished = atomic_load(&header->finished);
-    memcpy(tally->killed, header->killed, sizeof(tally->killed));
+    fg_ring_reader_counts(session->reader, &counts);
+    tally->records_lost = counts.records_lost;
+    tally->overrun = counts.overrun;
+    tally->waits = counts.wait_count;
+    tally->wait_ticks = counts.wait_ticks;
+    tally->nr_tasks = counts.nr_tasks;
+    tally->finished = counts.finished;
+    memcpy(tally->killed, counts.killed, sizeof(tally->killed));
     fg_ring_reader_close(session->reader);
     session->reader = NULL;
 }
 
 void session_read_of(struct session *session, pid_t pid)
 {
-    CHECK_EQ(fg_ring_reader_open(session_ring(session, pid), &session->reader), 0);
+    CHECK_EQ(fg_ring_reader_open(session_ring(session, pid), FG_RING_ANY_BYTES, &session->reader), 0);
     session_finish(session);
 }
 

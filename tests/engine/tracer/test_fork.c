@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +201,67 @@ static void test_a_process_that_leaves_a_note_is_not_in_the_table(void)
     session_end(&session);
 }
 
+/* Fails if the process waits for somebody to read the FIFO. */
+static void test_a_process_whose_note_would_be_a_fifo_is_in_the_table(void)
+{
+    struct rlimit none = {0, RLIM_INFINITY};
+    struct fg_session_page page;
+    pid_t child;
+    int handle;
+
+    session_begin(&session);
+    session_page_make(&session);
+    handle = session_trace(&session, &(struct session_trace){.mode = FG_RING_DROP, .follow_fork = true});
+    child = fork();
+    if (!child) {
+        char note[128];
+
+        snprintf(note, sizeof(note), "%s/%d.note", session.directory, (int)getpid());
+        CHECK_EQ(mkfifo(note, 0600), 0);
+        signal(SIGXFSZ, SIG_IGN);
+        CHECK_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+        three_calls(NULL);
+        _exit(0);
+    }
+    wait_for(child);
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    page = session_page(&session);
+    CHECK_EQ(fg_missing_end(&page), 1);
+    CHECK_EQ(page.missing[0].pid, child);
+    CHECK_EQ(page.missing[0].error, EFBIG);
+    session_end(&session);
+}
+
+/* Only a file of a page's size is mapped: all else could kill the process that reads it, or is not the session's. */
+static void test_what_is_no_page_is_not_mapped(void)
+{
+    char path[128], other[128];
+    struct fg_session_page *page;
+
+    session_begin(&session);
+    snprintf(path, sizeof(path), "%s/%s", session.directory, FG_SESSION_PAGE);
+    snprintf(other, sizeof(other), "%s/other", session.directory);
+    CHECK(fg_session_page_map(session.directory) == NULL);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    CHECK(fg_session_page_map(session.directory) == NULL);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK(fg_session_page_map(session.directory) == NULL);
+    CHECK_EQ(rmdir(path), 0);
+    session_page_make(&session);
+    page = fg_session_page_map(session.directory);
+    CHECK(page != NULL);
+    fg_session_page_unmap(page);
+    CHECK_EQ(rename(path, other), 0);
+    CHECK_EQ(symlink(other, path), 0);
+    CHECK(fg_session_page_map(session.directory) == NULL);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(truncate(other, sizeof(*page) - 1), 0);
+    CHECK_EQ(rename(other, path), 0);
+    CHECK(fg_session_page_map(session.directory) == NULL);
+    session_end(&session);
+}
+
 /* Fails if an entry beyond the table's end is written, or if such a process is not counted. */
 static void test_missing_processes_beyond_the_table_are_counted(void)
 {
@@ -307,7 +369,7 @@ static void test_fork_while_other_threads_are_in_the_engine(void)
 
         memset(&session.tally, 0, sizeof(session.tally));
         snprintf(path, sizeof(path), "%s/%d.0%s", session.directory, (int)children[i], FG_RING_SUFFIX);
-        CHECK_EQ(fg_ring_reader_open(path, &session.reader), 0);
+        CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
         session_finish(&session);
         CHECK(session.tally.records <= 12);
     }
@@ -350,6 +412,8 @@ int main(void)
     test_a_child_that_is_not_followed_records_nothing();
     test_forked_process_that_cannot_be_traced_is_told();
     test_a_process_that_leaves_a_note_is_not_in_the_table();
+    test_a_process_whose_note_would_be_a_fifo_is_in_the_table();
+    test_what_is_no_page_is_not_mapped();
     test_missing_processes_beyond_the_table_are_counted();
     if (survives_fork)
         test_fork_while_other_threads_are_in_the_engine();

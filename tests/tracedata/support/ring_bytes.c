@@ -31,6 +31,7 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
     snprintf(ring->name, sizeof(ring->name), "%u.0.ring", pid);
     ring->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
     assert(ring->map != MAP_FAILED);
+    ring->bytes = bytes;
     ring->header = (struct fg_ring_header *)ring->map;
     memcpy(ring->header->magic, FG_RING_MAGIC, sizeof(ring->header->magic));
     ring->header->header_bytes = FG_RING_HEADER_BYTES;
@@ -48,7 +49,7 @@ void test_ring_begin(struct test_ring *ring, uint32_t pid)
 
 void test_ring_end(struct test_ring *ring)
 {
-    munmap(ring->map, ring->header->file_bytes);
+    munmap(ring->map, ring->bytes);
     close(ring->fd);
 }
 

@@ -15,6 +15,7 @@ struct test_ring {
     int fd;
     char name[32]; /* as that of a file in a session's folder */
     uint8_t *map;
+    uint64_t bytes; /* of the file, as the test made it */
     struct fg_ring_header *header;
     uint32_t fresh; /* sub-buffers that were never used begin here */
     uint64_t seq;

@@ -4,13 +4,16 @@
 #include "support/spool_bytes.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/ring/field.h"
 #include "engine/ring/record.h"
+#include "support/seed.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/rows.h"
@@ -18,12 +21,11 @@
 
 uint64_t fg_test_chance(void)
 {
-    static uint64_t state = 88172645463325252u;
+    static uint64_t state;
 
-    state ^= state << 13; /* xorshift64, Marsaglia 2003 */
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
+    if (!state)
+        state = UINT64_C(88172645463325252) * fg_test_seed() | 1;
+    return fg_test_random(&state);
 }
 
 void fg_test_put_symbol(struct fg_text *symbols, struct fg_symbol symbol, const char *const strings[])
@@ -152,11 +154,32 @@ static void put_record(struct fg_text *data, uint64_t time)
     fg_text_put(data, (const char *)payload, (words - 2u) * sizeof(*payload));
 }
 
+/* Changes the byte at @at, or the word that it lies in. */
+static void change(char *data, uint64_t at)
+{
+    static const uint64_t words[] = {0,  1,          7,          8,          UINT32_MAX,          UINT64_MAX,
+                                     64, 1ull << 31, 1ull << 32, 1ull << 62, FG_SPOOL_CHUNK_MAGIC};
+
+    if (fg_test_chance() % 2)
+        memcpy(data + at / 8 * 8, &words[fg_test_chance() % (sizeof(words) / sizeof(*words))], 8);
+    else
+        data[at] = (char)fg_test_chance();
+}
+
+static bool damages; /* payloads, before they are compressed */
+
 static void append(struct fg_spool *spool, struct fg_spool_chunk chunk, const void *payload, size_t bytes)
 {
     uint64_t offset;
+    char *copy = malloc(bytes);
 
-    assert(fg_spool_append(spool, &chunk, payload, bytes, &offset) == 0);
+    assert(copy);
+    memcpy(copy, payload, bytes);
+    if (damages && fg_test_chance() % 4 == 0)
+        for (uint64_t times = 1 + fg_test_chance() % 3; times > 0; times--)
+            change(copy, fg_test_chance() % (bytes - 8));
+    assert(fg_spool_append(spool, &chunk, copy, bytes, &offset) == 0);
+    free(copy);
 }
 
 static void append_data(struct fg_spool *spool, uint64_t seq)
@@ -178,6 +201,13 @@ static void append_data(struct fg_spool *spool, uint64_t seq)
     append(spool, chunk, rows.rows, rows.bytes);
     fg_row_packer_free(&rows);
     fg_text_free(&data);
+}
+
+void fg_test_make_damaged_spool(struct fg_text *whole, uint32_t codec)
+{
+    damages = true;
+    fg_test_make_spool(whole, codec);
+    damages = false;
 }
 
 void fg_test_make_spool(struct fg_text *whole, uint32_t codec)
@@ -232,18 +262,10 @@ void fg_test_mend_checksums(struct fg_text *spool)
 
 void fg_test_damage_spool(struct fg_text *spool)
 {
-    static const uint64_t words[] = {0,  1,          7,          8,          UINT32_MAX,          UINT64_MAX,
-                                     64, 1ull << 31, 1ull << 32, 1ull << 62, FG_SPOOL_CHUNK_MAGIC};
     uint64_t times = fg_test_chance() % 30;
 
-    while (times-- > 0) {
-        uint64_t at = sizeof(struct fg_spool_header) + fg_test_chance() % (spool->bytes - 24);
-
-        if (fg_test_chance() % 2)
-            memcpy(spool->data + at / 8 * 8, &words[fg_test_chance() % (sizeof(words) / sizeof(*words))], 8);
-        else
-            spool->data[at] = (char)fg_test_chance();
-    }
+    while (times-- > 0)
+        change(spool->data, sizeof(struct fg_spool_header) + fg_test_chance() % (spool->bytes - 24));
     if (fg_test_chance() % 2)
         fg_test_mend_checksums(spool);
     if (fg_test_chance() % 8 == 0)
