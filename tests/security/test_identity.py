@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from targets import STRANGER, as_root, running
+from targets import OWN_MOUNTS, STRANGER, as_root, running, some_mounts
 
 from funcgraph import _system
 from funcgraph.rights import identity as module
@@ -115,7 +115,7 @@ def test_a_change_of_user_or_group_is_told(start: Start, step: str) -> None:
     identity.close()
 
 
-@as_root
+@some_mounts
 def test_a_mount_namespace_makes_other_files_whatever_its_root_directory_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_mount_namespace_makes_other_files_whatever_its_root_directory_says(
         return look(path)
 
     monkeypatch.setattr("funcgraph._system.device_inode", refuse)
-    with running("unshare", "--mount") as target:
+    with running(*OWN_MOUNTS) as target:
         identity = ProcessIdentity.of(target.pid)
         assert (identity.has_our_files, identity.is_like_us) == (False, False)
 
