@@ -19,5 +19,11 @@ def start(folders: tuple[str, ...], handler: str, follow_fork: bool, /) -> str:
 def stop() -> bool:
     """Stop to serve: end the thread, remove the socket. Return whether it did serve."""
 
+def hold_forks() -> None:
+    """Have forks of other threads wait until this thread has ended, for a second at most.
+
+    CPython warns of forks with threads, and the program knows nothing of a thread that attaching has started.
+    """
+
 def path() -> str | None:
     """Return the path of the socket; None: there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -33,6 +34,35 @@ def test_a_program_is_attached_to_once_and_can_be_steered() -> None:
             process.write_text("set_ftrace_filter", "*squares")
             assert process.read_text("set_ftrace_filter") == "__main__.squares\n"
         assert program.end() == (7, "", "")
+
+
+def test_an_attached_program_that_forks_gets_no_warning_of_threads() -> None:
+    """It forks all the time, also while it is attached to, and imports what has functions around forks."""
+    program = """
+import os, warnings
+warned = []
+warnings.showwarning = lambda *words: warned.append(words)
+warnings.simplefilter("always")
+def fork():
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+def check(*_):
+    warned.clear()
+    import logging
+    for _ in range(30):
+        fork()
+    os._exit(len(warned))  # an exception may be lost in a function around a fork
+signal.signal(signal.SIGUSR2, check)
+ready()
+while True:
+    fork()
+"""
+    with Running(program) as running:
+        assert command("attach", running.pid) == (0, f"process {running.pid}: attached\n", "")
+        running.process.send_signal(signal.SIGUSR2)
+        assert running.process.wait(60) == 0
 
 
 def test_what_cannot_be_attached_to_is_said_and_the_others_are() -> None:

@@ -218,6 +218,63 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
     assert program.errors.read_text() == ""
 
 
+def test_functions_of_python_around_a_fork_do_not_wake_it_before_the_warning(tmp_path: Path) -> None:
+    """As those of `logging`, if that is imported after funcgraph: they run before CPython counts threads."""
+    code = f"""
+        import os, warnings
+        warnings.simplefilter('always')
+        {SERVE}
+        threads = []
+        def work():
+            return [number for number in range(100)]
+        def count():
+            work()
+            threads.append(len(os.listdir('/proc/self/task')))
+        os.register_at_fork(before=work, after_in_parent=count)
+        for i in range(30):
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            os.waitpid(child, 0)
+        print(set(threads), flush=True)
+        sys.stdin.read()
+    """
+    with served(tmp_path, code) as program, program.connect() as process:
+        assert program.line() == "{1}"
+        assert process.call("info")["pid"] == program.pid
+        assert program.end() == 0
+    assert program.errors.read_text() == ""
+
+
+def test_a_fork_waits_for_the_thread_that_loads_funcgraph(tmp_path: Path) -> None:
+    code = f"""
+        import os, warnings, _thread, time
+        warnings.simplefilter('always')
+        {SERVE}
+        from funcgraph import _control
+        begun, ended = _thread.allocate_lock(), []
+        begun.acquire()
+        def load():
+            _control.hold_forks()
+            begun.release()
+            time.sleep(0.3)
+            ended.append(1)
+        for i in range(2):
+            _thread.start_new_thread(load, ())
+            begun.acquire()
+            child = os.fork()
+            if not child:
+                os._exit(0)
+            print(len(ended), os.waitpid(child, 0)[1], flush=True)
+        sys.stdin.read()
+    """
+    with served(tmp_path, code) as program:
+        assert program.line() == "1 0"
+        assert program.line() == "2 0"
+        assert program.end() == 0
+    assert program.errors.read_text() == ""
+
+
 @pytest.mark.parametrize("end", ["", "os._exit(3)", "sys.exit(3)", "raise SystemError"])
 def test_the_program_ends_as_it_wants(tmp_path: Path, end: str) -> None:
     """While a client is connected and its requests run."""

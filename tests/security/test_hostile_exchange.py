@@ -1,4 +1,4 @@
-"""The user of a process that root attaches to leads the exchange folder elsewhere: nothing of root's changes."""
+"""The user of a process that root attaches to leads the exchange folder elsewhere: root loses nothing."""
 
 from __future__ import annotations
 

@@ -137,9 +137,21 @@ PyDoc_STRVAR(stop_doc, "stop($module, /)\n--\n\n"
                        "Stop to serve: end the thread, remove the socket. Return whether it did serve.");
 PyDoc_STRVAR(path_doc, "path($module, /)\n--\n\nReturn the path of the socket; None: there is none.");
 
+PyDoc_STRVAR(hold_forks_doc, "hold_forks($module, /)\n--\n\n"
+                             "Have forks of other threads wait until this thread has ended, for a second.");
+
+static PyObject *control_hold_forks(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    if (add_hooks(module) != 0)
+        return NULL;
+    fg_process_hold_forks();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef control_methods[] = {
     {"start", control_start, METH_VARARGS, start_doc},
     {"stop", control_stop, METH_NOARGS, stop_doc},
+    {"hold_forks", control_hold_forks, METH_NOARGS, hold_forks_doc},
     {"path", control_path, METH_NOARGS, path_doc},
     {NULL, NULL, 0, NULL},
 };

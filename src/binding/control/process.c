@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "binding/control/engine_waits.h"
@@ -22,7 +23,12 @@ static struct {
     _Atomic(struct fg_server *) server; /* NULL: there is none, or somebody has taken it */
     _Atomic(struct fg_server *) paused; /* by a fork */
     _Atomic uint32_t wakers; /* threads in fg_process_wake(): the server stays until they have left */
+    _Atomic int loader;      /* the thread whose end forks wait for; 0: none */
     pthread_once_t once;
+    /* The main thread alone uses these. */
+    bool is_forking;
+    PyFrameObject *caller; /* of the fork that has paused the server, and the instruction that it is at */
+    int instruction;
 } process = {.once = PTHREAD_ONCE_INIT};
 
 static struct fg_server *take(void)
@@ -173,37 +179,103 @@ const struct fg_place *fg_process_place(void)
 
 /* ---- forks */
 
+static bool is_main_thread(void)
+{
+    return (pid_t)syscall(SYS_gettid) == getpid();
+}
+
+void fg_process_hold_forks(void)
+{
+    atomic_store(&process.loader, (int)syscall(SYS_gettid));
+}
+
+static void wait_for_loader(void)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    int tid = atomic_load(&process.loader);
+
+    if (tid == 0 || tid == (int)syscall(SYS_gettid))
+        return;
+    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < PATIENCE_MS && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
+        nanosleep(&pause, NULL);
+    Py_END_ALLOW_THREADS atomic_store(&process.loader, 0);
+}
+
 void fg_process_before_fork(void)
 {
-    struct fg_server *server = take();
+    struct fg_server *server;
 
+    wait_for_loader();
+    if (is_main_thread())
+        process.is_forking = true;
+    server = take();
     if (server && end_thread(server))
         atomic_store(&process.paused, server);
     else if (server)
         (void)put(server); /* the child has none of it */
 }
 
+static void remember_caller(void)
+{
+    Py_XSETREF(process.caller, PyThreadState_GetFrame(PyThreadState_Get()));
+    process.instruction = process.caller ? PyFrame_GetLasti(process.caller) : 0;
+}
+
+/* Whether the main thread still is inside the call that forks: in a function of Python that was registered to
+ * be called after it. */
+static bool is_in_fork(void)
+{
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get()), *back;
+    bool is_called = frame && frame != process.caller;
+
+    while (frame && frame != process.caller) {
+        back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    is_called = is_called && frame && PyFrame_GetLasti(frame) == process.instruction;
+    Py_XDECREF(frame);
+    return is_called;
+}
+
 /* Has the thread of a server run again that a fork has paused. */
-static int go_on(void *Py_UNUSED(arg))
+static void resume(void)
 {
     struct fg_server *server = atomic_exchange(&process.paused, NULL);
 
+    if (is_main_thread())
+        Py_CLEAR(process.caller);
     if (server && (fg_server_run(server) != 0 || !put(server)))
         stop(server); /* no thread can be had; or another server was started meanwhile */
+}
+
+static int go_on(void *Py_UNUSED(arg))
+{
+    if (process.is_forking)
+        return 0; /* it is queued again after the fork */
+    if (!is_in_fork() || Py_AddPendingCall(go_on, NULL) != 0)
+        resume();
     return 0;
 }
 
-/* CPython 3.12 and 3.13 count the threads after this. So the main thread goes on later, at its next
- * instruction. Another thread is counted itself. */
+/* CPython 3.12 and 3.13 count the threads after this, and after other functions that may be in Python. So the
+ * main thread goes on later, at its next instruction. Another thread is counted itself. */
 void fg_process_after_fork_in_parent(void)
 {
     struct fg_server *busy = atomic_load(&process.server);
+    bool is_queued = false;
 
     if (busy)
         fg_server_go_on(busy);
-    if (atomic_load(&process.paused) &&
-        ((pid_t)syscall(SYS_gettid) != getpid() || Py_AddPendingCall(go_on, NULL) != 0))
-        (void)go_on(NULL);
+    if (is_main_thread()) {
+        process.is_forking = false;
+        if (!atomic_load(&process.paused))
+            return;
+        remember_caller();
+        is_queued = Py_AddPendingCall(go_on, NULL) == 0;
+    }
+    if (!is_queued)
+        resume();
 }
 
 /* A server in the middle of a request is lost memory here: no thread will end the request. */
@@ -214,6 +286,9 @@ void fg_process_after_fork_in_child(void)
     char why[FG_PROCESS_WHY_BYTES];
     int error;
 
+    process.is_forking = false;
+    atomic_store(&process.loader, 0);
+    Py_CLEAR(process.caller);
     if (former) {
         former->release = NULL;
         fg_server_free(former);

@@ -27,6 +27,16 @@ bool fg_process_stop(void);
  * is not attached; a handler of a signal. */
 void fg_process_wake(void);
 
+/**
+ * fg_process_hold_forks() - Have forks of other threads wait until the calling thread has ended.
+ *
+ * A thread that attaching has started loads funcgraph. The program knows nothing of it, and a fork meanwhile
+ * would make CPython warn of threads.
+ *
+ * Context: an attached thread that ends soon. A fork waits for a second at most.
+ */
+void fg_process_hold_forks(void);
+
 /* The place of the server; NULL: there is none. */
 const struct fg_place *fg_process_place(void);
 

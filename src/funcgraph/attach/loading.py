@@ -25,6 +25,10 @@ def serve_with(ours: str) -> str:
     funcgraph = load(ours)
     if funcgraph is None:
         return missing()
+    from funcgraph import _control
+
+    if hasattr(_control, "hold_forks"):  # the process's own funcgraph may be an earlier one
+        _control.hold_forks()
     funcgraph.serve()
     for name in _FIRST_REQUESTS:
         importlib.import_module(name)
