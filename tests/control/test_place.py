@@ -44,39 +44,50 @@ def test_only_its_user_can_enter_the_folder_and_use_the_socket(tmp_path: Path) -
         assert Path(program.path).name.startswith(f"{program.pid}-")
 
 
+def passed_over(base: Path) -> None:
+    """Assert that what has the folder's name is not used, and keeps nobody from serving."""
+    before = sorted(folder_in(base).parent.rglob("*"))
+    try:
+        path = Path(_control.start((str(base),), HANDLER, False))
+        assert path.parent.name.startswith(f"{folder_in(base).name}-")
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    finally:
+        _control.stop()
+    assert sorted(folder_in(base).parent.rglob("*")) == before
+
+
 def test_a_link_in_the_folders_place_is_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir(mode=0o700)
     folder_in(tmp_path).symlink_to(target)
-    assert "it is no folder" in refused(tmp_path)
+    passed_over(tmp_path)
     assert not list(target.iterdir())
 
 
 def test_a_file_in_the_folders_place(tmp_path: Path) -> None:
     folder_in(tmp_path).touch()
-    assert "it is no folder" in refused(tmp_path)
+    passed_over(tmp_path)
 
 
 def test_a_folder_that_others_may_use(tmp_path: Path) -> None:
     folder_in(tmp_path).mkdir()
     folder_in(tmp_path).chmod(0o755)
-    assert "others may use it" in refused(tmp_path)
+    passed_over(tmp_path)
 
 
 @needs_root
 def test_a_folder_of_another_user(tmp_path: Path) -> None:
     folder_in(tmp_path).mkdir(mode=0o700)
     os.chown(folder_in(tmp_path), NOBODY, NOBODY)
-    assert "another user owns it" in refused(tmp_path)
+    passed_over(tmp_path)
 
 
 def test_each_folder_is_named_with_its_reason_and_the_next_is_tried(tmp_path: Path) -> None:
     bad, good = tmp_path / "bad", tmp_path / "good"
-    bad.mkdir()
+    bad.touch()
     good.mkdir()
-    folder_in(bad).touch()
     text = refused(bad, tmp_path / "none")
-    assert f"{folder_in(bad)}: it is no folder; {folder_in(tmp_path / 'none')}: No such file" in text
+    assert f"{folder_in(bad)}: Not a directory; {folder_in(tmp_path / 'none')}: No such file" in text
     try:
         assert _control.start((str(bad), str(good)), HANDLER, False).startswith(str(good))
     finally:

@@ -21,6 +21,19 @@
 #define BACKLOG 128
 #define ATTEMPTS 10 /* other processes may remove the folder when its last socket goes */
 
+/* Return: a number that no other process of the same id, and no other socket of this one, has. Short: clients
+ * in other languages connect by the path, of which 107 bytes fit. */
+static uint32_t unique_number(void)
+{
+    uint32_t number = 0;
+    struct timespec now;
+
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == (ssize_t)sizeof(number))
+        return number;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* the kernel has no random numbers yet */
+    return (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 16 ^ (uint32_t)getpid();
+}
+
 /* ---- the folder */
 
 /* Why a folder is not ours alone; NULL: it is. */
@@ -37,7 +50,26 @@ static const char *flaw_of(int fd)
     return NULL;
 }
 
-/* Return: a descriptor; -1 with the reason. */
+/* Return: a descriptor of what is at @path, if that is a folder of ours alone; a negative errno with the reason.
+ * -EEXIST: it is something else. */
+static int open_present(const char *path, const char **why)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0) {
+        int error = errno;
+
+        *why = error == ELOOP || error == ENOTDIR ? "it is no folder" : strerror(error);
+        return error == ELOOP || error == ENOTDIR || error == EACCES ? -EEXIST : -error;
+    }
+    *why = flaw_of(fd);
+    if (!*why)
+        return fd;
+    close(fd);
+    return -EEXIST;
+}
+
+/* As open_present(), after making the folder if there is none. */
 static int open_folder(const char *path, const char **why)
 {
     bool is_new = mkdir(path, 0700) == 0;
@@ -45,21 +77,29 @@ static int open_folder(const char *path, const char **why)
 
     if (!is_new && errno != EEXIST) {
         *why = strerror(errno);
-        return -1;
+        return -errno;
     }
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        *why = errno == ELOOP || errno == ENOTDIR ? "it is no folder" : strerror(errno);
-        return -1;
+    fd = open_present(path, why);
+    if (!is_new)
+        return fd;
+    if (fd < 0) { /* no descriptor is left, or the file system gives it to another user: no name is better */
+        rmdir(path);
+        return -EACCES;
     }
-    *why = flaw_of(fd);
-    if (*why) {
-        close(fd);
-        return -1;
-    }
-    if (is_new)
-        (void)fchmod(fd, 0700); /* the umask may have taken bits away */
+    (void)fchmod(fd, 0700); /* the umask may have taken bits away */
     return fd;
+}
+
+/* Writes the path of the folder of sockets in @base; @number other than 0: one of a name of its own. Return:
+ * whether it fits. */
+static bool name_folder(struct fg_place *place, const char *base, uint32_t number)
+{
+    const size_t room = sizeof(place->folder);
+    int bytes = number
+                    ? snprintf(place->folder, room, "%s/" PREFIX "%u-%08x", base, (unsigned)geteuid(), number)
+                    : snprintf(place->folder, room, "%s/" PREFIX "%u", base, (unsigned)geteuid());
+
+    return bytes > 0 && (size_t)bytes < room;
 }
 
 /* ---- the socket */
@@ -71,19 +111,6 @@ static struct sockaddr_un address_of(int folder_fd, const char *name)
 
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder_fd, name);
     return address;
-}
-
-/* Return: a number that no other process of the same id, and no other socket of this one, has. Short: clients
- * in other languages connect by the path, of which 107 bytes fit. */
-static uint32_t unique_number(void)
-{
-    uint32_t number = 0;
-    struct timespec now;
-
-    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) == (ssize_t)sizeof(number))
-        return number;
-    clock_gettime(CLOCK_MONOTONIC, &now); /* the kernel has no random numbers yet */
-    return (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 16 ^ (uint32_t)getpid();
 }
 
 /* Listens under another name first: a file at which nobody listens is removed by whoever finds it.
@@ -150,20 +177,29 @@ void fg_place_sweep(const struct fg_place *place)
 
 /* ---- both */
 
-/* Return: 0; a negative errno with the reason. */
+/* Listens in a folder of the user's in @base. Who takes its name first, or puts something else there, keeps
+ * nobody away: the next attempt is at a name that cannot be known before. Clients find a folder by the
+ * beginning of its name, and by its owner.
+ *
+ * Return: 0; a negative errno with the reason. */
 static int open_in(struct fg_place *place, const char *base, const char **why)
 {
-    int error = -EINVAL;
+    uint32_t number = 0;
+    int error = -EEXIST;
 
-    if (snprintf(place->folder, sizeof(place->folder), "%s/" PREFIX "%u", base, (unsigned)geteuid()) >=
-        (int)sizeof(place->folder)) {
-        *why = "the path is too long";
-        return -ENAMETOOLONG;
-    }
     for (int i = 0; i < ATTEMPTS; i++) {
-        place->folder_fd = fg_own_fd(open_folder(place->folder, why));
-        if (place->folder_fd.fd < 0)
-            return -EACCES;
+        if (!name_folder(place, base, number)) {
+            *why = "the path is too long";
+            return -ENAMETOOLONG;
+        }
+        error = open_folder(place->folder, why);
+        if (error == -EEXIST)
+            number = unique_number() | 1;
+        if (error == -EEXIST || error == -ENOENT)
+            continue;
+        if (error < 0)
+            return error;
+        place->folder_fd = fg_own_fd(error);
         error = listen_in(place);
         if (error == 0)
             return 0;
