@@ -15,7 +15,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 
-from funcgraph import _tracedata
+from funcgraph import _tracedata, output_file
 from funcgraph.session import rotation
 from funcgraph.session.directory import PAGE, PREFIX, Session, all_sessions, folders
 from funcgraph.session.memory_file import memory_file
@@ -62,7 +62,7 @@ def remove_temporaries(output: str) -> list[str]:
         path = os.path.join(folder, name)
         if found and _is_ours(path, stat.S_ISREG) and ProcessWatch(int(found[1])).gone():
             try:
-                os.unlink(path)
+                output_file.unlink(path)
             except OSError:
                 continue  # no permission, or somebody else removed it
             removed.append(path)
@@ -91,7 +91,7 @@ def _clean_session(session: Session) -> Iterator[str]:
     try:
         part = _check_nothing_recorded(session)
         if part is not None:
-            os.unlink(part)
+            output_file.unlink(part)
         session.remove()
         yield f"{session.path}: removed: nothing was recorded"
     except _KeptError as reason:
