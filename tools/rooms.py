@@ -91,7 +91,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
     "extensions": ("_engine", "_tracedata", "_environ", "_system", "_control", "_inject"),
-    "base": ("names", "version"),
+    "base": ("names", "output_file", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),
     "boot": ("_boot",),

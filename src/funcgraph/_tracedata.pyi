@@ -475,8 +475,8 @@ def convert(
 
     Args:
         source: path or descriptor of the .fg trace.
-        output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or the
-            descriptor of an empty file, open for reading and writing.
+        output: path of the trace.dat. A regular file is replaced; links are refused (output_file.py). Or
+            the descriptor of an empty file, open for reading and writing.
         version: 6 or 7.
         compression: of version 7: 'zstd', 'zlib', 'none'; None: the best that is there.
         values_are_texts: fields of any type of value are texts, as event_format() says; False: they are
@@ -785,8 +785,8 @@ class Recorder:
         repeated.
 
         Args:
-            output: path of the trace.dat. A regular file is replaced; a link to one is followed. Or
-                the descriptor of an empty file, open for reading and writing.
+            output: path of the trace.dat. A regular file is replaced; links are refused (output_file.py).
+                Or the descriptor of an empty file, open for reading and writing.
             meta: a JSON object, whose members are added to the trace's own JSON; the trace's members win.
             version: of trace.dat. trace-cmd reads 7 from its version 3.1 on.
             compression: of version 7: one of codec_names(); None: the first of them.

@@ -304,6 +304,23 @@ def test_a_hostile_name_is_right_or_escaped(form: str, tmp_path: Path, export: C
     assert found.stretches == {escaped: 1}
 
 
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t=", "\r=", "\n="])
+def test_no_cell_of_csv_is_a_formula(begin: str, tmp_path: Path, export: Callable[..., Path]) -> None:
+    formula = f"{begin}1+cmd|'/C calc'!A0"
+    trace = Trace([("", formula, "", 1, 0, [formula])], instances={})
+    task = trace.task(41, formula)
+    task.enter(1000, 0, 0, args=values(formula))
+    task.enter(1010, 0, 1, args=values(formula))
+    task.leave(1020, 0, 1, calltime=1010, result=values(formula))
+    task.leave(1100, 0, 0, calltime=1000, result=values(-5))
+    path = trace.save(tmp_path / "t.dat")
+    for row in csv_rows(export(path, "csv", ".csv")):
+        assert row["function"] == row["thread"] == f"'{formula}"
+        for name, cell in row.items():
+            assert not cell or cell[0] not in "=+-@\t\r\n" or (name, cell) == ("result", "-5")
+    assert {row["function"] for row in json_rows(export(path, "jsonl", ".jsonl"))} == {formula}
+
+
 def test_a_hostile_argument_is_right_or_escaped(tmp_path: Path, export: Callable[..., Path]) -> None:
     trace = Trace([("m", "f", "", 1, 0, ["a b", "c"])])
     task = trace.task(41)

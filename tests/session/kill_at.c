@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -49,13 +50,29 @@ static void die(void)
         pause();
 }
 
-/* A file is created. */
-static void look_at_place(const char *path)
+/* The path of a name in a folder that is open: of the folder itself for ".". */
+static void join_path(int in, const char *name, char path[2 * PATH_MAX])
 {
+    char link[40];
+    ssize_t bytes;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", in);
+    bytes = in == AT_FDCWD || *name == '/' ? -1 : readlink(link, path, PATH_MAX);
+    if (bytes < 0)
+        snprintf(path, PATH_MAX, "%s", name);
+    else
+        snprintf(path + bytes, PATH_MAX, "%s%s", strcmp(name, ".") ? "/" : "", strcmp(name, ".") ? name : "");
+}
+
+/* A file is created. */
+static void look_at_place(int in, const char *name)
+{
+    char path[2 * PATH_MAX];
     const char *place = getenv("KILL_AT_PLACE"), *file = getenv("KILL_AT_FILE"),
                *call = getenv("KILL_AT_CALL"), *when = getenv("KILL_AT_WHEN");
     static _Atomic long nr_files;
 
+    join_path(in, name, path);
     if (place && file && call && when && strcmp(path, place) == 0 && ++nr_files == atol(file))
         kill_at(atol(call), atoi(when));
 }
@@ -185,7 +202,7 @@ __attribute__((visibility("default"))) long ptrace(enum __ptrace_request request
 }
 
 /* Opening changes something if it creates. */
-#define WRAP_OPEN(name, parameters, last, call)                                                              \
+#define WRAP_OPEN(name, parameters, in, last, call)                                                          \
     __attribute__((visibility("default"))) int name parameters                                               \
     {                                                                                                        \
         bool creates = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE, fatal;                         \
@@ -198,7 +215,7 @@ __attribute__((visibility("default"))) long ptrace(enum __ptrace_request request
             va_start(more, last);                                                                            \
             mode = va_arg(more, mode_t);                                                                     \
             va_end(more);                                                                                    \
-            look_at_place(path);                                                                             \
+            look_at_place(in, path);                                                                         \
         }                                                                                                    \
         fatal = creates && is_fatal(false);                                                                  \
         if (next == NULL)                                                                                    \
@@ -209,7 +226,7 @@ __attribute__((visibility("default"))) long ptrace(enum __ptrace_request request
         return result;                                                                                       \
     }
 
-WRAP_OPEN(open, (const char *path, int flags, ...), flags, (path, flags, mode))
-WRAP_OPEN(open64, (const char *path, int flags, ...), flags, (path, flags, mode))
-WRAP_OPEN(openat, (int in, const char *path, int flags, ...), flags, (in, path, flags, mode))
-WRAP_OPEN(openat64, (int in, const char *path, int flags, ...), flags, (in, path, flags, mode))
+WRAP_OPEN(open, (const char *path, int flags, ...), AT_FDCWD, flags, (path, flags, mode))
+WRAP_OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, flags, (path, flags, mode))
+WRAP_OPEN(openat, (int in, const char *path, int flags, ...), in, flags, (in, path, flags, mode))
+WRAP_OPEN(openat64, (int in, const char *path, int flags, ...), in, flags, (in, path, flags, mode))

@@ -513,12 +513,12 @@ def left_by_a_kill(fg: Funcgraph, monkeypatch: pytest.MonkeyPatch, at: int) -> t
     number = 0
 
     def step(function: Callable[..., Any]) -> Callable[..., Any]:
-        def either(*args: Any) -> Any:
+        def either(*args: Any, **keywords: Any) -> Any:
             nonlocal number
             number += 1
             if number == at:
                 raise Killed
-            return function(*args)
+            return function(*args, **keywords)
 
         return either
 
@@ -629,7 +629,7 @@ def test_names_that_cannot_be_changed_end_the_recording_and_lose_nothing(
     desk.call(ring, 3)
     desk.recording.step()
 
-    def refuse(*args: Any) -> None:
+    def refuse(*args: Any, **keywords: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), desk.output)
 
     with monkeypatch.context() as patch:

@@ -272,6 +272,7 @@ def test_flags_of_the_command() -> None:
         "-f",
         "-R",
         "-q",
+        "--isolated",
         "--or-untraced",
     }
 
@@ -313,7 +314,8 @@ def test_the_page_on_the_start_of_a_program_has_each_parameter() -> None:
         value = "" if setting.kind == FLAG else f"={setting.boot_value}"
         meaning = listed.pop(f"{setting.boot}{value}")
         assert not setting.file or setting.file in codes(meaning) or setting.keyword in codes(meaning)
-    assert list(listed) == ["trace_instance=NAME,...", "control"]
+    variables = [name for name in listed if name.startswith("FUNCGRAPH")]
+    assert list(listed) == ["trace_instance=NAME,...", "control", *variables]
 
 
 @pytest.mark.parametrize("setting", FLAGGED, ids=lambda setting: setting.flag)

@@ -1,6 +1,6 @@
 /* Promise: a file appears whole or not at all, also when its writer is killed, and none of its writer's
  * files is left beside it. Where no file can be nameless, or a nameless one gets no name, it appears all the
- * same. */
+ * same. No link is followed, whenever it is made. */
 #define _GNU_SOURCE
 #undef NDEBUG
 #include <assert.h>
@@ -29,7 +29,7 @@ static char path[64];
 static bool no_tmpfile, no_link;
 
 /* Stand before the C library's. */
-int open(const char *name, int flags, ...)
+int openat(int in, const char *name, int flags, ...)
 {
     va_list arguments;
     mode_t mode;
@@ -41,7 +41,7 @@ int open(const char *name, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+    return (int)syscall(SYS_openat, in, name, flags, mode);
 }
 
 int linkat(int from, const char *old, int to, const char *name, int flags)
@@ -137,6 +137,73 @@ static void is_discarded(void)
     assert(nr_files() == 0);
 }
 
+static void ends_with(struct fg_new_file *file, int expected)
+{
+    assert(fg_file_write(file->fd, "text", 4, 0) == 0);
+    assert(fg_new_file_publish(file) == expected);
+}
+
+static void link_of_its_name_stays(void)
+{
+    struct fg_new_file file;
+
+    assert(symlink("other", path) == 0);
+    assert(fg_new_file_create(&file, path) == -ELOOP);
+    unlink(path);
+    assert(fg_new_file_create(&file, path) == 0);
+    assert(symlink("other", path) == 0);
+    ends_with(&file, -ELOOP);
+    assert(nr_files() == 1);
+    unlink(path);
+}
+
+static void link_in_its_path_is_not_followed(void)
+{
+    struct fg_new_file file;
+    char link[80], behind[100];
+
+    snprintf(link, sizeof(link), "%s.link", folder);
+    snprintf(behind, sizeof(behind), "%s/file", link);
+    assert(symlink(folder, link) == 0);
+    assert(fg_new_file_create(&file, behind) == -ENOTDIR);
+    unlink(link);
+    assert(nr_files() == 0);
+}
+
+static void exchanged_folder_gets_nothing(void)
+{
+    struct fg_new_file file;
+    char moved[80];
+
+    snprintf(moved, sizeof(moved), "%s.moved", folder);
+    assert(fg_new_file_create(&file, path) == 0);
+    assert(rename(folder, moved) == 0 && mkdir(folder, 0700) == 0);
+    ends_with(&file, 0);
+    assert(nr_files() == 0);
+    assert(rmdir(folder) == 0 && rename(moved, folder) == 0);
+    assert(nr_files() == 1);
+    unlink(path);
+}
+
+/* Only root makes files of other users. */
+static void file_of_another_user_stays(void)
+{
+    struct fg_new_file file;
+    struct stat status;
+
+    if (geteuid() != 0)
+        return;
+    assert(chmod(folder, 01777) == 0);
+    close(open(path, O_WRONLY | O_CREAT, 0644));
+    assert(chown(path, 12345, 12345) == 0);
+    assert(fg_new_file_create(&file, path) == -EACCES);
+    assert(chmod(folder, 0755) == 0);
+    assert(fg_new_file_create(&file, path) == 0);
+    ends_with(&file, 0);
+    assert(stat(path, &status) == 0 && status.st_uid == 0);
+    unlink(path);
+}
+
 int main(void)
 {
     assert(mkdtemp(folder));
@@ -150,6 +217,11 @@ int main(void)
     killed_in_the_middle('e');
     check_file('d');
     unlink(path);
+
+    link_of_its_name_stays();
+    link_in_its_path_is_not_followed();
+    exchanged_folder_gets_nothing();
+    file_of_another_user_stays();
 
     no_link = true;
     appears_and_replaces();

@@ -236,6 +236,15 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
     return status, captured.out, captured.err
 
 
+def test_no_cell_of_csv_is_a_formula(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT '=1+1' AS \"@a\", '\t=1' AS b, -5 AS c, 'x-1' AS d"
+    _, out, _ = run(capsys, "-i", shop, "--csv", query)
+    assert list(csv.reader(io.StringIO(out, newline=""))) == [
+        ["'@a", "b", "c", "d"],
+        ["'=1+1", "'\t=1", "-5", "x-1"],
+    ]
+
+
 def test_the_command_prints_tables_csv_and_json(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT function, count(*) AS calls, NULL AS nothing FROM calls GROUP BY ALL ORDER BY 2 DESC, 1"
     status, out, err = run(capsys, shop, query)

@@ -14,6 +14,7 @@ from funcgraph.merge.hosts import Host, host_of
 from funcgraph.merge.join import Merged, merge
 from funcgraph.merge.stamps import Exchange
 from funcgraph.merge.stamps import stamp as now
+from funcgraph.output_file import create, open_there, resolve
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.opened import open_trace
 
@@ -133,12 +134,20 @@ class Collector:
 
     def _append(self, file: str, offset: int, piece: Piece) -> int:
         """Add a piece to its copy; return how many bytes it has."""
-        with open(self._path(file), "ab") as copy:
+        with open(self._open_copy(file), "r+b") as copy:
             copy.truncate(offset)
+            copy.seek(offset)
             copy.write(piece.data)
         if piece.is_complete:
             self._complete.add(file)
         return len(piece.data)
+
+    def _open_copy(self, file: str) -> int:
+        path = resolve(self._path(file))
+        try:
+            return open_there(path, os.O_RDWR)
+        except FileNotFoundError:
+            return create(path)
 
     def _size(self, file: str) -> int:
         try:

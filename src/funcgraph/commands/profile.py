@@ -8,6 +8,7 @@ import os
 from funcgraph.commands._live import End, temporary
 from funcgraph.commands._processes import Processes, add_processes
 from funcgraph.commands._wanted import add_filters, tell_unmatched, wanted_of
+from funcgraph.output_file import text_file
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply
 from funcgraph.steering.folder import Process
@@ -63,7 +64,7 @@ def _print(texts: dict[int, str], path: str | None) -> None:
     if path is None:
         _print_to(Output(texts), texts)
         return
-    with open(path, "w", encoding="utf-8") as file:
+    with text_file(path) as file:
         _print_to(Output(texts, file), texts)
 
 

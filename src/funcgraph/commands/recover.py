@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 import funcgraph
-from funcgraph import _tracedata
+from funcgraph import _tracedata, output_file
 from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
@@ -140,7 +140,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     output, keep = _free_name(output, keep, session.name)
     _complete(recording, output, meta, keep)
     for path in (planned, output):
-        remove_temporaries(os.path.realpath(path))
+        remove_temporaries(path)
     missing = outcome.missing(*session.missing())
     session.remove()
     for line in (*outcome.losses(totals), *missing, outcome.summary(totals, output)):
@@ -220,7 +220,7 @@ def _open(session: Session, part: str, output: str, limits: Limits, dat_format: 
         if spool != part:
             say(f"{part}: of another recording; left as it is")
         elif os.path.exists(part) and rotation.is_unbegun(part):
-            os.unlink(part)
+            output_file.unlink(part)
         if limits.ring and os.path.exists(spool) and open_reader(spool).is_complete:
             rotation.place(spool, *_free_name(output, limits.keep, session.name))
         rotation.mend(spool, output, limits.keep)
@@ -305,6 +305,7 @@ def _recover_part(part: str, output_name: str | None) -> int:
         hint = did_you_mean(os.path.basename(part), names)
         raise CommandError(f"{part}: neither the directory of a session nor a FILE.part{hint}")
     try:
+        part = output_file.resolve(part)
         _check_ownerless(part)
         if os.path.exists(part) and rotation.is_unbegun(part):
             raise CommandError(f"{part}: nothing was recorded; it can be deleted")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from funcgraph.commands import CommandError, refusal_of
 from funcgraph.commands._trace import add_selection_arguments, open_events, selection_of, trace_errors
+from funcgraph.export.csv_cell import not_formula
 from funcgraph.names import printable, printable_lines
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.sql import MISSING, SqlError, SqlRows
@@ -73,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
 def _csv(rows: SqlRows) -> Iterator[str]:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(rows.columns)
+    writer.writerow(map(not_formula, rows.columns))
     for row in rows.whole():
-        writer.writerow(row)
+        writer.writerow([not_formula(value) if isinstance(value, str) else value for value in row])
         if buffer.tell() > 1 << 16:
             yield _taken(buffer)
     yield _taken(buffer)

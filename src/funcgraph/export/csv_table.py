@@ -19,6 +19,7 @@ from funcgraph.export.call_rows import (
     instance_of,
     outcomes_in,
 )
+from funcgraph.export.csv_cell import not_formula
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.slices import CALLS, IRQ, NO_FUNCTION, RAISE, WHATS, WHOLE, Slices, Threads, slices_of
@@ -169,6 +170,11 @@ class _Csv(_Table):
 
 
 def csv_field(text: str) -> str:
+    """Return a text of the program as a field of CSV, which is no formula of a spreadsheet."""
+    return _quoted(not_formula(text))
+
+
+def _quoted(text: str) -> str:
     """Return a text as a field of CSV. NULs, which readers of CSV refuse, are escaped."""
     text = escaped(text).replace("\0", "\\x00")
     if not text.isprintable() or '"' in text or "," in text:
@@ -180,7 +186,7 @@ def csv_field(text: str) -> str:
 def _csv_outcome(what: int, payload: bytes) -> str:
     if what == RAISE:
         return "," + csv_field(exception_of(payload) or "")
-    return csv_field(json_text(result_of(payload))) + ","
+    return _quoted(json_text(result_of(payload))) + ","  # JSON: what begins with - is a number
 
 
 class _JsonLines(_Table):

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import find_format, format_of_file
 from funcgraph.export.source import Source
-from funcgraph.export.whole_file import whole_file
+from funcgraph.output_file import whole_file
 from funcgraph.tracedata.opened import open_trace
 from funcgraph.tracedata.selection import Selection
 

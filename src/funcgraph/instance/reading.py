@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph import _engine, _tracedata
+from funcgraph.output_file import resolve
 from funcgraph.session.memory_file import contents, memory_file
 from funcgraph.session.output import is_trace_dat
 from funcgraph.tracedata import TraceFile
@@ -61,6 +62,7 @@ def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool
 
 
 def _save(spool: int, output: str) -> None:
+    output = resolve(output)
     if is_trace_dat(output):
         _tracedata.convert(spool, output, version=6)  # version 7 would load a library into the program
     else:

@@ -66,7 +66,7 @@ class RecordBlock:
         """
         if self._recorder is not None:
             raise RuntimeError("this recording is in progress: make another one with funcgraph.record()")
-        check_output(self.output)
+        self.output = check_output(self.output)
         recorder = _RecorderProcess(
             {"output": self.output, "settings": self._settings, "command": _command_line()}
         )
@@ -233,7 +233,7 @@ def record(
     check_file(settings, os.fspath(output))
     for instance in named:
         instance.update(record_options(instance["options"]))
-    return RecordBlock(os.path.realpath(output), settings)
+    return RecordBlock(os.path.abspath(output), settings)
 
 
 _LISTS = {PATTERNS: "patterns", EVENTS: "definitions"}

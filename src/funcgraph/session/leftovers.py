@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
-from funcgraph import _tracedata
+from funcgraph import _tracedata, output_file
 from funcgraph.rights.folder import OwnFolder
 from funcgraph.session import rotation
 from funcgraph.session.directory import PREFIX, Session, all_sessions
@@ -69,7 +69,7 @@ def remove_temporaries(output: str) -> list[str]:
         path = os.path.join(folder, name)
         if found and _is_ours(path, stat.S_ISREG) and ProcessWatch(int(found[1])).gone():
             try:
-                os.unlink(path)
+                output_file.unlink(path)
             except OSError:
                 continue  # no permission, or somebody else removed it
             removed.append(path)
@@ -98,7 +98,7 @@ def _clean_session(session: Session) -> Iterator[str]:
     try:
         part = _check_nothing_recorded(session)
         if part is not None:
-            os.unlink(part)
+            output_file.unlink(part)
         session.remove()
         yield f"{session.path}: removed: nothing was recorded"
     except _KeptError as reason:

@@ -9,6 +9,8 @@ import errno
 import os
 import stat
 
+from funcgraph.output_file import check_owner, folder_of, resolve
+
 __all__ = ["DEFAULT_OUTPUT", "check_output", "is_trace_dat"]
 
 DEFAULT_OUTPUT = "trace.fg"
@@ -23,29 +25,35 @@ def check_output(name: str | os.PathLike[str]) -> str:
     """Return the absolute path of a trace to write.
 
     Args:
-        name: the path as given; a symbolic link is followed.
+        name: the path as given; output_file.resolve() says which symbolic links are followed.
 
     Raises:
         FileNotFoundError, NotADirectoryError: its folder does not exist, or is not a folder.
-        PermissionError: its folder cannot be written.
+        PermissionError: its folder cannot be written; or there is a link or a file of another user, and
+            others may write in the folder.
         IsADirectoryError: the path is a folder.
         OSError: EINVAL: the path is not a regular file. Replacing a device with a trace would do harm.
     """
     given = os.fspath(name)
-    output = os.path.realpath(given)
-    folder = os.path.dirname(output)
+    output = resolve(given)
+    with folder_of(output) as (folder, last):
+        _check_target(folder, last or ".", given)
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+            reason = f"no permission to write in {os.path.dirname(output)}"
+            raise PermissionError(errno.EACCES, reason, given)
+    return output
+
+
+def _check_target(folder: int, name: str, given: str) -> None:
+    """Check what is there under the trace's name, if anything is."""
     try:
-        mode = os.stat(output).st_mode
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        mode = stat.S_IFREG
+        return
     except OSError as error:
         raise OSError(error.errno, error.strerror, given) from None
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "is a directory", given)
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", given)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, f"no folder {folder}", given)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, f"no permission to write in {folder}", given)
-    return output
+    check_owner(folder, status, given)

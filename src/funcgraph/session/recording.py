@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from funcgraph import _tracedata
+from funcgraph import _tracedata, output_file
 from funcgraph.session import rotation
 from funcgraph.session.directory import Session
 from funcgraph.session.host import HostFacts
@@ -46,6 +46,7 @@ LONGEST_PAUSE_S = 0.01
 MOST_DAMAGED = 100
 # How long a process that was asked to stop may take to finish the record it is writing.
 STOP_S = 0.1
+_COPY_BYTES = 1 << 20
 
 
 def complete_spool(
@@ -60,7 +61,7 @@ def complete_spool(
     if is_trace_dat(output):
         writer.complete(json.dumps(meta))
         dat_format.convert(part, output)
-        os.unlink(part)
+        output_file.unlink(part)
     elif os.stat(part).st_dev == os.stat(os.path.dirname(output)).st_dev:
         writer.complete(json.dumps(meta))
         rotation.place(part, output, keep)
@@ -73,7 +74,7 @@ def complete_spool(
             finally:
                 writer.close()
             rotation.place(copy, output, keep)
-        os.unlink(part)
+        output_file.unlink(part)
 
 
 @contextmanager
@@ -84,11 +85,15 @@ def copied(part: str, output: str) -> Iterator[str]:
     """
     copy = f"{output}.{os.getpid()}.tmp"
     try:
-        shutil.copyfile(part, copy)
+        with (
+            open(output_file.open_there(part, os.O_RDONLY), "rb") as source,
+            open(output_file.create(copy), "wb") as target,
+        ):
+            shutil.copyfileobj(source, target, _COPY_BYTES)
         yield copy
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(copy)
+            output_file.unlink(copy)
 
 
 @dataclass(slots=True)
@@ -487,7 +492,7 @@ class Recording:
         in_memory = self._segments is not None
         self.close()
         if not in_memory:
-            os.unlink(self.part)
+            output_file.unlink(self.part)
 
     def close(self) -> None:
         """Close the spool and the rings; their files stay for `funcgraph recover`."""

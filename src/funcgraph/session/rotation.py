@@ -19,7 +19,7 @@ import fcntl
 import json
 import os
 
-from funcgraph import _tracedata
+from funcgraph import _tracedata, output_file
 from funcgraph.tracedata.trace_file import open_reader
 
 __all__ = ["change", "following", "is_unbegun", "mend", "place", "replaced", "traces"]
@@ -45,8 +45,8 @@ def place(part: str, output: str, keep: int) -> None:
     """
     names = traces(output, keep)
     for i in range(_last(names), 0, -1):
-        os.replace(names[i - 1], names[i])
-    os.replace(part, output)
+        output_file.replace(names[i - 1], names[i])
+    output_file.replace(part, output)
 
 
 def replaced(output: str, keep: int) -> str | None:
@@ -70,7 +70,7 @@ def change(part: str, output: str, keep: int) -> None:
     """
     if os.path.exists(part):
         place(part, output, keep)
-    os.replace(following(part), part)
+    output_file.replace(following(part), part)
 
 
 def is_unbegun(part: str) -> bool:
@@ -80,7 +80,7 @@ def is_unbegun(part: str) -> bool:
         OSError: the file cannot be read.
         NotImplementedError: nothing here can decompress it.
     """
-    with open(part, "rb") as file:
+    with open(output_file.open_there(part, os.O_RDONLY), "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -107,7 +107,7 @@ def mend(part: str, output: str, keep: int) -> None:
     if not os.path.exists(part) or _has_records(after):
         change(part, output, keep)
     else:
-        os.unlink(after)  # step 1: the recorder would have gone on with it
+        output_file.unlink(after)  # step 1: the recorder would have gone on with it
 
 
 def _has_records(part: str) -> bool:

@@ -3,6 +3,7 @@
 #include "tracedata/base/new_file.h"
 
 #include "tracedata/base/file_io.h"
+#include "tracedata/base/output_folder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,48 +16,28 @@
 #define TEMPORARY_TRIES 100
 #define COPY_BYTES 16384u
 
-/* The file to replace, which a link may lead to. It must be a regular file, or not exist. */
-static int resolve_target(const char *path, char target[PATH_MAX])
+/* The file to replace must be a regular file that we may replace, or not exist. */
+static int check_target(const struct fg_new_file *file)
 {
     struct stat status;
 
-    if (realpath(path, target) == NULL) {
-        if (errno != ENOENT)
-            return -errno;
-        return snprintf(target, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
-    }
-    if (stat(target, &status) < 0)
-        return -errno;
-    if (S_ISDIR(status.st_mode))
-        return -EISDIR;
-    return S_ISREG(status.st_mode) ? 0 : -ENOTSUP;
+    if (fstatat(file->folder, file->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return fg_output_check(file->folder, &status);
 }
 
-static int create_nameless(const char *target)
-{
-    const char *slash = strrchr(target, '/');
-    char folder[PATH_MAX] = ".";
-    size_t bytes = slash == target ? 1 : (size_t)(slash - target);
-
-    if (slash) {
-        memcpy(folder, target, bytes);
-        folder[bytes] = 0;
-    }
-    return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-}
-
-/* Calls `make` with FILE.PID.N.tmp for each N, until it returns 0 or more. `funcgraph status --clean` knows
+/* Calls `make` with NAME.PID.N.tmp for each N, until it returns 0 or more. `funcgraph status --clean` knows
  * these names. */
 static int with_temporary(struct fg_new_file *file, int (*make)(struct fg_new_file *file))
 {
-    size_t bytes = strlen(file->target) + 40;
+    size_t bytes = strlen(file->name) + 40;
     int result = -EEXIST;
 
     file->temporary = malloc(bytes);
     if (file->temporary == NULL)
         return -ENOMEM;
     for (int i = 0; i < TEMPORARY_TRIES && result == -EEXIST; i++) {
-        snprintf(file->temporary, bytes, "%s.%d.%d.tmp", file->target, (int)getpid(), i);
+        snprintf(file->temporary, bytes, "%s.%d.%d.tmp", file->name, (int)getpid(), i);
         result = make(file) < 0 ? -errno : 0;
     }
     if (result < 0) {
@@ -68,36 +49,53 @@ static int with_temporary(struct fg_new_file *file, int (*make)(struct fg_new_fi
 
 static int create_named(struct fg_new_file *file)
 {
-    file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file->fd = openat(file->folder, file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return file->fd;
+}
+
+static int create(struct fg_new_file *file, const char *path)
+{
+    const char *name;
+    int error;
+
+    file->folder = fg_output_folder_open(path, &name);
+    if (file->folder < 0)
+        return file->folder;
+    if (strlen(name) > NAME_MAX)
+        return -ENAMETOOLONG;
+    strcpy(file->name, name);
+    error = check_target(file);
+    if (error < 0)
+        return error;
+    file->fd = openat(file->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    return file->fd >= 0 ? 0 : with_temporary(file, create_named);
 }
 
 int fg_new_file_create(struct fg_new_file *file, const char *path)
 {
     int error;
 
-    *file = (struct fg_new_file){.fd = -1};
-    error = resolve_target(path, file->target);
+    *file = (struct fg_new_file){.fd = -1, .folder = -1};
+    error = create(file, path);
     if (error < 0)
-        return error;
-    file->fd = create_nameless(file->target);
-    return file->fd >= 0 ? 0 : with_temporary(file, create_named);
+        fg_new_file_discard(file);
+    return error;
 }
 
-static int link_nameless(int fd, const char *name)
+static int link_nameless(const struct fg_new_file *file, const char *name)
 {
     char path[40];
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0)
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+    if (linkat(AT_FDCWD, path, file->folder, name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
     /* Without /proc. It needs a privilege before Linux 6.10. */
-    return errno == EEXIST ? -1 : linkat(fd, "", AT_FDCWD, name, AT_EMPTY_PATH);
+    return errno == EEXIST ? -1 : linkat(file->fd, "", file->folder, name, AT_EMPTY_PATH);
 }
 
 static int link_temporary(struct fg_new_file *file)
 {
-    return link_nameless(file->fd, file->temporary);
+    return link_nameless(file, file->temporary);
 }
 
 static int copy_contents(int from, int to)
@@ -145,7 +143,7 @@ static int publish(struct fg_new_file *file)
     int error = flush(file->fd);
 
     if (error == 0 && file->temporary == NULL) {
-        if (link_nameless(file->fd, file->target) == 0)
+        if (link_nameless(file, file->name) == 0)
             return 0;
         /* There is a file of that name. The link has a name of its own until it replaces that. */
         error = errno == EEXIST ? with_temporary(file, link_temporary) : -errno;
@@ -154,7 +152,9 @@ static int publish(struct fg_new_file *file)
         if (error == 0)
             error = flush(file->fd);
     }
-    if (error == 0 && rename(file->temporary, file->target) < 0)
+    if (error == 0)
+        error = check_target(file);
+    if (error == 0 && renameat(file->folder, file->temporary, file->folder, file->name) < 0)
         error = -errno;
     if (error == 0) {
         free(file->temporary);
@@ -176,7 +176,9 @@ void fg_new_file_discard(struct fg_new_file *file)
     if (file->fd >= 0)
         close(file->fd);
     if (file->temporary)
-        unlink(file->temporary);
+        unlinkat(file->folder, file->temporary, 0);
     free(file->temporary);
-    *file = (struct fg_new_file){.fd = -1};
+    if (file->folder >= 0)
+        close(file->folder);
+    *file = (struct fg_new_file){.fd = -1, .folder = -1};
 }

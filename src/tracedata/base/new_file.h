@@ -7,20 +7,22 @@
 
 struct fg_new_file {
     int fd;
-    char target[PATH_MAX]; /* links are followed */
-    char *temporary;       /* its name so far; NULL: it has none */
+    int folder;              /* that it is created in; all names are names there */
+    char name[NAME_MAX + 1]; /* its later name */
+    char *temporary;         /* its name so far; NULL: it has none */
 };
 
 /**
  * fg_new_file_create() - Create a file without contents.
- * @path: the later name; a symbolic link is followed
+ * @path: the later name, without symbolic links
  *
- * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; or another negative errno.
+ * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; -ELOOP, -EACCES: as fg_output_check();
+ * or another negative errno.
  */
 int fg_new_file_create(struct fg_new_file *file, const char *path);
 
 /**
- * fg_new_file_publish() - Give the file its name, and close it. A file of that name is replaced.
+ * fg_new_file_publish() - Give the file its name, and close it. A file of that name is replaced, a link too.
  *
  * Return: 0; or a negative errno, and nothing has changed under that name.
  */

@@ -15,14 +15,14 @@ struct fg_trace_dat_format {
 
 /**
  * fg_assemble() - Write a trace as a trace.dat file.
- * @path: a symbolic link is followed
+ * @path: without symbolic links
  * @format: the version of the file
  * @damaged_at: set to the offset of the first damaged chunk, whose events count as lost; 0: there is none
  *
  * There is a whole trace or none, and an older file at @path stays until then (new_file.h).
  *
- * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; or another negative errno
- * (-ENOSPC, -EIO, -EACCES, ...), after which the call may be repeated.
+ * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; -ELOOP, -EACCES: as
+ * fg_output_check(); or another negative errno (-ENOSPC, -EIO, ...), after which the call may be repeated.
  */
 int fg_assemble(const struct fg_recorded *recorded, const char *path,
                 const struct fg_trace_dat_format *format, uint64_t *damaged_at);

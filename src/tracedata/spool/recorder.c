@@ -3,6 +3,7 @@
 
 #include "engine/core/array.h"
 #include "engine/core/clock.h"
+#include "tracedata/base/output_folder.h"
 #include "tracedata/spool/damage.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static int begin_spool(struct fg_recorder *recorder, const char *path)
     if (error == 0) {
         error = take_clock(recorder);
         if (error < 0)
-            unlink(path);
+            fg_output_remove(path);
     }
     return error;
 }

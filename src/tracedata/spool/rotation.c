@@ -1,6 +1,7 @@
 /* See rotation.h. */
 #include "tracedata/spool/rotation.h"
 
+#include "tracedata/base/output_folder.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg
         return error;
     error = rotate(recorder, spool, told);
     if (error < 0)
-        unlink(path);
+        fg_output_remove(path);
     return error;
 }
 

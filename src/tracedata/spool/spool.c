@@ -4,12 +4,14 @@
 #include "engine/core/array.h"
 #include "tracedata/base/crc32.h"
 #include "tracedata/base/file_io.h"
+#include "tracedata/base/output_folder.h"
 #include "tracedata/spool/chunk_check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The kernel drops the lock with the last process that has the file open, so the spool of a killed
@@ -41,14 +43,19 @@ static int spool_begin(struct fg_spool *spool)
 
 int fg_spool_create(struct fg_spool *spool, const char *path)
 {
-    int error;
+    const char *name;
+    int folder = fg_output_folder_open(path, &name), error;
 
-    *spool = (struct fg_spool){.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+    *spool = (struct fg_spool){.fd = -1};
+    if (folder < 0)
+        return folder;
+    spool->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     error = spool_begin(spool);
     if (error < 0 && spool->fd >= 0) {
-        unlink(path);
+        unlinkat(folder, name, 0);
         fg_spool_close(spool);
     }
+    close(folder);
     return error;
 }
 
@@ -63,14 +70,39 @@ int fg_spool_create_in(struct fg_spool *spool, int fd)
     return error;
 }
 
+/* Opens a file that is there, to write to it. Return: its descriptor or a negative errno. */
+static int open_there(const char *path)
+{
+    const char *name;
+    struct stat status;
+    int folder = fg_output_folder_open(path, &name), fd, error;
+
+    if (folder < 0)
+        return folder;
+    fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    error = fd < 0 || fstat(fd, &status) < 0 ? -errno : fg_output_check(folder, &status);
+    /* Another name of a file that is ours, too. */
+    if (error == 0 && status.st_nlink > 1 && fg_output_is_shared(folder))
+        error = -EACCES;
+    close(folder);
+    if (error == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
 int fg_spool_open(struct fg_spool *spool, const char *path)
 {
     struct fg_spool_header header;
     int error;
 
-    *spool = (struct fg_spool){.fd = open(path, O_RDWR | O_CLOEXEC)};
-    if (spool->fd < 0)
-        return -errno;
+    *spool = (struct fg_spool){.fd = open_there(path)};
+    if (spool->fd < 0) {
+        error = spool->fd;
+        spool->fd = -1;
+        return error;
+    }
     error = spool_lock(spool->fd);
     if (error == 0) {
         error = fg_file_read(spool->fd, &header, sizeof(header), 0);
