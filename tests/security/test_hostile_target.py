@@ -26,6 +26,7 @@ from funcgraph.attach.deadline import Deadline  # noqa: E402
 from funcgraph.attach.errors import AttachError  # noqa: E402
 from funcgraph.attach.image import Image, images  # noqa: E402
 from funcgraph.attach.inject import run_in  # noqa: E402
+from funcgraph.attach.loop import loop_of  # noqa: E402
 from funcgraph.attach.process import Process  # noqa: E402
 from funcgraph.attach.target import find_target  # noqa: E402
 
@@ -146,7 +147,8 @@ def test_a_thread_that_a_process_names_must_be_its_own(monkeypatch: pytest.Monke
     with Running(PROGRAMS["sleeping"]) as running:
         process = Process(running.pid, Deadline(60))
         try:
-            watch = gil_watch.GilWatch(find_target(process))
+            target = find_target(process)
+            watch = gil_watch.GilWatch(target, loop_of(target))
             for number in (os.getpid(), 1, 0, 2**40, 2**64 - 1):
                 monkeypatch.setattr(gil_watch, "thread_of", lambda *_, number=number: number)
                 monkeypatch.setattr(gil_watch, "gil_of", lambda *_: gil_watch.Gil(True, 1, 1))
@@ -202,4 +204,4 @@ def _look(image: Image) -> None:
         image=image, images=[image], mappings=[], code_of=lambda _: (0, 0), signal_return=lambda: 0,
         loader=lambda: (0, 0), c_libraries=lambda: [image], process=image.process,
     )  # fmt: skip
-    code_of(cast("Any", target))
+    code_of(cast("Any", target), loop_of(cast("Any", target)))

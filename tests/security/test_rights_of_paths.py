@@ -50,17 +50,12 @@ ALWAYS = {
 FOLDER_FDS = {"dir_fd", "src_dir_fd", "dst_dir_fd"}
 MODULES = {"os", "os.path", "shutil", "tempfile"}
 
-_SESSION = "to be removed by the session part"
-_OUTPUTS = "to be removed by the outputs part"
-_ATTACH = "to be removed by the attach part"
 _DEVICE = "a file that only root can change"
 _OF_KERNEL = "/proc of a process that was stopped or is held: the kernel follows no link there"
 _IN_TARGET = "runs in a traced process, with its rights, in the session's folder of its user"
 
 #: File below src/funcgraph/ -> call -> why it may take a path.
 PYTHON: dict[str, dict[str, str]] = {
-    "attach/by_debugger.py": {"open": _OF_KERNEL},
-    "attach/exchange.py": {"open": _ATTACH, "fchown": _ATTACH},
     "attach/process.py": {"open": _OF_KERNEL},
     "mount/background.py": {"open": _DEVICE, "open for writing": _DEVICE},
     "mount/mountpoint.py": {"open": _DEVICE, "realpath": "compared with the kernel's table, never opened"},
@@ -69,28 +64,13 @@ PYTHON: dict[str, dict[str, str]] = {
     },
     "rights/service.py": {"open": _DEVICE},
     "rights/target.py": {"open": "/proc/PID/root, O_PATH: the kernel gives the directory itself"},
-    "session/block.py": {"realpath": _OUTPUTS},
     "session/child.py": {"open": _DEVICE},
-    "session/directory.py": dict.fromkeys(
-        [
-            "chown",
-            "mkdir",
-            "mkdtemp",
-            "open",
-            "open for writing",
-            "realpath",
-            "rename",
-            "rmtree",
-            "symlink",
-            "unlink",
-        ],
-        _SESSION,
-    ),
     "session/dump_request.py": {"open for writing": _IN_TARGET, "rename": _IN_TARGET},
-    "session/leftovers.py": dict.fromkeys(["realpath", "rmtree", "truncate", "unlink"], _SESSION),
-    "session/output.py": {"realpath": _OUTPUTS},
-    "session/recording.py": {"unlink": _OUTPUTS, "copyfile": _OUTPUTS},
-    "session/rotation.py": {"replace": _OUTPUTS, "unlink": _OUTPUTS},
+    "session/leftovers.py": {
+        "realpath": "names the outputs that are looked at; what is removed is ours by its descriptor",
+        "truncate": "a descriptor",
+    },
+    "session/recording.py": {"open for writing": "a descriptor, of output_file"},
     "session/tracing.py": {"open for writing": _IN_TARGET},
     "session/witness.py": {"open": _DEVICE},
 }
@@ -103,20 +83,16 @@ C: dict[str, dict[str, str]] = {
     ),
     "binding/engine/instance.c": {"open": _IN_TARGET},
     "binding/tracedata/convert.c": {"open": "reads the trace that the caller names"},
+    "engine/ring/ring_access.c": {"open": "a ring of our own process: tests, and the writer's own side"},
     "engine/ring/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/ring/ring_pool.c": {"open": _IN_TARGET},
-    "engine/ring/ring_reader.c": {"open": "to be removed by the recorder part"},
     "engine/ring/ring_room.c": {"open": _IN_TARGET},
     "engine/ring/session_page.c": {"open": _IN_TARGET},
     "engine/tracer/instance_snapshot.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/tracer/instance_start.c": {"unlink": _IN_TARGET},
     "engine/tracer/instance_symbols.c": {"open": "/proc/self/cmdline"},
-    "inject/thread.c": {"open": _OF_KERNEL},
-    "tracedata/base/new_file.c": dict.fromkeys(["open", "realpath", "rename", "unlink"], _OUTPUTS),
+    "tracedata/base/output_folder.c": {"open": "where a walk begins: / or the working directory"},
     "tracedata/read/trace_file.c": {"open": "reads the trace that the caller names"},
-    "tracedata/spool/recorder.c": {"unlink": _OUTPUTS},
-    "tracedata/spool/rotation.c": {"unlink": _OUTPUTS},
-    "tracedata/spool/spool.c": {"open": _OUTPUTS, "unlink": _OUTPUTS},
 }
 
 

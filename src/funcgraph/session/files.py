@@ -80,7 +80,9 @@ class SessionFiles:
         try:
             fd = folder.open(name, os.O_RDWR)
         except OSError as error:
-            if error.errno in _NO_RING or (not self._is_own and error.errno not in _NOT_NOW):
+            if error.errno in _NO_RING:
+                raise ValueError(f"not a ring-buffer file: {error.strerror}") from None
+            if not self._is_own and error.errno not in _NOT_NOW:
                 raise ValueError(error.strerror or str(error)) from None
             raise
         size = os.fstat(fd).st_size
