@@ -31,7 +31,6 @@ __all__ = ["Helper", "HelperFolder"]
 
 TIMEOUT_S = 10.0
 _ENDING_S, _LOOK_S = 1.0, 0.002
-_MOST_NAMES_BYTES = 1 << 22
 
 
 class Helper:
@@ -153,7 +152,7 @@ class Helper:
         return fd
 
     def ask_for_data(
-        self, call: str, *arguments: Any, folder: int | None = None, most: int = _MOST_NAMES_BYTES
+        self, call: str, *arguments: Any, folder: int | None = None, most: int = packets.MOST_NAMES_BYTES
     ) -> bytes:
         """Make a request whose answer is data; return at most so many bytes of it."""
         fd = self.ask_for_fd(call, *arguments, folder=folder)
