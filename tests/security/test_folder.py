@@ -154,6 +154,19 @@ def test_a_folder_with_other_files_stays(folder: OwnFolder) -> None:
     assert folder.names() == ["other"]
 
 
+def test_a_folder_with_endless_files_is_one_clear_error(
+    folder: OwnFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funcgraph.rights.folder.MOST_NAMES", 3)
+    for name in "abc":
+        folder.write(name, b"")
+    assert folder.names() == ["a", "b", "c"]
+    assert folder.names() == ["a", "b", "c"]
+    folder.write("d", b"")
+    with pytest.raises(OSError, match="more than 3 files"):
+        folder.names()
+
+
 def test_a_folder_that_others_may_use_is_refused(folder: OwnFolder) -> None:
     OwnFolder.at(folder.path).close()
     os.chmod(folder.path, 0o750)

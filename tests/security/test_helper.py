@@ -264,6 +264,16 @@ def test_files_are_the_users_own(begin: Begin) -> None:
     assert not os.path.exists(folder.path)
 
 
+def test_a_folder_may_have_many_files(begin: Begin) -> None:
+    folder = begin(*AS_STRANGER).folder
+    names = [f"{number:05}.{'0' * 50}.ring" for number in range(3000)]
+    for name in names:
+        Path(folder.path, name).touch()
+    assert folder.names() == names
+    folder.remove(names)
+    assert not os.path.exists(folder.path)
+
+
 def test_it_makes_no_folder_where_its_user_may_not(begin: Begin, victim: Path, tmp_path: Path) -> None:
     case = begin(*AS_STRANGER)
     with pytest.raises(

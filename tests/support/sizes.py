@@ -36,6 +36,8 @@ DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
 REQUESTS = 100_000 if NIGHTLY else 5_000
 #: Random and damaged answers of a control socket: verbs that ask for them.
 ANSWERED_VERBS = 30_000 if NIGHTLY else 600
+#: Folders of a user in which root works while the user exchanges them.
+RIGHTS_RACES = 5_000 if NIGHTLY else 60
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 7
 #: Images in a process's memory, with damaged tables.

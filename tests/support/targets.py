@@ -30,8 +30,8 @@ __all__ = [
     "some_namespaces",
 ]
 
-#: A user and a group without an entry in any table.
-STRANGER = 12345
+#: A user and a group without an entry in any table, of this run alone: a user may kill all its processes.
+STRANGER = 30000 + os.getpid() % 30000
 AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
 #: As root of a user namespace and a mount namespace that are the process's own.
 OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
@@ -69,7 +69,10 @@ class Target:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
-        lines = list(iter(self._process.stdout.readline, "done\n"))
+        lines: list[str] = []
+        while (answer := self._process.stdout.readline()) != "done\n":
+            assert answer, f"the shell has ended at: {line}"
+            lines.append(answer)
         return "".join(lines).removesuffix("\n")
 
     def execute(self, command: str) -> None:

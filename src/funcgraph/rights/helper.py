@@ -31,7 +31,6 @@ __all__ = ["Helper", "HelperFolder"]
 
 TIMEOUT_S = 10.0
 _ENDING_S, _LOOK_S = 1.0, 0.002
-_MOST_NAMES_BYTES = 1 << 22
 
 
 class Helper:
@@ -139,7 +138,7 @@ class Helper:
 
     def own_files(self, base: str, prefix: str) -> list[str]:
         """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
-        return packets.names_in(self.ask_for_data("own_files", base, prefix))
+        return packets.unpack_names(self.ask_for_data("own_files", base, prefix))
 
     def ask(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
@@ -167,7 +166,7 @@ class Helper:
         return fd
 
     def ask_for_data(
-        self, call: str, *arguments: Any, folder: int | None = None, most: int = _MOST_NAMES_BYTES
+        self, call: str, *arguments: Any, folder: int | None = None, most: int = packets.MOST_NAMES_BYTES
     ) -> bytes:
         """Make a request whose answer is data; return at most so many bytes of it."""
         fd = self.ask_for_fd(call, *arguments, folder=folder)
@@ -244,7 +243,7 @@ class HelperFolder:
         self._is_open = True
 
     def names(self) -> list[str]:
-        return packets.names_in(self._helper.ask_for_data("names", folder=self._number))
+        return packets.unpack_names(self._helper.ask_for_data("names", folder=self._number))
 
     def has(self, name: str) -> bool:
         return bool(self._ask("has", component(name)))
@@ -270,7 +269,8 @@ class HelperFolder:
         self._ask("unlink", component(name))
 
     def remove(self, names: list[str]) -> None:
-        self._ask("remove", [component(name) for name in names])
+        data = packets.pack_names([component(name) for name in names])
+        self._helper.ask("remove", data=data, folder=self._number)
 
     def close(self) -> None:
         if self._is_open:
