@@ -16,6 +16,9 @@ RESOLVE_BENEATH: Final[int]
 def openat2(path: str, flags: int, mode: int, resolve: int, dir_fd: int, /) -> int:
     """Open a path below a directory's descriptor; return the new descriptor. `mode` is 0 without O_CREAT."""
 
+def memfd_create(name: str, /) -> int:
+    """Make a file in memory; return its descriptor, which exec closes."""
+
 def setns(fd: int, kinds: int, /) -> None:
     """Join the namespaces of a pidfd's process that `kinds` has. The process must have one thread."""
 

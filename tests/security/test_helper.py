@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from targets import (
     AS_STRANGER,
+    OWN_MOUNTS,
     OWN_NAMESPACES,
     STRANGER,
     Target,
@@ -26,6 +27,7 @@ from targets import (
     in_child,
     jail,
     running,
+    some_mounts,
     some_namespaces,
 )
 
@@ -172,6 +174,7 @@ def test_a_helper_sees_the_files_of_its_target(begin: Begin, tmp_path: Path) -> 
         case.helper.make_folder([str(tmp_path)], PREFIX)
 
 
+@some_mounts
 def test_what_a_container_runtime_gives_root_suffices_with_ptrace(tmp_path: Path) -> None:
     """A debug container shares the processes and has SYS_PTRACE, but not SYS_ADMIN."""
     given = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,sys_chroot,mknod,setfcap"
@@ -182,7 +185,7 @@ from funcgraph.rights.identity import ProcessIdentity
 with Helper.start(ProcessIdentity.of(int(sys.argv[1]))) as helper:
     helper.make_folder(["/dev/shm"], {PREFIX!r})
 """
-    container = ("unshare", "--mount", *jail(tmp_path / "jail"))
+    container = (*OWN_MOUNTS, *jail(tmp_path / "jail"))
     with running(*container) as target:
         bounding = ",".join(f"+{name}" for name in [*given.split(","), "sys_ptrace"])
         words = ["setpriv", f"--bounding-set=-all,{bounding}", sys.executable, "-c", program, str(target.pid)]
@@ -404,6 +407,7 @@ sys.stdin.read()
     assert ended == [pidfd]
 
 
+@some_mounts
 def test_a_file_system_that_never_answers_is_one_clear_error(tmp_path: Path) -> None:
     """A FUSE mount for all users, whose server has not even said hello."""
     if not os.path.exists("/dev/fuse"):
@@ -419,7 +423,7 @@ failed = libc.mount(b"none", {os.fsencode(place)!r}, b"fuse", 6, options)
 print("refused" if failed else "mounted", flush=True)
 sys.stdin.read()
 """
-    command = ["unshare", "--mount", sys.executable, "-c", program]
+    command = [*OWN_MOUNTS, sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         if server.stdout.readline() != "mounted\n":

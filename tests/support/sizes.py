@@ -33,6 +33,8 @@ DAMAGED_WRITES = 100_000 if NIGHTLY else 2_500
 DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
 #: Random and damaged requests to a control socket.
 REQUESTS = 100_000 if NIGHTLY else 5_000
+#: Folders of a user in which root works while the user exchanges them.
+RIGHTS_RACES = 5_000 if NIGHTLY else 60
 #: A recorder is killed at one in so many of its calls that change files.
 KILLED_CALLS = 1 if NIGHTLY else 7
 #: Recordings of one running process, one after the other.

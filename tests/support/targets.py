@@ -19,32 +19,35 @@ import pytest
 
 __all__ = [
     "AS_STRANGER",
+    "OWN_MOUNTS",
     "OWN_NAMESPACES",
     "STRANGER",
     "as_root",
     "in_child",
     "jail",
     "running",
+    "some_mounts",
     "some_namespaces",
 ]
 
-#: A user and a group without an entry in any table.
-STRANGER = 12345
+#: A user and a group without an entry in any table, of this run alone: a user may kill all its processes.
+STRANGER = 30000 + os.getpid() % 30000
 AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
 #: As root of a user namespace and a mount namespace that are the process's own.
 OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
 
+#: As the user that it was, in a mount namespace of its own.
+OWN_MOUNTS = ("unshare", "--mount")
+
+
+def _may(*command: str) -> bool:
+    words = [*command, "true"]
+    return shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True).returncode == 0
+
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
-
-
-def _may_unshare() -> bool:
-    command = [*OWN_NAMESPACES, "true"]
-    return (
-        shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
-    )
-
-
-some_namespaces = pytest.mark.skipif(not _may_unshare(), reason="user namespaces are refused here")
+some_namespaces = pytest.mark.skipif(not _may(*OWN_NAMESPACES), reason="user namespaces are refused here")
+some_mounts = pytest.mark.skipif(not _may(*OWN_MOUNTS), reason="only root makes mount namespaces, if it may")
 
 _SHELL = 'echo ready; while read -r line; do eval "$line"; echo; echo done; done'
 
@@ -66,7 +69,10 @@ class Target:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
-        lines = list(iter(self._process.stdout.readline, "done\n"))
+        lines: list[str] = []
+        while (answer := self._process.stdout.readline()) != "done\n":
+            assert answer, f"the shell has ended at: {line}"
+            lines.append(answer)
         return "".join(lines).removesuffix("\n")
 
     def execute(self, command: str) -> None:

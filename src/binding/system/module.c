@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/memfd.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -177,7 +178,23 @@ static PyObject *system_device_inode(PyObject *Py_UNUSED(module), PyObject *argu
     return result;
 }
 
+PyDoc_STRVAR(memfd_create_doc,
+             "memfd_create($module, name, /)\n--\n\n"
+             "memfd_create(2): make a file in memory; return its descriptor, closed by exec.");
+
+static PyObject *system_memfd_create(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *name;
+    int fd;
+
+    if (!PyArg_ParseTuple(args, "s:memfd_create", &name))
+        return NULL;
+    fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC); /* glibc has it from 2.27 on, and os with that */
+    return fd < 0 ? fg_raise_errno(-errno, NULL) : PyLong_FromLong(fd);
+}
+
 static PyMethodDef system_methods[] = {
+    {"memfd_create", system_memfd_create, METH_VARARGS, memfd_create_doc},
     {"openat2", system_openat2, METH_VARARGS, openat2_doc},
     {"setns", system_setns, METH_VARARGS, setns_doc},
     {"no_new_privs", system_no_new_privs, METH_NOARGS, no_new_privs_doc},

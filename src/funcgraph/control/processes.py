@@ -27,21 +27,21 @@ def running() -> list[int]:
 
     Processes in containers are among them if this user may look into these (root may).
     """
-    processes = _processes()
-    sockets = _sockets(["self", *processes])
-    return sorted(pid for pid, inner in processes.items() if inner in sockets and _holds(pid, sockets[inner]))
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    sockets = _sockets(["self", *pids])
+    return sorted(pid for pid in pids if _serves(pid, sockets))
 
 
-def _processes() -> dict[int, int]:
-    """Return the processes that this user may steer: their ids, here and in their own namespaces."""
-    mine, found = os.geteuid(), {}
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            with suppress(OSError, KeyError):  # it has ended
-                status = read_status(name)
-                if mine in (0, effective_user(status)[0]):
-                    found[int(name)] = inner_pid(status)
-    return found
+def _serves(pid: int, sockets: dict[int, set[str]]) -> bool:
+    """Return whether a process has a control socket and may be steered by this user."""
+    with suppress(OSError, KeyError):  # it has ended
+        if namespace(pid, "pid") in ("", namespace("self", "pid")):
+            inner = pid
+        else:
+            inner = inner_pid(read_status(pid))
+        if inner in sockets and os.geteuid() in (0, effective_user(read_status(pid))[0]):
+            return _holds(pid, sockets[inner])
+    return False
 
 
 def _sockets(pids: Iterable[int | str]) -> dict[int, set[str]]:

@@ -94,7 +94,7 @@ def _direct(folder: OwnFolder, name: str, timeout_s: float | None) -> Iterator[s
 
 
 def _through(helper: Helper, process: ProcessIdentity) -> Iterator[socket.socket]:
-    for base in _bases(_variables(helper.environ()), process.uid):
+    for base in _bases(_environ(process.pid), process.uid):
         for path in _names(helper.own_files(base, PREFIX), process):
             with suppress(ConnectionError, FileNotFoundError, PermissionError):
                 yield helper.connect(path)
@@ -132,16 +132,15 @@ def _listener(connection: socket.socket) -> tuple[int, int]:
 
 
 def _environ(pid: int) -> dict[str, str]:
-    """Return the environment with which a process of our own began; {}: it may not be read."""
+    """Return the environment with which a process began; {}: it may not be read.
+
+    The kernel reads no memory there that a file system serves, which might not answer (since Linux 4.17).
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return _variables(file.read())
+            words = os.fsdecode(file.read()).split("\0")
     except OSError:
         return {}
-
-
-def _variables(environ: bytes) -> dict[str, str]:
-    words = os.fsdecode(environ).split("\0")
     return {name: value for name, _, value in (word.partition("=") for word in words)}
 
 

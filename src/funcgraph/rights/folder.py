@@ -11,12 +11,15 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import islice
 from typing import Protocol
 
 from funcgraph.rights.descriptors import component, open_beneath, regular
 
-__all__ = ["Folder", "OwnFolder", "own_folders"]
+__all__ = ["MOST_NAMES", "Folder", "OwnFolder", "own_folders"]
 
+#: A user may put any number of files into a folder of its own.
+MOST_NAMES = 1 << 16
 _ATTEMPTS = 100
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 
@@ -32,7 +35,7 @@ class Folder(Protocol):
     def path(self) -> str: ...
 
     def names(self) -> list[str]:
-        """Return what is in it, sorted."""
+        """Return what is in it, sorted. More than MOST_NAMES are OSError: EFBIG."""
 
     def has(self, name: str) -> bool:
         """Return whether it has a file, link or directory of that name."""
@@ -68,10 +71,10 @@ def own_folders(base: str, prefix: str) -> Iterator[OwnFolder]:
 
     Each is closed when the next one is taken.
     """
-    with suppress(OSError):
-        for name in sorted(os.listdir(base)):
-            if name.startswith(prefix):
-                with suppress(OSError), closing(OwnFolder.at(f"{base}/{name}")) as folder:
+    with suppress(OSError), os.scandir(base) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix):
+                with suppress(OSError), closing(OwnFolder.at(f"{base}/{entry.name}")) as folder:
                     yield folder
 
 
@@ -148,7 +151,11 @@ class OwnFolder:
         return self._fd
 
     def names(self) -> list[str]:
-        return sorted(os.listdir(self._fd))
+        with os.scandir(self._fd) as entries:
+            names = [entry.name for entry in islice(entries, MOST_NAMES + 1)]
+        if len(names) > MOST_NAMES:
+            raise OSError(errno.EFBIG, f"more than {MOST_NAMES} files", self.path)
+        return sorted(names)
 
     def has(self, name: str) -> bool:
         try:

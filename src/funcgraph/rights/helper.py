@@ -31,7 +31,6 @@ __all__ = ["Helper", "HelperFolder"]
 
 TIMEOUT_S = 10.0
 _ENDING_S, _LOOK_S = 1.0, 0.002
-MOST_BYTES = 1 << 22  # of names, and of an environment
 
 
 class Helper:
@@ -60,8 +59,7 @@ class Helper:
             identity: the process whose rights it gets.
 
         Raises:
-            OSError: the process has ended or changed; we may not become its user; its user namespace has no
-                id for its user.
+            OSError: the process has ended or changed; or we may not become its user, or do not know it.
         """
         target = Target.of(identity)
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -128,10 +126,6 @@ class Helper:
         """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
         return packets.names_in(self.ask_for_data("own_files", base, prefix))
 
-    def environ(self) -> bytes:
-        """Return the environment with which the process began, as /proc/PID/environ has it."""
-        return self.ask_for_data("environ")
-
     def ask(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
     ) -> tuple[Any, int | None]:
@@ -158,7 +152,7 @@ class Helper:
         return fd
 
     def ask_for_data(
-        self, call: str, *arguments: Any, folder: int | None = None, most: int = MOST_BYTES
+        self, call: str, *arguments: Any, folder: int | None = None, most: int = packets.MOST_NAMES_BYTES
     ) -> bytes:
         """Make a request whose answer is data; return at most so many bytes of it."""
         fd = self.ask_for_fd(call, *arguments, folder=folder)
@@ -194,7 +188,7 @@ class Helper:
             if fd is not None and answer["number"] != number:
                 os.close(fd)
         if "errno" in answer:
-            raise OSError(answer["errno"], answer["error"])
+            raise OSError(answer["errno"], answer["error"], answer["file"])
         return answer["value"], fd
 
     def _end(self) -> None:

@@ -12,8 +12,11 @@ import os
 import socket
 from typing import Any
 
-__all__ = ["PacketError", "memory_of_names", "memory_with", "names_in", "receive", "send"]
+from funcgraph import _system
 
+__all__ = ["MOST_NAMES_BYTES", "PacketError", "memory_of_names", "memory_with", "names_in", "receive", "send"]
+
+MOST_NAMES_BYTES = 1 << 24
 _MOST_BYTES = 1 << 16
 _MOST_ROOM = socket.CMSG_SPACE(array.array("i").itemsize)
 
@@ -51,7 +54,7 @@ def receive(stream: socket.socket) -> tuple[dict[str, Any], int | None]:
 
 def memory_with(data: bytes) -> int:
     """Return the descriptor of a new file in memory that has these bytes, at its beginning."""
-    fd = os.memfd_create("funcgraph", os.MFD_CLOEXEC)
+    fd = _system.memfd_create("funcgraph")
     try:
         with open(fd, "wb", closefd=False) as file:
             file.write(data)
@@ -63,8 +66,11 @@ def memory_with(data: bytes) -> int:
 
 
 def memory_of_names(names: list[str]) -> int:
-    """Return the descriptor of a new file in memory that has these names."""
-    return memory_with(os.fsencode("".join(f"{name}\0" for name in names)))
+    """Return the descriptor of a new file in memory that has these names: MOST_NAMES_BYTES at most."""
+    data = os.fsencode("".join(f"{name}\0" for name in names))
+    if len(data) > MOST_NAMES_BYTES:
+        raise OSError(errno.EFBIG, "too many files")
+    return memory_with(data)
 
 
 def names_in(data: bytes) -> list[str]:

@@ -84,8 +84,11 @@ def same_files(first: int | str, second: int | str) -> bool:
     Raises:
         OSError: it is not known: one has ended, or is another user's.
     """
+    mounts = [namespace(pid, "mnt") for pid in (first, second)]
+    if all(mounts) and mounts[0] != mounts[1]:
+        return False  # whatever its own file systems say of its root directory
     roots = [_system.device_inode(f"/proc/{pid}/root") for pid in (first, second)]
-    return roots[0] == roots[1] and namespace(first, "mnt") == namespace(second, "mnt")
+    return roots[0] == roots[1]
 
 
 def sees_our_files(pid: int) -> bool:

@@ -67,11 +67,9 @@ def _forbid_imports() -> None:
 
 
 def _serve(stream: socket.socket, target: Target) -> None:
-    # With the owner's rights, but here: the process's memory may be a file whose server does not answer.
-    environ = target.environ()
     if not _answer(stream, 0, lambda: _become(target)):
         return
-    service = _Service(target.has_own_users, environ)
+    service = _Service(has_own_mounts=target.has_own_users)
     while True:
         try:
             request, data_fd = packets.receive(stream)
@@ -93,12 +91,13 @@ def _answer(stream: socket.socket, number: int, work: Callable[[], Answer | None
     fd = None
     try:
         value, fd = work() or (None, None)
-        message = {"number": number, "value": value}
+        message = {"value": value}
     except OSError as error:
-        message = {"number": number, "errno": error.errno or errno.EIO, "error": error.strerror or str(error)}
+        message = {"errno": error.errno or errno.EIO, "error": error.strerror or str(error)}
+        message["file"] = error.filename if isinstance(error.filename, str) else None
     except Exception as error:
-        message = {"number": number, "errno": errno.EINVAL, "error": repr(error)}
-    packets.send(stream, message, fd)
+        message = {"errno": errno.EINVAL, "error": repr(error), "file": None}
+    packets.send(stream, {"number": number, **message}, fd)
     if fd is not None:
         os.close(fd)
     return "value" in message
@@ -109,12 +108,10 @@ class _Service:
 
     Args:
         has_own_mounts: whether the user of the process may mount file systems where we are.
-        environ: with which the process began.
     """
 
-    def __init__(self, has_own_mounts: bool, environ: bytes) -> None:
+    def __init__(self, has_own_mounts: bool) -> None:
         self._has_own_mounts = has_own_mounts
-        self._environ = environ
         self._folders: list[OwnFolder] = []
 
     def call(self, request: dict[str, Any], data_fd: int | None) -> Answer:
@@ -152,9 +149,6 @@ class _Service:
         files = [f"{folder.path}/{name}" for folder in own_folders(base, prefix) for name in folder.names()]
         return None, packets.memory_of_names(files)
 
-    def environ(self) -> Answer:
-        return None, packets.memory_with(self._environ)
-
     def connect(self, path: str) -> Answer:
         os.chdir(os.path.dirname(path))  # a socket's address has room for short paths only
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -163,7 +157,6 @@ class _Service:
 
 
 _CALLS: dict[str, Callable[..., Answer]] = {
-    "environ": _Service.environ,
     "own_files": _Service.own_files,
     "make_folder": _Service.make_folder,
     "statvfs": _Service.statvfs,
@@ -184,7 +177,6 @@ def _plain(name: str) -> Callable[..., Answer]:
 
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
-    "environ": _Service.environ,
     "own_files": _Service.own_files,
     "names": lambda folder, _: (None, packets.memory_of_names(folder.names())),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),

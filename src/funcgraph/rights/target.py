@@ -13,7 +13,6 @@ from funcgraph.rights.proc_facts import namespace, overflow_id
 
 __all__ = ["Target"]
 
-_MOST_ENVIRON_BYTES = 1 << 22
 _ALL_IDS = ["0", "0", "4294967295"]  # uid_map and gid_map of the first user namespace
 
 
@@ -59,14 +58,6 @@ class Target:
         """Let go of its root directory."""
         if self.root_fd is not None:
             os.close(self.root_fd)
-
-    def environ(self) -> bytes:
-        """Return the environment with which the process began; b"": it may not be read."""
-        try:
-            with open(f"/proc/{self.identity.pid}/environ", "rb") as file:
-                return file.read(_MOST_ENVIRON_BYTES)
-        except OSError:
-            return b""
 
     def become(self) -> None:
         """Give up our rights for those of the process.
