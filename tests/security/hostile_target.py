@@ -29,7 +29,7 @@ STRANGER = 12345
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
-MANY = 1200
+MANY, MANY_NOTES = 150, 1100
 PLACES = (Path("/dev/shm"), Path("/tmp"))
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -179,8 +179,10 @@ def config(session: Path, canary: Path) -> None:
 
 def many(session: Path, canary: Path) -> None:
     """More notes, rings and requests than there can be, and texts that do harm on a terminal."""
-    for number in range(2, MANY):
-        (session / f"{number}.note").write_text("\033[2J\nnote\n" * (number == 2) * 100_000)
+    (session / "2.note").write_text("\033[2J\nnote\n" * 100_000)
+    for number in range(3, MANY_NOTES):
+        (session / f"{number}.note").touch()
+    for number in range(MANY):
         (session / f"{number}.1.ring").touch()
         (session / f"{number}.1.dump").touch()
 

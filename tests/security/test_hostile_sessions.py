@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 from conftest import Done, Funcgraph
 from recorders import Recorder, calls, recorders
+from ringfile import FULL, RingFile, leaf
 
 from funcgraph.commands._running import RunningProcess
 from funcgraph.rights.helper import Helper
@@ -29,6 +30,7 @@ from funcgraph.rights.identity import IdentityError, ProcessIdentity
 from funcgraph.session import options
 from funcgraph.session.directory import Session
 from funcgraph.session.places import folders
+from funcgraph.session.process import ProcessWatch
 from funcgraph.session.reach import OUR_REACH, Reach
 
 pytestmark = pytest.mark.one_python
@@ -97,6 +99,11 @@ class Host:
         assert self.tree() == self._before
 
 
+def children(pid: int) -> list[int]:
+    """Return the ids of a process's children."""
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
 def dead_process() -> int:
     """Return the id of a process that has ended."""
     process = subprocess.Popen(["true"])
@@ -151,9 +158,9 @@ def start(targets: subprocess.Popen[str], host: Host) -> Iterator[Start]:
             shutil.rmtree(session, ignore_errors=True)
 
 
-def until_done(host: Host) -> list[str]:
-    """Return a command that ends when the attack is made."""
-    return ["--", "sh", "-c", f"until [ -e {host.user}/done ]; do sleep 0.05; done"]
+def until_done(host: Host, pid: int) -> list[str]:
+    """Return a command that ends when process `pid` has made its attack, or has ended."""
+    return ["--", "sh", "-c", f"until [ -e {host.user}/done ] || ! [ -d /proc/{pid} ]; do sleep 0.05; done"]
 
 
 def cases() -> list[object]:
@@ -176,7 +183,7 @@ def test_no_attack_on_a_session_reaches_what_is_roots(
 ) -> None:
     """Fails if anything of the session is done by its path, or with root's rights."""
     pid = start(jail, attack)
-    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host))
+    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host, pid))
     host.check()
     assert "Traceback" not in helper.errors
     assert status == 0, helper.errors
@@ -200,7 +207,7 @@ def test_without_its_helper_a_recording_goes_on(
 ) -> None:
     """Fails if the helper's end is an error of the spool, or a request to it has no end."""
     pid = start("plain", attack)
-    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host))
+    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host, pid))
     host.check()
     assert status == 0, helper.errors
     assert ": not looked at any longer: " in helper.errors
@@ -229,7 +236,8 @@ def test_what_another_session_has_stays_there(
     """Fails if `spare` is read back: the rings of root's other session were drained and deleted."""
     Path(host.canary.with_suffix(".spare"), "7.1.ring").write_bytes(b"of another session")
     host.settle()
-    status = helper.run(fg.folder, fg.env, *record(start("plain", "spare"), fg.trace), *until_done(host))
+    pid = start("plain", "spare")
+    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host, pid))
     host.check()
     assert status == 0 and "7.1.ring" not in helper.errors
 
@@ -239,7 +247,7 @@ def test_the_config_of_another_users_session_says_nothing_of_roots(
     fg: Funcgraph, host: Host, helper: Recorder, start: Start
 ) -> None:
     pid = start("plain", "copied")
-    assert helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host)) == 0
+    assert helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host, pid)) == 0
     config = (host.user / "config").read_text()
     assert "filter=__main__.turn\n" in config
     assert str(fg.folder) not in config
@@ -267,6 +275,45 @@ def test_recover_refuses_a_session_of_another_user(
     assert sorted(path.name for path in session.iterdir()) == before
     assert not (host.folder / "t.fg").exists()
     host.check()
+
+
+@needs_root
+def test_what_a_killed_recorder_has_of_another_users_process_is_recovered_without_its_session(
+    fg: Funcgraph, host: Host, start: Start, in_process: Callable[..., Done]
+) -> None:
+    """The helper ends with the recorder. Root's `recover` needs nothing of the session, which is the user's."""
+    recorder = fg.start(*record(start("plain", "replaced"), fg.trace))
+    while not (host.user / "done").exists():
+        assert recorder.poll() is None
+        time.sleep(0.01)
+    (helper,) = children(recorder.pid)
+    watch = ProcessWatch(helper)
+    recorder.kill()
+    recorder.communicate()
+    watch.wait()
+    assert in_process("recover", f"{fg.trace}.part").returncode == 0
+    assert calls(fg.trace)["__main__.turn"] > 0
+    host.check()
+
+
+def test_what_is_left_of_another_users_recording_takes_a_name(
+    fg: Funcgraph, in_process: Callable[..., Done]
+) -> None:
+    """The config of a session that a recorder of root's had made says nothing of root's files."""
+    session = Session.create(most_ring_bytes=1 << 30)
+    settings = options.from_config({})
+    session.write_config(settings, output="/root/t.fg", part="/root/t.fg.part", command=["x"])
+    ring = RingFile(Path(session.path) / f"{dead_process()}.0.ring", 7, nr_subbufs=4)
+    ring.function(0, "m.f")
+    ring.task(1, 7)
+    ring.put(1, leaf(1_000_000, 0, 0, 1000), state=FULL)
+    session.close()
+    done = in_process("recover", session.path)
+    assert (done.returncode, "/root" in done.stderr) == (2, False)
+    assert "recorded by another user, who has the trace; -o FILE takes what is left" in done.stderr
+    assert in_process("recover", "-o", fg.trace, session.path).returncode == 0
+    assert calls(fg.trace) == {"m.f": 1}
+    assert not os.path.exists(session.path)
 
 
 @needs_root

@@ -124,7 +124,7 @@ def test_the_nearest_session_and_instance_are_proposed(
 ) -> None:
     assert fg.record("-q", "-B", "orders", fg.script("def f(): pass\nf()\n")).returncode == 0
     dead = fg.runtime / "funcgraph-4711-abcdefgh"
-    dead.mkdir()
+    dead.mkdir(0o700)
     (dead / "lock").touch()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(fg.runtime))
     trace = str(fg.trace)

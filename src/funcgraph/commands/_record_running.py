@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from funcgraph.commands._recording import Ending, close, environment, follow, gi
 from funcgraph.commands._running import RunningProcesses
 from funcgraph.control.processes import running
 from funcgraph.session.child import Child, NotStartedError, occupy_standard_descriptors, resolve
+from funcgraph.session.descriptor_limit import raise_descriptor_limit
 from funcgraph.session.options import describe
 from funcgraph.session.output import check_output
 from funcgraph.session.progress import ProgressLine
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, settings: dict[str, Any]) -> int:
     command = _resolved(args.command)
     occupy_standard_descriptors()
     output = check_output(args.output)
-    _raise_descriptors()
+    raise_descriptor_limit()
     with _until_left(RunningProcesses(_pids(args), named(args.processes))) as processes:
         recording = _prepared(processes, settings, output, args)
         ending = _begin(processes, recording, args, command)
@@ -97,12 +97,6 @@ def _resolved(command: list[str]) -> tuple[str, list[str]] | None:
         return resolve(command) if command else None
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
-
-
-def _raise_descriptors() -> None:
-    """The recorder needs some descriptors for each process."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _pids(args: argparse.Namespace) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import signal
 from typing import Any
 
@@ -24,6 +23,7 @@ from funcgraph.session.child import (
     occupy_standard_descriptors,
     resolve,
 )
+from funcgraph.session.descriptor_limit import raise_descriptor_limit
 from funcgraph.session.environ import VARIABLE
 from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
@@ -244,10 +244,7 @@ def run(args: argparse.Namespace) -> int:
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
 
-    # The recorder needs a descriptor for each traced process. The command keeps the limit that it
-    # inherited.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_descriptor_limit()  # the command keeps the limit that it inherited
     progress = ProgressLine(not args.quiet)
     try:
         good = _record(child, recording, output, settings, args, progress)

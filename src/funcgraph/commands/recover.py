@@ -14,6 +14,7 @@ from funcgraph.commands import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
+from funcgraph.session.descriptor_limit import raise_descriptor_limit
 from funcgraph.session.directory import Session, all_sessions, command_text
 from funcgraph.session.leftovers import remove_temporaries
 from funcgraph.session.limits import Limits
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """Recover one session; return 0 if a trace was written."""
     if args.session is not None and not os.path.isdir(args.session):
         return _recover_part(args.session, args.output)
+    raise_descriptor_limit()
     session = _choose() if args.session is None else _opened(args.session)
     if not session.has_lock_file():
         raise CommandError(f"{session.path}: not the directory of a session (it has no lock)")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -216,7 +215,7 @@ def _temporary(name: str) -> str:
 def _make_directory(parent_fd: int, prefix: str) -> str:
     """Make a directory with a name that nobody can foresee; return the name."""
     for _ in range(_ATTEMPTS):
-        name = component(f"{prefix}{secrets.token_hex(4)}")
+        name = component(f"{prefix}{os.urandom(4).hex()}")
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=parent_fd)
             return name

@@ -14,6 +14,7 @@ import sys
 from typing import Any, NoReturn
 
 from funcgraph.session import outcome
+from funcgraph.session.descriptor_limit import raise_descriptor_limit
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
 from funcgraph.session.options import describe, most_buffer_kb, ring_bytes, wanted_patterns
@@ -37,6 +38,7 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the end of the program ends this process
     os.chdir("/")
+    raise_descriptor_limit()
     status = 0
     try:
         Background(requests, answers, ProcessWatch(program)).run()

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from funcgraph.rights.folder import Folder, OwnFolder
-from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.rights.proc_facts import namespace, overflow_id
 
@@ -66,6 +65,8 @@ class ForeignPlaces:
     """
 
     def __init__(self, identity: ProcessIdentity) -> None:
+        from funcgraph.rights.helper import Helper  # which loads much, and few recordings need
+
         self._helper = Helper.start(identity)
 
     def bases(self) -> list[str]:
