@@ -32,6 +32,8 @@ DAMAGED_TRIGGERS = 100_000 if NIGHTLY else 5_000
 DAMAGED_WRITES = 100_000 if NIGHTLY else 2_500
 #: Damaged writes to all files of a tracefs, and damaged paths.
 DAMAGED_REQUESTS = 100_000 if NIGHTLY else 2_500
+#: Texts for each argument of the Python API that takes one.
+TEXT_ARGUMENTS = 200_000 if NIGHTLY else 6_000
 #: Random and damaged requests to a control socket.
 REQUESTS = 100_000 if NIGHTLY else 5_000
 #: Random and damaged answers of a control socket: verbs that ask for them.

@@ -198,7 +198,7 @@ class Registry:
         """
         words = split_words(line)
         # "!kind:name" is the kernel's other form: what stands before the colon does not matter.
-        name = words[0].partition(":")[2] if words[0].startswith(("-:", "!")) else ""
+        name = words[0].partition(":")[2] if words and words[0].startswith(("-:", "!")) else ""
         if not name:
             raise ProbeError(messages.BAD_DELETION, "", line)
         group, slash, event = name.rpartition("/")
