@@ -191,8 +191,8 @@ _SLOW = {"bind": "attach", "stop_others": "attach", "answer_nonsense": "show"}
 def rounds(chance: random.Random) -> Iterator[tuple[str, bool, list[str]]]:
     """Yield kinds of programs, whether they have a socket, and names of commands.
 
-    By day each kind meets one command; those that make root wait have one that waits 5 s at most. At night all
-    kinds meet all commands, with a socket or attached to.
+    By day each kind meets one command; those that make root wait have one that waits 5 s at most. At night
+    all kinds meet all commands, with a socket or attached to.
     """
     names = list(commands(0, Path()))
     if not CANARY_MINUTES:
