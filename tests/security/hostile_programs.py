@@ -1,10 +1,10 @@
 """Programs of a hostile user, on which root uses every command (test_canary.py).
 
-    python hostile_programs.py KIND FOLDER
-
-It starts as root and becomes user STRANGER. FOLDER/user is that user's; FOLDER/canary and FOLDER/canary.spare
-are root's, and the program tries to have them changed. It prints "ready" when it can be recorded. Until it is
-killed it calls turn(), and attacks each of funcgraph's folders that it finds, again and again.
+It is started as root. A line KIND|SERVES|USER|FOLDER makes one: it becomes that user, whom nobody else on the
+machine is. With SERVES = 1 it has a control socket: nobody has to attach to it, and it attacks sessions.
+FOLDER/user is the user's; FOLDER/canary and FOLDER/canary.spare are root's, and the program tries to have
+them changed. It prints "ready PID" when it can be recorded. Until it is killed it calls turn(), and attacks
+the folders of funcgraph that it finds, again and again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from pathlib import Path
 
 import funcgraph
 
-STRANGER = 12345
 PLACES = (Path("/dev/shm"), Path("/tmp"))
 #: Names in a session's folder, and in that of an attacher.
 NAMES = (
@@ -150,7 +149,7 @@ def signal_others(number: int) -> None:
 
 def execute(folder: Path, canary: Path) -> None:
     """The process becomes another program, of the same process id, while root attaches to it."""
-    os.execv(sys.executable, [sys.executable, __file__, "executed", str(canary.parent)])
+    os.execv(sys.executable, [sys.executable, __file__, str(canary)])
 
 
 def answer_nonsense(folder: Path, canary: Path) -> None:
@@ -182,7 +181,7 @@ def _answer(path: Path) -> None:
 ATTACKS: dict[str, Attack] = {
     one.__name__: one
     for one in (
-        links, pipes, hard_links, swap, bind, truncate, scribble, flood, empty, kill_others, stop_others,
+        links, pipes, hard_links, swap, truncate, bind, scribble, flood, empty, kill_others, stop_others,
         execute, answer_nonsense,
     )
 }  # fmt: skip
@@ -200,18 +199,18 @@ def load_all() -> None:
                 importlib.import_module(f"funcgraph.{package}.{module.name}")
 
 
-def become_stranger(*, mounts: bool) -> None:
+def become(user: int, *, mounts: bool) -> None:
     os.setgroups([])
-    os.setresgid(STRANGER, STRANGER, STRANGER)
-    os.setresuid(STRANGER, STRANGER, STRANGER)
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if mounts:
         if libc.unshare(NEW_USER | NEW_MOUNTS) != 0:
             sys.exit("users may make no user namespaces")
         Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"0 {STRANGER} 1")
-        Path("/proc/self/gid_map").write_text(f"0 {STRANGER} 1")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {user} 1")
 
 
 def make_session(canary: Path) -> None:
@@ -230,10 +229,9 @@ def make_session(canary: Path) -> None:
 
 
 def squat() -> None:
-    """Take the names that root and others need for their own folders."""
-    for user in (0, 65534, STRANGER + 1):
-        with suppress(OSError):
-            (PLACES[0] / f"funcgraph-control-{user}").mkdir()
+    """Take the name that root needs for a folder of its own."""
+    with suppress(OSError):
+        (PLACES[0] / "funcgraph-control-0").mkdir()
 
 
 def found() -> Iterator[Path]:
@@ -242,29 +240,39 @@ def found() -> Iterator[Path]:
             yield from (path for path in place.glob("funcgraph-*") if "-gone-" not in path.name)
 
 
-def main() -> None:
-    kind, name = sys.argv[1:]
-    canary = Path(name, "canary")
-    if kind == "executed":
-        attack: Attack = links
-    else:
-        attack = ATTACKS[kind]
-        load_all()
-        become_stranger(mounts=kind == "bind")
-        squat()
-        make_session(canary)
-        if kind == "answer_nonsense":
-            funcgraph.serve()
-        print("ready", flush=True)
+def attack_all(attack: Attack, canary: Path, but: str = "") -> None:
+    """Attack all folders but those whose names begin with `but`, if that is given."""
     ready = time.monotonic()
     while True:
         turn()
         time.sleep(0.001)
-        # Root's own commands make the first folders: one for each attack, and then the next.
-        if time.monotonic() - ready > 0.05:
+        if time.monotonic() - ready > 0.05:  # an attacher has found the process
             for folder in found():
                 with suppress(OSError):
-                    attack(folder, canary)
+                    if not but or not folder.name.startswith(but):
+                        attack(folder, canary)
+
+
+def be_hostile(kind: str, serves: bool, user: int, canary: Path) -> None:
+    become(user, mounts=kind == "bind")
+    squat()
+    make_session(canary)
+    if serves:
+        funcgraph.serve()
+    print(f"ready {os.getpid()}", flush=True)
+    keeps_socket = serves and kind != "answer_nonsense"
+    attack_all(ATTACKS[kind], canary, "funcgraph-control-" if keeps_socket else "")
+
+
+def main() -> None:
+    """Fork a hostile process for each line: one that has loaded all, and has one thread."""
+    if len(sys.argv) > 1:
+        attack_all(links, Path(sys.argv[1]))
+    load_all()
+    for line in sys.stdin:
+        kind, serves, user, folder = line.strip().split("|")
+        if os.fork() == 0:
+            be_hostile(kind, serves == "1", int(user), Path(folder, "canary"))
 
 
 if __name__ == "__main__":

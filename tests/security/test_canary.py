@@ -1,7 +1,7 @@
 """Root uses its commands on a hostile user's programs: nothing of root's changes, no command hangs or dies.
 
 The canary is a folder of root's. What there is of it, names, owners, modes, links and contents, must be the
-same afterwards. `hostile_programs` has the kinds of programs. By day each of them meets two commands, at
+same afterwards. `hostile_programs` has the kinds of programs. By day each of them meets one command, at
 night all of them meet all commands for half an hour.
 """
 
@@ -24,11 +24,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from hostile_programs import ATTACKS, PLACES, STRANGER
+from hostile_programs import ATTACKS, PLACES
 from sizes import CANARY_MINUTES, CANARY_ROUNDS, seed
 
 #: No command takes so long, even on a busy machine: each ends by its own time limits.
 HANGS_S = 120
+#: No other run of the tests has this user: some programs kill all processes of theirs.
+USER = 20_000 + os.getpid() % 40_000
 pytestmark = [pytest.mark.one_python, pytest.mark.timeout(60 * CANARY_MINUTES + 1200)]
 
 
@@ -39,7 +41,7 @@ def _refused(*words: str) -> bool:
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or _refused("unshare", "-m", "true"), reason="only root becomes other users"
 )
-_USER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
+_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
 KINDS = tuple(kind for kind in ATTACKS if kind != "bind" or not _refused(*_USER, "unshare", "-Um", "true"))
 
 
@@ -63,7 +65,7 @@ class Host:
             for name in ("lock", "page", "config", "run", "source", "script", "result", "1.0.ring"):
                 (place / name).write_text("root's")
         (folder / "user").mkdir()
-        os.chown(folder / "user", STRANGER, STRANGER)
+        os.chown(folder / "user", USER, USER)
         self.out.mkdir(0o700)
         (self.out / "mount").mkdir()
 
@@ -96,21 +98,30 @@ def host() -> Iterator[Host]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def hostile(kind: str, host: Host) -> Iterator[int]:
-    """Run a hostile program; what it leaves behind is removed."""
-    command = [sys.executable, str(Path(__file__).with_name("hostile_programs.py")), kind, str(host.folder)]
+@pytest.fixture
+def programs() -> Iterator[subprocess.Popen[str]]:
+    """Run the process that hostile programs are forked from."""
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == b"ready\n", f"{kind} did not start"
-            yield process.pid
-        finally:
-            process.kill()
+    command = [sys.executable, str(Path(__file__).with_name("hostile_programs.py"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
+        yield process
+
+
+@contextmanager
+def hostile(programs: subprocess.Popen[str], kind: str, host: Host, *, serves: bool) -> Iterator[int]:
+    """Run a hostile program; what it leaves behind is removed."""
+    assert programs.stdin is not None and programs.stdout is not None
+    print(kind, int(serves), USER, host.folder, sep="|", file=programs.stdin, flush=True)
+    ready, pid = programs.stdout.readline().split()
+    assert ready == "ready"
+    try:
+        yield int(pid)
+    finally:
+        os.kill(int(pid), signal.SIGKILL)
     for place in PLACES:
         for path in place.glob("funcgraph-*"):
-            if path.lstat().st_uid == STRANGER:
+            if path.lstat().st_uid == USER:
                 path.unlink() if path.is_symlink() else shutil.rmtree(path, ignore_errors=True)
 
 
@@ -174,28 +185,39 @@ class Root:
         pytest.fail(f"{what}: its mount stays")
 
 
-def rounds(chance: random.Random) -> Iterator[tuple[str, list[str]]]:
-    """Yield a kind of program and names of commands: each kind with two by day, all with all at night."""
+_SLOW = {"bind": "attach", "stop_others": "attach", "answer_nonsense": "show"}
+
+
+def rounds(chance: random.Random) -> Iterator[tuple[str, bool, list[str]]]:
+    """Yield kinds of programs, whether they have a socket, and names of commands.
+
+    By day each kind meets one command; those that make root wait have one that waits 5 s at most. At night
+    all kinds meet all commands, with a socket or attached to.
+    """
     names = list(commands(0, Path()))
     if not CANARY_MINUTES:
-        other = itertools.cycle(names[1:])
-        yield from ((kind, ["record", next(other)]) for kind in itertools.islice(KINDS, CANARY_ROUNDS))
+        others = itertools.cycle(name for name in names if name not in ("record", "attach"))
+        for number, kind in enumerate(KINDS[:CANARY_ROUNDS]):
+            name = _SLOW.get(kind) or (next(others) if number % 2 else "record")
+            yield kind, name != "attach", [name]
         return
     end = time.monotonic() + 60 * CANARY_MINUTES
     for kind in itertools.cycle(KINDS):
         if time.monotonic() > end:
             return
-        yield kind, chance.sample(names, len(names))
+        yield kind, chance.random() < 0.5, chance.sample(names, len(names))
 
 
 @needs_root
-def test_nothing_of_roots_changes_and_no_command_hangs_or_dies(fg: Funcgraph, host: Host) -> None:
+def test_nothing_of_roots_changes_and_no_command_hangs_or_dies(
+    fg: Funcgraph, host: Host, programs: subprocess.Popen[str]
+) -> None:
     """Fails if root walks a path of the user's, believes what is in its files, or waits for the user."""
     chance = random.Random(seed())
     root = Root(fg, host)
     before = host.tree()
-    for kind, names in rounds(chance):
-        with hostile(kind, host) as pid:
+    for kind, serves, names in rounds(chance):
+        with hostile(programs, kind, host, serves=serves) as pid:
             known = commands(pid, host.out)
             for name in names:
                 what = f"{name} of a program of kind {kind}"

@@ -61,7 +61,8 @@ def ring_bytes(settings: "dict[str, Any]") -> int:
 
 def most_buffer_kb(settings: "dict[str, Any]") -> int:
     """Return the size of the largest ring buffer that a process of a recording may have, in KiB."""
-    return max(instance["buffer_kb"] for instance in settings["instances"])
+    kib: int = max(instance["buffer_kb"] for instance in settings["instances"])
+    return kib
 
 
 def wanted_patterns(settings: "dict[str, Any]") -> list[str]:
