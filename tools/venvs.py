@@ -23,6 +23,8 @@ from tools.progress import build_shown
 from tools.pythons import Interpreter, choose
 
 _PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
+#: Most modules of the requirements are never imported: Python compiles those that are when they are.
+_INSTALL = (*_PIP, "install", "--no-compile")
 
 
 class Environment:
@@ -66,13 +68,13 @@ class Environment:
 
     def _install(self, wanted: list[str]) -> None:
         if not self.interpreter.free_threaded:
-            run(self.command(*_PIP, "install", *wanted), log=self.log)
+            run(self.command(*_INSTALL, *wanted), log=self.log)
             return
         # Some packages have no wheel for a free-threaded CPython yet, and no source that builds there: the
         # tests that need one are skipped. An older pure wheel will do.
         for requirement in wanted:
             try:
-                run(self.command(*_PIP, "install", "--only-binary=:all:", requirement), log=self.log)
+                run(self.command(*_INSTALL, "--only-binary=:all:", requirement), log=self.log)
             except CommandFailedError:
                 say(f"CPython {self.interpreter.tag}: {requirement} cannot be had")
 

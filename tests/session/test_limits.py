@@ -444,10 +444,10 @@ def test_fifty_changes_of_files_leave_the_recorders_memory_as_it_is(
     desk.recording.discard()
 
 
-def test_a_service_that_begins_fifty_files_loses_nothing(fg: Funcgraph) -> None:
+def test_a_service_that_begins_twenty_files_loses_nothing(fg: Funcgraph) -> None:
     service = Service(fg, "--rotate", "64K", "--keep", "1000", "-b", "256")
     count, turns = 0, 0
-    while len(traces_of(fg)) < 50:
+    while len(traces_of(fg)) < 20:
         service.tell("calls 20000")
         service.tell("thread 100")
         count, turns = count + 20100, turns + 1

@@ -17,7 +17,7 @@ NIGHTLY = os.environ.get("FUNCGRAPH_NIGHTLY") == "1"
 #: Random programs against the model of the engine.
 MODEL_EXAMPLES = 10_000 if NIGHTLY else 300
 #: The same against the model of the package, on each CPython.
-CPYTHON_MODEL_EXAMPLES = 10_000 if NIGHTLY else 200
+CPYTHON_MODEL_EXAMPLES = 10_000 if NIGHTLY else 100
 #: Random traces, written as .fg and as trace.dat and read by all readers.
 TRACE_EXAMPLES = 5_000 if NIGHTLY else 120
 #: Random event filters over random events, against a slow model; damaged texts of filters.
