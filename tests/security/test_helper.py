@@ -331,6 +331,23 @@ def test_threads_share_a_helper(begin: Begin) -> None:
     assert wrong == []
 
 
+def test_any_thread_starts_a_helper(tmp_path: Path) -> None:
+    """As a mount does, while its other threads run."""
+    made: list[str] = []
+    with running(*AS_STRANGER) as target:
+
+        def work() -> None:
+            with Helper.start(ProcessIdentity.of(target.pid)) as helper:
+                made.append(helper.make_folder([str(public(tmp_path))], PREFIX).path)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(made)) == 4
+
+
 def test_a_request_that_was_interrupted_leaves_the_next_one_its_answer(begin: Begin) -> None:
     case = begin(*AS_STRANGER)
     case.folder.write("file", b"right")

@@ -53,7 +53,7 @@ class Helper:
 
     @classmethod
     def start(cls, identity: ProcessIdentity) -> Self:
-        """Start one.
+        """Start one. It ends with the thread that calls this, if it was not closed before.
 
         Args:
             identity: the process whose rights it gets.
