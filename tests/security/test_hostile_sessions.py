@@ -281,7 +281,7 @@ def test_recover_refuses_a_session_of_another_user(
 def test_what_a_killed_recorder_has_of_another_users_process_is_recovered_without_its_session(
     fg: Funcgraph, host: Host, start: Start, in_process: Callable[..., Done]
 ) -> None:
-    """The helper ends with the recorder. Root's `recover` needs nothing of the session, which is the user's."""
+    """The helper ends with the recorder. Root's `recover` needs nothing of the session, the user's."""
     recorder = fg.start(*record(start("plain", "replaced"), fg.trace))
     while not (host.user / "done").exists():
         assert recorder.poll() is None
