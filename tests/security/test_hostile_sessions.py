@@ -282,16 +282,17 @@ def test_what_a_killed_recorder_has_of_another_users_process_is_recovered_withou
     fg: Funcgraph, host: Host, start: Start, in_process: Callable[..., Done]
 ) -> None:
     """The helper ends with the recorder. Root's `recover` needs nothing of the session, the user's."""
-    recorder = fg.start(*record(start("plain", "replaced"), fg.trace))
-    while not (host.user / "done").exists():
+    recorder = fg.start(*record(start("plain", "replaced"), fg.trace), "-b", "32")
+    part = Path(f"{fg.trace}.part")
+    while not ((host.user / "done").exists() and calls(part)["__main__.turn"]):
         assert recorder.poll() is None
-        time.sleep(0.01)
+        time.sleep(0.05)
     (helper,) = children(recorder.pid)
     watch = ProcessWatch(helper)
     recorder.kill()
     recorder.communicate()
     watch.wait()
-    assert in_process("recover", f"{fg.trace}.part").returncode == 0
+    assert in_process("recover", part).returncode == 0
     assert calls(fg.trace)["__main__.turn"] > 0
     host.check()
 
