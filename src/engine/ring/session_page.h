@@ -17,7 +17,7 @@
 #define FG_SESSION_PAGE "page" /* a file in the session's directory */
 #define FG_MISSING_PROCESSES 511u
 
-/* session/directory.py writes `recorder` and reads the table. */
+/* session/page.py writes `recorder` and reads the table. */
 struct fg_session_page {
     _Atomic uint32_t recorder; /* the process that holds the session's lock; 0: none does */
     _Atomic uint32_t more;     /* how many missing processes found the table full */

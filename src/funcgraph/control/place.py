@@ -15,7 +15,7 @@ SUFFIX = ".sock"
 def folders(environ: "dict[str, str] | os._Environ[str]") -> "list[str]":
     """Return the folders in which a process with that environment looks for room for its socket, in order.
 
-    They are those of session directories (session/directory.py), found without the module tempfile.
+    They are those of session directories (session/places.py), found without the module tempfile.
     """
     temporary = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "/tmp")
     candidates = [environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", temporary, "/tmp"]
