@@ -264,6 +264,16 @@ def test_files_are_the_users_own(begin: Begin) -> None:
     assert not os.path.exists(folder.path)
 
 
+def test_a_folder_may_have_many_files(begin: Begin) -> None:
+    folder = begin(*AS_STRANGER).folder
+    names = [f"{number:05}.{'0' * 50}.ring" for number in range(3000)]
+    for name in names:
+        Path(folder.path, name).touch()
+    assert folder.names() == names
+    folder.remove(names)
+    assert not os.path.exists(folder.path)
+
+
 def test_it_makes_no_folder_where_its_user_may_not(begin: Begin, victim: Path, tmp_path: Path) -> None:
     case = begin(*AS_STRANGER)
     with pytest.raises(
@@ -319,6 +329,23 @@ def test_threads_share_a_helper(begin: Begin) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_any_thread_starts_a_helper(tmp_path: Path) -> None:
+    """As a mount does, while its other threads run."""
+    made: list[str] = []
+    with running(*AS_STRANGER) as target:
+
+        def work() -> None:
+            with Helper.start(ProcessIdentity.of(target.pid)) as helper:
+                made.append(helper.make_folder([str(public(tmp_path))], PREFIX).path)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(made)) == 4
 
 
 def test_a_request_that_was_interrupted_leaves_the_next_one_its_answer(begin: Begin) -> None:

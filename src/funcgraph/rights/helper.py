@@ -53,7 +53,7 @@ class Helper:
 
     @classmethod
     def start(cls, identity: ProcessIdentity) -> Self:
-        """Start one.
+        """Start one. It ends with the thread that calls this, if it was not closed before.
 
         Args:
             identity: the process whose rights it gets.
@@ -124,7 +124,7 @@ class Helper:
 
     def own_files(self, base: str, prefix: str) -> list[str]:
         """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
-        return packets.names_in(self.ask_for_data("own_files", base, prefix))
+        return packets.unpack_names(self.ask_for_data("own_files", base, prefix))
 
     def ask(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
@@ -229,7 +229,7 @@ class HelperFolder:
         self._is_open = True
 
     def names(self) -> list[str]:
-        return packets.names_in(self._helper.ask_for_data("names", folder=self._number))
+        return packets.unpack_names(self._helper.ask_for_data("names", folder=self._number))
 
     def has(self, name: str) -> bool:
         return bool(self._ask("has", component(name)))
@@ -255,7 +255,8 @@ class HelperFolder:
         self._ask("unlink", component(name))
 
     def remove(self, names: list[str]) -> None:
-        self._ask("remove", [component(name) for name in names])
+        data = packets.pack_names([component(name) for name in names])
+        self._helper.ask("remove", data=data, folder=self._number)
 
     def close(self) -> None:
         if self._is_open:

@@ -14,7 +14,7 @@ from typing import Any
 
 from funcgraph import _system
 
-__all__ = ["MOST_NAMES_BYTES", "PacketError", "memory_of_names", "memory_with", "names_in", "receive", "send"]
+__all__ = ["MOST_NAMES_BYTES", "PacketError", "memory_with", "pack_names", "receive", "send", "unpack_names"]
 
 MOST_NAMES_BYTES = 1 << 24
 _MOST_BYTES = 1 << 16
@@ -65,14 +65,18 @@ def memory_with(data: bytes) -> int:
     return fd
 
 
-def memory_of_names(names: list[str]) -> int:
-    """Return the descriptor of a new file in memory that has these names: MOST_NAMES_BYTES at most."""
+def pack_names(names: list[str]) -> bytes:
+    """Return names as data.
+
+    Raises:
+        OSError: EFBIG: they are more than MOST_NAMES_BYTES.
+    """
     data = os.fsencode("".join(f"{name}\0" for name in names))
     if len(data) > MOST_NAMES_BYTES:
         raise OSError(errno.EFBIG, "too many files")
-    return memory_with(data)
+    return data
 
 
-def names_in(data: bytes) -> list[str]:
-    """Return the names that memory_of_names() has written."""
+def unpack_names(data: bytes) -> list[str]:
+    """Return the names that pack_names() has packed."""
     return [os.fsdecode(name) for name in data.split(b"\0")[:-1]]

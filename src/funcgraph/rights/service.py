@@ -9,6 +9,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, NoReturn
 
 from funcgraph.rights import packets
@@ -31,25 +33,30 @@ def run(stream: socket.socket, target: Target) -> NoReturn:
     status = 1
     try:
         gc.disable()  # nothing of the owner's objects is to be finalized here
-        _close_others({stream.fileno(), target.identity.pidfd, target.root_fd})
-        _reset_signals()
-        _forbid_imports()
         _serve(stream, target)
         status = 0
     finally:
         os._exit(status)
 
 
+def _become(stream: socket.socket, target: Target) -> None:
+    _close_others({stream.fileno(), target.identity.pidfd, target.root_fd})
+    _reset_signals()
+    _forbid_imports()
+    target.become()
+    target.close()
+    target.identity.close()
+
+
 def _close_others(keep: set[int | None]) -> None:
     null = os.open("/dev/null", os.O_RDWR)
-    for fd in range(3):
-        os.dup2(null, fd)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in keep:
-            try:
-                os.close(int(name))
-            except OSError:
-                pass  # the one of the listing
+    others = {0, 1, 2, *map(int, os.listdir("/proc/self/fd"))} - keep
+    for fd in sorted(others):
+        if fd <= 2:
+            os.dup2(null, fd)
+        else:
+            with suppress(OSError):  # the one of the listing
+                os.close(fd)
 
 
 def _reset_signals() -> None:
@@ -67,7 +74,7 @@ def _forbid_imports() -> None:
 
 
 def _serve(stream: socket.socket, target: Target) -> None:
-    if not _answer(stream, 0, lambda: _become(target)):
+    if not _answer(stream, 0, partial(_become, stream, target)):
         return
     service = _Service(has_own_mounts=target.has_own_users)
     while True:
@@ -75,15 +82,9 @@ def _serve(stream: socket.socket, target: Target) -> None:
             request, data_fd = packets.receive(stream)
         except (EOFError, OSError):
             return
-        _answer(stream, request["number"], lambda: service.call(request, data_fd))  # noqa: B023  called at once
+        _answer(stream, request["number"], partial(service.call, request, data_fd))
         if data_fd is not None:
             os.close(data_fd)
-
-
-def _become(target: Target) -> None:
-    target.become()
-    target.close()
-    target.identity.close()
 
 
 def _answer(stream: socket.socket, number: int, work: Callable[[], Answer | None]) -> bool:
@@ -147,7 +148,7 @@ class _Service:
 
     def own_files(self, base: str, prefix: str) -> Answer:
         files = [f"{folder.path}/{name}" for folder in own_folders(base, prefix) for name in folder.names()]
-        return None, packets.memory_of_names(files)
+        return None, packets.memory_with(packets.pack_names(files))
 
     def connect(self, path: str) -> Answer:
         os.chdir(os.path.dirname(path))  # a socket's address has room for short paths only
@@ -165,10 +166,19 @@ _CALLS: dict[str, Callable[..., Answer]] = {
 
 
 def _write(folder: OwnFolder, data_fd: int | None, name: str) -> Answer:
+    folder.write(name, _content(data_fd))
+    return None, None
+
+
+def _remove(folder: OwnFolder, data_fd: int | None) -> Answer:
+    folder.remove(packets.unpack_names(_content(data_fd)))
+    return None, None
+
+
+def _content(data_fd: int | None) -> bytes:
     assert data_fd is not None
     with open(data_fd, "rb", closefd=False) as file:
-        folder.write(name, file.read())
-    return None, None
+        return file.read()
 
 
 def _plain(name: str) -> Callable[..., Answer]:
@@ -178,9 +188,10 @@ def _plain(name: str) -> Callable[..., Answer]:
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
     "own_files": _Service.own_files,
-    "names": lambda folder, _: (None, packets.memory_of_names(folder.names())),
+    "names": lambda folder, _: (None, packets.memory_with(packets.pack_names(folder.names()))),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),
     "read": lambda folder, _, *arguments: (None, packets.memory_with(folder.read(*arguments))),
     "write": _write,
-    **{name: _plain(name) for name in ("has", "rename", "unlink", "remove", "close")},
+    "remove": _remove,
+    **{name: _plain(name) for name in ("has", "rename", "unlink", "close")},
 }
