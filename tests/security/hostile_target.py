@@ -25,6 +25,9 @@ from pathlib import Path
 import funcgraph
 from funcgraph.control import server, wire
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
+from ringfile import Header
+
 STRANGER = 12345
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
@@ -210,11 +213,22 @@ def copied(session: Path, canary: Path) -> None:
 
 def killed_helper(session: Path, canary: Path) -> None:
     """All processes of the user but this one are killed."""
+    until_drained(session)
     signal_others(signal.SIGKILL)
 
 
 def stopped_helper(session: Path, canary: Path) -> None:
+    until_drained(session)
     signal_others(signal.SIGSTOP)
+
+
+def until_drained(session: Path) -> None:
+    """Call until the recorder has taken a sub-buffer, so that it has the ring."""
+    ring = next(session.glob(f"{os.getpid()}.*.ring"))
+    at = Header.full_tail.offset
+    while not any(ring.read_bytes()[at : at + 8]):
+        for _ in range(1000):
+            turn()
 
 
 def signal_others(number: int) -> None:

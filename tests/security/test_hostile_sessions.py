@@ -25,11 +25,12 @@ from recorders import Recorder, calls, recorders
 from ringfile import FULL, RingFile, leaf
 
 from funcgraph.commands._running import RunningProcess
+from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
 from funcgraph.session import options
 from funcgraph.session.directory import Session
-from funcgraph.session.places import folders
+from funcgraph.session.places import OwnPlaces, folders
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.reach import OUR_REACH, Reach
 
@@ -207,7 +208,7 @@ def test_without_its_helper_a_recording_goes_on(
 ) -> None:
     """Fails if the helper's end is an error of the spool, or a request to it has no end."""
     pid = start("plain", attack)
-    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), *until_done(host, pid))
+    status = helper.run(fg.folder, fg.env, *record(pid, fg.trace), "-b", "32", *until_done(host, pid))
     host.check()
     assert status == 0, helper.errors
     assert ": not looked at any longer: " in helper.errors
@@ -218,7 +219,7 @@ def test_without_its_helper_a_recording_goes_on(
 @pytest.mark.parametrize("attack", ["pipes", "many", "stopped_helper"])
 def test_sigterm_ends_the_recorder_with_a_trace(fg: Funcgraph, host: Host, start: Start, attack: str) -> None:
     """Fails if a pipe at the page's place is opened at the end, or a wait has none."""
-    recorder = fg.start(*record(start("plain", attack), fg.trace))
+    recorder = fg.start(*record(start("plain", attack), fg.trace), "-b", "32")
     while not (host.user / "done").exists():
         assert recorder.poll() is None
         time.sleep(0.01)
@@ -281,17 +282,18 @@ def test_recover_refuses_a_session_of_another_user(
 def test_what_a_killed_recorder_has_of_another_users_process_is_recovered_without_its_session(
     fg: Funcgraph, host: Host, start: Start, in_process: Callable[..., Done]
 ) -> None:
-    """The helper ends with the recorder. Root's `recover` needs nothing of the session, which is the user's."""
-    recorder = fg.start(*record(start("plain", "replaced"), fg.trace))
-    while not (host.user / "done").exists():
+    """The helper ends with the recorder. Root's `recover` needs nothing of the session, the user's."""
+    recorder = fg.start(*record(start("plain", "replaced"), fg.trace), "-b", "32")
+    part = Path(f"{fg.trace}.part")
+    while not ((host.user / "done").exists() and calls(part)["__main__.turn"]):
         assert recorder.poll() is None
-        time.sleep(0.01)
+        time.sleep(0.05)
     (helper,) = children(recorder.pid)
     watch = ProcessWatch(helper)
     recorder.kill()
     recorder.communicate()
     watch.wait()
-    assert in_process("recover", f"{fg.trace}.part").returncode == 0
+    assert in_process("recover", part).returncode == 0
     assert calls(fg.trace)["__main__.turn"] > 0
     host.check()
 
@@ -402,6 +404,32 @@ def test_a_recovery_finds_the_spare_folder_that_the_recorder_made(
     again.remove()
     assert not spare.exists() and not os.path.exists(session.path)
     session.close()
+
+
+def test_a_place_that_fails_leaves_the_helper_to_the_next_one(fg: Funcgraph, tmp_path: Path) -> None:
+    """Fails if the attempt in the first folder ends what the attempt in the second one needs."""
+
+    class TwoPlaces(OwnPlaces):
+        is_closed = False
+
+        def bases(self) -> list[str]:
+            return [str(fg.runtime), str(tmp_path)]
+
+        def make(self, base: str, prefix: str) -> Folder:
+            assert not self.is_closed
+            folder = OwnFolder.create(base, prefix)
+            if base == str(fg.runtime):
+                folder.write("page", b"")
+            return folder
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    places = TwoPlaces()
+    session = Session.create(places=places, most_ring_bytes=1 << 20)
+    assert session.path.startswith(str(tmp_path)) and not places.is_closed
+    session.remove()
+    assert places.is_closed and fg.sessions() == []
 
 
 def test_a_recording_of_our_own_processes_has_no_helper(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ SUFFIX = ".sock"
 def folders(environ: "dict[str, str] | os._Environ[str]") -> "list[str]":
     """Return the folders in which a process with that environment looks for room for its socket, in order.
 
-    They are those of session directories (session/directory.py), found without the module tempfile; and the
+    They are those of session directories (session/places.py), found without the module tempfile; and the
     user's runtime folder, which a service need not have in its environment, but where nobody else may write.
     """
     temporary = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "/tmp")

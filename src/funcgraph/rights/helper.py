@@ -116,7 +116,7 @@ class Helper:
 
     def names_in(self, place: str) -> list[str]:
         """Return what is in a directory, as the process sees it; whoever owns it."""
-        return packets.names_in(self.ask_for_data("names_in", place))
+        return packets.unpack_names(self.ask_for_data("names_in", place))
 
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""

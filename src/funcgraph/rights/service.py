@@ -145,7 +145,7 @@ class _Service:
         return len(self._folders) - 1, None
 
     def names_in(self, place: str) -> Answer:
-        return None, packets.memory_of_names(os.listdir(place))
+        return None, packets.memory_with(packets.pack_names(os.listdir(place)))
 
     def _require_local(self, folder: OwnFolder) -> None:
         """The owner will hold descriptors of its files: another user's file system could keep it waiting."""

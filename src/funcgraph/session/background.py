@@ -169,7 +169,8 @@ class Background:
         warnings = [*self._warnings, *recording.damaged, *recording.killed()]
         if reached is not None:
             warnings.append(f"{reached}: the recording ended before the block")
-        warnings += [*recording.session.messages, *recording.session.files.notes()]
+        files = recording.session.files
+        warnings += [*recording.session.messages, *files.notes(), *files.messages]
         warnings += self._nothing(recording, request["settings"], totals)
         warnings += [*outcome.losses(totals), *outcome.missing(*recording.session.missing())]
         warnings += volume.warnings

@@ -52,7 +52,6 @@ class Session:
 
     Args:
         folder: the directory.
-        places: where it was made.
         most_ring_bytes: as of SessionFiles.
 
     Attributes:
@@ -60,14 +59,12 @@ class Session:
         messages: a line for a person if the session's files do not lie where they usually do.
     """
 
-    def __init__(
-        self, folder: Folder, places: Places | None = None, most_ring_bytes: int | None = None
-    ) -> None:
+    def __init__(self, folder: Folder, most_ring_bytes: int | None = None) -> None:
         self.files = SessionFiles(folder, most_ring_bytes)
         self.is_own = most_ring_bytes is None
         self.messages: list[str] = []
         self._folder = folder
-        self._places = places
+        self._places: Places | None = None  # where this process has made it
         self._page: SessionPage | None = None
         self._lock_fd: int | None = None
         self._written: dict[str, list[str]] | None = None  # what this process has put into the config
@@ -126,7 +123,7 @@ class Session:
         if room < LEAST_ROOM:
             raise OSError(errno.ENOSPC, f"{bytes_text(room)} free")
         folder = places.make(base, f"{PREFIX}{os.getpid()}-")
-        session = cls(folder, places, most_ring_bytes)
+        session = cls(folder, most_ring_bytes)
         try:
             session._page = SessionPage.create(folder)
             if not session.lock():
@@ -135,6 +132,7 @@ class Session:
             session._remove_files()
             session._let_go()
             raise
+        session._places = places
         return session
 
     @classmethod

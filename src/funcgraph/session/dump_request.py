@@ -39,7 +39,7 @@ def ftrace_dump(reason: str = "") -> int:
 
 
 def _ask(directory: str, reason: str) -> bool:
-    path = f"{directory}/{os.getpid()}.{time.monotonic_ns()}.dump"  # directory.py has the suffix too
+    path = f"{directory}/{os.getpid()}.{time.monotonic_ns()}.dump"  # files.py has the suffix too
     try:
         with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
             if not options.from_config(config.parse(file.read()))["ring"]:
