@@ -392,6 +392,19 @@ def test_a_picture_leaves_out_what_took_no_time_and_says_so(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("form", TREE_FORMATS)
+def test_functions_without_calls_take_no_room(form: str, tmp_path: Path) -> None:
+    pages = []
+    for others in (0, 1000):
+        names = ["called", *(f"other{number}" for number in range(others))]
+        trace = Trace([("m", name, "/src/m.py", 1, 0, []) for name in names])
+        task = trace.task(1, pid=1)
+        task.enter(1000, 0, 0)
+        task.leave(2000, 0, 0, calltime=1000)
+        pages.append(exported(trace.save(tmp_path / "t.dat"), form))
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("form", TREE_FORMATS)
 def test_a_trace_without_calls_or_without_times_is_exported(form: str, tmp_path: Path) -> None:
     empty = Trace(["m.f"])
     empty.task(1).wait(10, 5)

@@ -62,7 +62,7 @@ def _escaped(character: str) -> str:
 
 
 def _buffers(source: Source) -> tuple[TraceFile, list[int]]:
-    file = TraceFile(source.trace.path)
+    file = TraceFile(source.trace.path, known=None if source.trace.is_kernel else source.trace.description)
     chosen = select(file, source.select or Selection()).buffers
     return file, file.find_buffers(()) if chosen is None else chosen
 

@@ -29,7 +29,7 @@ class CallTree:
         calls, resumes, exceptions: how many calls began, went on, or ended by an exception there.
         total_ns: time of these calls with their callees, without suspended time.
         self_ns: that without their traced callees.
-        functions: the functions; None stands for all that the trace does not name.
+        functions: those that have paths; None stands for all that the trace does not name.
         groups: the names of roots: of tasks or processes; "" if there is one root.
         summary: the figures of each function.
     """
@@ -128,10 +128,11 @@ def make_call_tree(
         imports: the names of imports that were folded. Each is a function of the tree, with a row of its own
             that lacks the shortest and the longest call.
     """
-    numbers, distinct = _number_functions(functions)
+    parent, indexes, *figures = columns
+    numbers, distinct = _number_functions(functions, set(indexes))
+    are_merged = len(distinct) < len(numbers)
     first_import = len(distinct)
     numbers |= {len(functions) + 1 + place: first_import + place for place in range(len(imports))}
-    parent, indexes, *figures = columns
     groups: dict[int, int] = {}
     number_of = numbers.get
     unknown = numbers[len(functions)]
@@ -140,7 +141,7 @@ def make_call_tree(
         for above, index in zip(parent, indexes, strict=True)
     ]
     made: Sequence[Sequence[int]] = [parent, function, *figures]
-    if first_import <= len(functions):
+    if are_merged:
         made = _merge_equal(made)
     names = [group_name(group) for group in groups]
     if not imports:
@@ -182,12 +183,16 @@ def tree_of_columns(
     return CallTree(parent, function, *figures, functions, groups, summary)
 
 
-def _number_functions(functions: Sequence[Function]) -> tuple[dict[int, int], list[Function | None]]:
-    """Number functions: those of one row of the summary are one. The last index stands for unknown ones."""
+def _number_functions(
+    functions: Sequence[Function], indexes: Iterable[int]
+) -> tuple[dict[int, int], list[Function | None]]:
+    """Number the functions of these indexes, then all unknown ones. Those of one row of a summary are one."""
     keys: dict[object, int] = {}
     numbers: dict[int, int] = {}
     distinct: list[Function | None] = []
-    for index, function in enumerate([*functions, None]):
+    known = (index for index in sorted(indexes) if index < len(functions))
+    for index in (*known, len(functions)):
+        function = functions[index] if index < len(functions) else None
         key = function_key(function)
         if key not in keys:
             keys[key] = len(distinct)

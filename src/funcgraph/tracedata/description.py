@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from funcgraph.tracedata.large_json import decode_object
 from funcgraph.tracedata.option_words import known_options
 
 META_VERSION = 1
@@ -23,6 +24,10 @@ NATIVE = 64
 
 # The tracers whose traces have the layout `function`: of texts and single events, not of nested calls.
 FLAT_TRACERS = ("function", "nop", "loopblock", "wakeup", "gilwait")
+
+
+# What is raised by JSON that is not in the form of a description.
+_WRONG_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
 class TraceError(Exception):
@@ -208,9 +213,9 @@ def decode_description(text: bytes) -> Description:
     Raises:
         TraceError: it is not JSON, is of another version, or something is missing or wrong.
     """
-    meta = _decode_meta(text)
     try:
-        functions = [_function(item) for item in meta["functions"]]
+        meta = _decode_meta(text)
+        functions = _list_of_functions(meta["functions"])
         processes = [_process(item) for item in meta.get("processes", [])]
         cpus = _number(meta.get("cpus", 2**31)) or 1
         tasks = [_task(item, processes, cpus) for item in meta["tasks"]]
@@ -231,7 +236,7 @@ def decode_description(text: bytes) -> Description:
             hosts=_hosts(meta),
             event_types=[_event_type(item) for item in meta.get("event_types", [])],
         )
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except _WRONG_FORM as error:
         raise TraceError(
             f"damaged: its description is not that of a trace ({type(error).__name__}: {error})"
         ) from None
@@ -251,10 +256,13 @@ def shown_buffers(buffers: Sequence[Buffer]) -> list[int]:
 
 
 def _decode_meta(text: bytes) -> dict[str, Any]:
+    wrong_function = None
     try:
-        meta = json.loads(text)
-    except (ValueError, RecursionError):
+        meta = decode_object(text.decode("utf-8", "surrogatepass"), "functions", _FunctionMaker())
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise TraceError("damaged: its description is not JSON") from None
+    except _WRONG_FORM as error:
+        wrong_function, meta = error, json.loads(text)  # those of another version may have another form
     if not isinstance(meta, dict) or "version" not in meta:
         raise TraceError("damaged: its description has no version")
     if meta["version"] != META_VERSION:
@@ -262,6 +270,8 @@ def _decode_meta(text: bytes) -> dict[str, Any]:
         raise TraceError(
             f"written by another version of funcgraph: format {version!r}, this one reads {META_VERSION}"
         )
+    if wrong_function is not None:
+        raise wrong_function
     return meta
 
 
@@ -271,11 +281,31 @@ def _number(value: object, limit: int = 2**64) -> int:
     return value
 
 
-def _function(item: Sequence[Any]) -> Function:
-    module, qualname, file, line, flags, arguments = item
-    return Function(
-        str(module), str(qualname), str(file or ""), _number(line), _number(flags), tuple(map(str, arguments))
-    )
+class _FunctionMaker:
+    """Makes functions of JSON; those with equal texts share them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def __call__(self, item: Sequence[Any]) -> Function:
+        module, qualname, file, line, flags, arguments = item
+        return Function(
+            self._shared(module),
+            str(qualname),
+            self._shared(file or ""),
+            _number(line),
+            _number(flags),
+            tuple(map(self._shared, arguments)),
+        )
+
+    def _shared(self, text: object) -> str:
+        return self._texts.setdefault(str(text), str(text))
+
+
+def _list_of_functions(functions: object) -> list[Function]:
+    if not isinstance(functions, list):
+        raise TypeError("its functions are no list")
+    return functions
 
 
 def _event_type(item: Sequence[Any]) -> EventType:

@@ -88,6 +88,7 @@ class Trace:
         head, description = describe(reader)
         self.is_kernel = head is not None
         self.formats = head.formats if head else {}
+        self.description = description  # for another reader of the file: it may be large
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
         self.meta = description.meta

@@ -37,6 +37,7 @@ class TraceFile:
     Args:
         path: a file that `funcgraph record` wrote, or a trace.dat that trace-cmd recorded on a kernel; or the
             descriptor of one, which stays open as long as the trace is read.
+        known: its description, if it was decoded before: that of many functions takes much memory.
 
     Raises:
         TraceError: the file is not a trace, or is truncated or damaged.
@@ -47,13 +48,13 @@ class TraceFile:
         ...     print(row.function.name, row.calls, row.self_ns)
     """
 
-    def __init__(self, path: str | os.PathLike[str] | int) -> None:
+    def __init__(self, path: str | os.PathLike[str] | int, *, known: Description | None = None) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         try:
             self._opened = open_reader(self.path)
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
-        self._kernel, description = describe(self._opened)
+        self._kernel, description = describe(self._opened, known)
         self.meta = description.meta
         self.functions = description.functions
         self.event_types = description.event_types
@@ -372,16 +373,20 @@ def open_reader(path: str | int) -> _tracedata.Reader:
         return _tracedata.Reader(path)
 
 
-def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]:
+def describe(
+    reader: _tracedata.Reader, known: Description | None = None
+) -> tuple[KernelHead | None, Description]:
     """Return what describes a trace: its own description, or the head of a kernel's.
+
+    Args:
+        known: the trace's own description, if it was decoded before.
 
     Raises:
         TraceError: it is damaged.
         OSError: it cannot be read.
     """
-    meta = reader.meta
-    if meta is not None:
-        description = decode_description(meta)
+    description = known or _own_description(reader)
+    if description is not None:
         try:
             reader.set_events(_event_rows(description.event_types))
         except (ValueError, OverflowError) as error:
@@ -391,6 +396,11 @@ def describe(reader: _tracedata.Reader) -> tuple[KernelHead | None, Description]
 
     head = KernelHead(reader)
     return head, head.description
+
+
+def _own_description(reader: _tracedata.Reader) -> Description | None:
+    meta = reader.meta
+    return None if meta is None else decode_description(meta)
 
 
 def function_rows(functions: Sequence[Function]) -> list[tuple[str, str, int]]:
