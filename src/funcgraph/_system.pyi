@@ -5,8 +5,7 @@ Each raises OSError when the kernel refuses; ENOSYS: it has no such call.
 
 from typing import Final
 
-#: Kinds of namespaces, for setns().
-CLONE_NEWNS: Final[int]
+#: A kind of namespace, for setns().
 CLONE_NEWUSER: Final[int]
 #: How openat2() walks a path.
 RESOLVE_NO_XDEV: Final[int]

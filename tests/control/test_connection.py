@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from served import SERVE, WAIT, served
 
-from funcgraph.control import processes
+from funcgraph.control import processes, sockets
 from funcgraph.control.client import NotServedError, ProcessEndedError, connect, wait_until_ready
 
 WORKS = f"""
@@ -162,7 +162,7 @@ def test_the_running_ones_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         one.process.wait()
         assert one.pid not in processes.running()
         assert Path(one.path).exists()
-        processes.remove_stale()
+        sockets.remove_stale()
         assert not Path(one.path).exists()
         assert Path(other.path).exists()
 

@@ -12,7 +12,7 @@ import pytest
 from served import SERVE, WAIT, served
 
 import funcgraph
-from funcgraph.control import processes
+from funcgraph.control import sockets
 from funcgraph.control.client import connect
 
 pytestmark = pytest.mark.one_python
@@ -30,7 +30,7 @@ for _ in range(400):
 print("ready")
 """
 SWEEPS = """
-from funcgraph.control.processes import remove_stale
+from funcgraph.control.sockets import remove_stale
 print("ready", flush=True)
 while True:
     remove_stale()
@@ -97,7 +97,7 @@ def test_a_socket_that_is_made_while_a_stale_one_is_removed_stays(
             unlink(*args, **keywords)
 
         monkeypatch.setattr(os, "unlink", serve_first)
-        processes.remove_stale()
+        sockets.remove_stale()
         assert os.unlink is unlink  # it has removed something
         with program.connect() as process:
             assert process.call("info")["pid"] == program.pid
@@ -109,7 +109,7 @@ def test_who_cannot_connect_removes_nothing(folder: Path) -> None:
     code = f"""if True:
         import sys
         sys.path.insert(0, {package!r})
-        from funcgraph.control.processes import remove_stale
+        from funcgraph.control.sockets import remove_stale
         print("ready", flush=True)
         sys.stdin.readline()
         remove_stale()

@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from targets import OWN_MOUNTS, STRANGER, as_root, some_mounts
 
 from funcgraph.rights.descriptors import is_memory
 from funcgraph.rights.folder import OwnFolder
 
 pytestmark = pytest.mark.one_python
-
-STRANGER = 12345
-
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of other users and mounts")
 
 
 @pytest.fixture
@@ -112,7 +109,7 @@ def test_a_device_is_not_opened_as_a_file(folder: OwnFolder, opening: str) -> No
         folder.open("null", os.O_RDONLY)
 
 
-@as_root
+@some_mounts
 @pytest.mark.parametrize("refused", ["", "_refuse"])
 def test_what_is_mounted_in_it_is_not_entered(tmp_path: Path, refused: str) -> None:
     program = f"""
@@ -131,7 +128,7 @@ try:
 except OSError as error:
     print(errno.errorcode[error.errno])
 """
-    command = ["unshare", "-m", sys.executable, "-c", program]
+    command = [*OWN_MOUNTS, sys.executable, "-c", program]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "EXDEV\n"
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from targets import (
     AS_STRANGER,
+    OWN_MOUNTS,
     OWN_NAMESPACES,
     STRANGER,
     Target,
@@ -26,6 +27,7 @@ from targets import (
     in_child,
     jail,
     running,
+    some_mounts,
     some_namespaces,
 )
 
@@ -111,8 +113,8 @@ def test_a_helper_has_the_rights_of_its_target_and_no_others(begin: Begin, kind:
     assert {status[f"Cap{name}"] for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")} == {"0" * 16}
     assert status["Uid"].split() == status["Gid"].split() == [str(STRANGER)] * 4
     assert (status["Groups"].strip(), status["NoNewPrivs"]) == ("", "1")
-    for name in ("user", "mnt"):
-        assert os.readlink(f"/proc/{case.pid}/ns/{name}") == os.readlink(f"/proc/{case.target.pid}/ns/{name}")
+    roots = [os.stat(f"/proc/{pid}/root") for pid in (case.pid, case.target.pid)]
+    assert os.path.samestat(*roots)
 
 
 @some_namespaces
@@ -172,6 +174,25 @@ def test_a_helper_sees_the_files_of_its_target(begin: Begin, tmp_path: Path) -> 
         case.helper.make_folder([str(tmp_path)], PREFIX)
 
 
+@some_mounts
+def test_what_a_container_runtime_gives_root_suffices_with_ptrace(tmp_path: Path) -> None:
+    """A debug container shares the processes and has SYS_PTRACE, but not SYS_ADMIN."""
+    given = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,sys_chroot,mknod,setfcap"
+    program = f"""
+import sys
+from funcgraph.rights.helper import Helper
+from funcgraph.rights.identity import ProcessIdentity
+with Helper.start(ProcessIdentity.of(int(sys.argv[1]))) as helper:
+    helper.make_folder(["/dev/shm"], {PREFIX!r})
+"""
+    container = (*OWN_MOUNTS, *jail(tmp_path / "jail"))
+    with running(*container) as target:
+        bounding = ",".join(f"+{name}" for name in [*given.split(","), "sys_ptrace"])
+        words = ["setpriv", f"--bounding-set=-all,{bounding}", sys.executable, "-c", program, str(target.pid)]
+        subprocess.run(words, check=True)
+        assert [path.name.startswith(PREFIX) for path in (tmp_path / "jail/dev/shm").iterdir()] == [True]
+
+
 @some_namespaces
 def test_an_owner_without_rights_has_helpers_in_containers_of_its_own(tmp_path: Path) -> None:
     place = str(public(tmp_path))
@@ -195,14 +216,19 @@ def test_an_owner_without_rights_has_helpers_in_containers_of_its_own(tmp_path: 
 
 
 @some_namespaces
-def test_a_user_without_an_id_in_its_namespace_is_refused() -> None:
-    with running("unshare", "--user") as target:
-        identity = ProcessIdentity.of(target.pid)
-        with pytest.raises(
-            OSError, match=f"uid 0 of process {target.pid} is not mapped in its user namespace"
-        ):
-            Helper.start(identity)
-        identity.close()
+def test_a_user_who_has_no_number_here_is_refused() -> None:
+    """Else the helper would be another user: the one whose number stands for all unknown ones."""
+    with running(*AS_STRANGER) as target, running(*OWN_NAMESPACES) as container:
+
+        def be_owner() -> None:
+            _system.setns(os.pidfd_open(container.pid), _system.CLONE_NEWUSER)
+            identity = ProcessIdentity.of(target.pid)
+            with pytest.raises(
+                OSError, match=f"uid 65534 of process {target.pid} is not mapped in our user names"
+            ):
+                Helper.start(identity)
+
+        in_child(be_owner)
 
 
 def test_a_process_that_is_another_by_now_gets_no_helper() -> None:
@@ -381,9 +407,9 @@ sys.stdin.read()
     assert ended == [pidfd]
 
 
-@some_namespaces
+@some_mounts
 def test_a_file_system_that_never_answers_is_one_clear_error(tmp_path: Path) -> None:
-    """A FUSE mount in the target's namespace whose server has not even said hello."""
+    """A FUSE mount for all users, whose server has not even said hello."""
     if not os.path.exists("/dev/fuse"):
         pytest.skip("there is no /dev/fuse")
     place = public(tmp_path) / "mounted"
@@ -397,12 +423,12 @@ failed = libc.mount(b"none", {os.fsencode(place)!r}, b"fuse", 6, options)
 print("refused" if failed else "mounted", flush=True)
 sys.stdin.read()
 """
-    command = [*OWN_NAMESPACES, sys.executable, "-c", program]
+    command = [*OWN_MOUNTS, sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         if server.stdout.readline() != "mounted\n":
             server.kill()
-            pytest.skip("a user namespace may not mount FUSE here")
+            pytest.skip("FUSE may not be mounted here")
         identity = ProcessIdentity.of(server.pid)
         with Helper.start(identity) as helper:
             helper.timeout_s = SHORT_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,14 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
+from targets import OWN_MOUNTS, STRANGER, as_root, running, some_mounts
 
+from funcgraph import _system
 from funcgraph.rights import identity as module
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
 
 pytestmark = pytest.mark.one_python
-
-STRANGER = 12345
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
 
 Start = Callable[[str], subprocess.Popen[str]]
 
@@ -51,7 +51,7 @@ def take_step(process: subprocess.Popen[str]) -> None:
 def pidfd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the system call: a filter of system calls may forbid it."""
     if request.param == "no pidfd":
-        monkeypatch.setattr(module, "open_pidfd", lambda pid: None)
+        monkeypatch.setattr(module, "pidfd_or_none", lambda pid: None)
 
 
 def test_a_process_that_goes_on_is_itself(start: Start) -> None:
@@ -83,7 +83,6 @@ def test_a_process_that_has_ended_is_told(start: Start) -> None:
 def test_an_id_that_was_reused_is_not_the_process(start: Start) -> None:
     first, second = start("pass"), start("pass")
     identity = ProcessIdentity.of(first.pid)
-    os.close(identity.pidfd) if identity.pidfd is not None else None
     reused = module.ProcessIdentity(second.pid, None, *_after_pidfd(identity))
     with pytest.raises(IdentityError, match="has ended"):
         reused.check()
@@ -114,6 +113,24 @@ def test_a_change_of_user_or_group_is_told(start: Start, step: str) -> None:
     with pytest.raises(IdentityError, match="has changed its user or group"):
         identity.check()
     identity.close()
+
+
+@some_mounts
+def test_a_mount_namespace_makes_other_files_whatever_its_root_directory_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file system of a user's own refuses root to look at its directories."""
+    look = _system.device_inode
+
+    def refuse(path: str) -> tuple[int, int]:
+        if path.endswith("/root") and "self" not in path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return look(path)
+
+    monkeypatch.setattr("funcgraph._system.device_inode", refuse)
+    with running(*OWN_MOUNTS) as target:
+        identity = ProcessIdentity.of(target.pid)
+        assert (identity.has_our_files, identity.is_like_us) == (False, False)
 
 
 def test_there_is_no_process_without_an_identity() -> None:

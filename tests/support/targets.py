@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,12 +19,14 @@ import pytest
 
 __all__ = [
     "AS_STRANGER",
+    "OWN_MOUNTS",
     "OWN_NAMESPACES",
     "STRANGER",
     "as_root",
     "in_child",
     "jail",
     "running",
+    "some_mounts",
     "some_namespaces",
 ]
 
@@ -33,17 +36,18 @@ AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear
 #: As root of a user namespace and a mount namespace that are the process's own.
 OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
 
+#: As the user that it was, in a mount namespace of its own.
+OWN_MOUNTS = ("unshare", "--mount")
+
+
+def _may(*command: str) -> bool:
+    words = [*command, "true"]
+    return shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True).returncode == 0
+
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
-
-
-def _may_unshare() -> bool:
-    command = [*OWN_NAMESPACES, "true"]
-    return (
-        shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
-    )
-
-
-some_namespaces = pytest.mark.skipif(not _may_unshare(), reason="user namespaces are refused here")
+some_namespaces = pytest.mark.skipif(not _may(*OWN_NAMESPACES), reason="user namespaces are refused here")
+some_mounts = pytest.mark.skipif(not _may(*OWN_MOUNTS), reason="only root makes mount namespaces, if it may")
 
 _SHELL = 'echo ready; while read -r line; do eval "$line"; echo; echo done; done'
 
@@ -67,6 +71,15 @@ class Target:
         self._process.stdin.flush()
         lines = list(iter(self._process.stdout.readline, "done\n"))
         return "".join(lines).removesuffix("\n")
+
+    def execute(self, command: str) -> None:
+        """Have it execute another program."""
+        assert self._process.stdin is not None
+        before = os.readlink(f"/proc/{self.pid}/exe")
+        self._process.stdin.write(f"exec {command}\n")
+        self._process.stdin.flush()
+        while os.readlink(f"/proc/{self.pid}/exe") == before:
+            time.sleep(0.005)
 
     def end(self) -> None:
         """Kill it and wait for it."""

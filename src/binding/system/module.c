@@ -194,7 +194,6 @@ static const struct {
     const char *name;
     int value;
 } constants[] = {
-    {"CLONE_NEWNS", CLONE_NEWNS},
     {"CLONE_NEWUSER", CLONE_NEWUSER},
     {"RESOLVE_NO_XDEV", RESOLVE_NO_XDEV},
     {"RESOLVE_NO_MAGICLINKS", RESOLVE_NO_MAGICLINKS},

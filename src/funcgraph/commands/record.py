@@ -257,7 +257,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _remove_sockets() -> None:
     """Remove the control sockets of recorded processes that were killed."""
-    from funcgraph.control.processes import remove_stale
+    from funcgraph.control.sockets import remove_stale
 
     try:
         remove_stale()

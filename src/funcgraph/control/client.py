@@ -17,8 +17,9 @@ from types import UnionType
 from typing import Any
 
 from funcgraph.control import wire
-from funcgraph.control.processes import Process, connect_to
+from funcgraph.control.sockets import connect_to
 from funcgraph.control.waiting import RemoteWait, Waits, wait_until_ready
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.tracefs.interface import Entry
 
 __all__ = ["Connection", "NotServedError", "ProcessEndedError", "RemoteFile", "connect", "wait_until_ready"]
@@ -52,7 +53,7 @@ def connect(pid: int, timeout_s: float | None = 10.0) -> Connection:
         TimeoutError: it did not answer: it is stopped, or keeps the interpreter lock.
         OSError: it refuses: it has too many clients, or another version of funcgraph.
     """
-    process = Process(pid)
+    process = ProcessIdentity.of(pid)
     if os.geteuid() not in (0, process.uid):
         text = f"process {pid} belongs to {_user(process.uid)}: only that user and root may steer it"
         raise PermissionError(errno.EPERM, text)
@@ -96,7 +97,7 @@ class Connection:
         pid: the process's id.
     """
 
-    def __init__(self, process: Process, stream: socket.socket) -> None:
+    def __init__(self, process: ProcessIdentity, stream: socket.socket) -> None:
         self.pid = process.pid
         self._process = process
         self._stream: socket.socket | None = stream

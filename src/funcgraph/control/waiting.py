@@ -13,7 +13,8 @@ import time
 from contextlib import closing
 
 from funcgraph.control import wire
-from funcgraph.control.processes import Process, connect_to
+from funcgraph.control.sockets import connect_to
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.tracefs.interface import OpenFile
 
 __all__ = ["RemoteWait", "Waits", "wait_until_ready"]
@@ -31,7 +32,7 @@ class Waits:
         process: the process.
     """
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ProcessIdentity) -> None:
         self._process = process
         self._idle: list[socket.socket] = []
         self._lock = threading.Lock()

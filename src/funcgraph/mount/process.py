@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from funcgraph.control.client import Connection, connect
-from funcgraph.control.processes import Process
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.tracefs.interface import Entry, OpenFile
 
 __all__ = ["ProcessTree"]
@@ -32,7 +32,7 @@ class ProcessTree:
     def __init__(self, pid: int, connection: Connection | None = None) -> None:
         self.pid = pid
         self._lock = threading.Lock()
-        self._process = Process(pid)
+        self._process = ProcessIdentity.of(pid)
         self._connection: Connection | None = connection or connect(pid)
 
     def has_ended(self) -> bool:

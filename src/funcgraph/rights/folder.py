@@ -10,12 +10,13 @@ import errno
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Protocol
 
 from funcgraph.rights.descriptors import component, open_beneath, regular
 
-__all__ = ["Folder", "OwnFolder"]
+__all__ = ["Folder", "OwnFolder", "own_folders"]
 
 _ATTEMPTS = 100
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
@@ -61,6 +62,18 @@ class Folder(Protocol):
 
     def close(self) -> None:
         """Let go of the directory. May be called twice."""
+
+
+def own_folders(base: str, prefix: str) -> Iterator[OwnFolder]:
+    """Yield the folders in `base` that our user alone may use, and whose names begin so.
+
+    Each is closed when the next one is taken.
+    """
+    with suppress(OSError):
+        for name in sorted(os.listdir(base)):
+            if name.startswith(prefix):
+                with suppress(OSError), closing(OwnFolder.at(f"{base}/{name}")) as folder:
+                    yield folder
 
 
 class OwnFolder:

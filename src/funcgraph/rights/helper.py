@@ -24,7 +24,7 @@ from typing import Any, Self
 from funcgraph.rights import packets, service
 from funcgraph.rights.descriptors import component, is_memory, regular
 from funcgraph.rights.folder import Folder
-from funcgraph.rights.identity import ProcessIdentity, open_pidfd
+from funcgraph.rights.identity import ProcessIdentity, pidfd_or_none
 from funcgraph.rights.target import Target
 
 __all__ = ["Helper", "HelperFolder"]
@@ -60,8 +60,7 @@ class Helper:
             identity: the process whose rights it gets.
 
         Raises:
-            OSError: the process has ended or changed; we may not become its user; its user namespace has no
-                id for its user.
+            OSError: the process has ended or changed; or we may not become its user, or do not know it.
         """
         target = Target.of(identity)
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -75,8 +74,10 @@ class Helper:
             target.close()
         try:
             helper._receive(0)
-        except BaseException:
+        except BaseException as error:
             helper.close()
+            if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+                raise OSError(error.errno, _refusal(identity, error)) from None
             raise
         return helper
 
@@ -116,7 +117,7 @@ class Helper:
 
     def names_in(self, place: str) -> list[str]:
         """Return what is in a directory, as the process sees it; whoever owns it."""
-        return _names(self.ask_for_fd("names_in", place))
+        return packets.names_in(self.ask_for_data("names_in", place))
 
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
@@ -135,6 +136,10 @@ class Helper:
             connection.close()
             raise OSError(errno.EPROTOTYPE, "not a Unix socket", path)
         return connection
+
+    def own_files(self, base: str, prefix: str) -> list[str]:
+        """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
+        return packets.names_in(self.ask_for_data("own_files", base, prefix))
 
     def ask(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
@@ -160,6 +165,16 @@ class Helper:
         fd = self.ask(call, *arguments, folder=folder)[1]
         assert fd is not None, call
         return fd
+
+    def ask_for_data(
+        self, call: str, *arguments: Any, folder: int | None = None, most: int = _MOST_NAMES_BYTES
+    ) -> bytes:
+        """Make a request whose answer is data; return at most so many bytes of it."""
+        fd = self.ask_for_fd(call, *arguments, folder=folder)
+        with open(fd, "rb") as file:
+            if not is_memory(fd) or not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EINVAL, "not a file in memory")
+            return file.read(most)
 
     def _send(self, request: dict[str, Any], data_fd: int | None) -> None:
         if self._stream is None:
@@ -188,7 +203,7 @@ class Helper:
             if fd is not None and answer["number"] != number:
                 os.close(fd)
         if "errno" in answer:
-            raise OSError(answer["errno"], answer["error"])
+            raise OSError(answer["errno"], answer["error"], answer["file"])
         return answer["value"], fd
 
     def _end(self) -> None:
@@ -208,6 +223,13 @@ class Helper:
         return OSError(errno.EPIPE, f"the helper with the rights of process {self.process} was killed")
 
 
+def _refusal(identity: ProcessIdentity, error: OSError) -> str:
+    text = f"no helper can have the rights of process {identity.pid}: {error.strerror}"
+    if error.errno == errno.EPERM:
+        text += " (it takes root, with CAP_SETUID, CAP_SETGID, and CAP_SYS_CHROOT for a container)"
+    return text
+
+
 class HelperFolder:
     """A directory of another process's user, which its helper keeps: a Folder.
 
@@ -222,7 +244,7 @@ class HelperFolder:
         self._is_open = True
 
     def names(self) -> list[str]:
-        return _names(self._helper.ask_for_fd("names", folder=self._number))
+        return packets.names_in(self._helper.ask_for_data("names", folder=self._number))
 
     def has(self, name: str) -> bool:
         return bool(self._ask("has", component(name)))
@@ -236,7 +258,7 @@ class HelperFolder:
         return fd
 
     def read(self, name: str, most: int) -> bytes:
-        return self._data("read", most, component(name), most)
+        return self._helper.ask_for_data("read", component(name), most, folder=self._number, most=most)
 
     def write(self, name: str, data: bytes) -> None:
         self._helper.ask("write", component(name), data=data, folder=self._number)
@@ -259,21 +281,6 @@ class HelperFolder:
     def _ask(self, call: str, *arguments: Any) -> Any:
         return self._helper.ask(call, *arguments, folder=self._number)[0]
 
-    def _data(self, call: str, most: int, *arguments: Any) -> bytes:
-        return _data_in(self._helper.ask_for_fd(call, *arguments, folder=self._number), most)
-
-
-def _data_in(fd: int, most: int) -> bytes:
-    with open(fd, "rb") as file:
-        if not is_memory(fd) or not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "not a file in memory")
-        return file.read(most)
-
-
-def _names(fd: int) -> list[str]:
-    text = os.fsdecode(_data_in(fd, _MOST_NAMES_BYTES))
-    return text.split("\0") if text else []
-
 
 class _Child:
     """A child process, killed and waited for without ever waiting long.
@@ -283,7 +290,7 @@ class _Child:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self._pidfd = open_pidfd(pid)
+        self._pidfd = pidfd_or_none(pid)
 
     def kill(self) -> None:
         """End it. May be called once."""

@@ -8,26 +8,50 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 from dataclasses import dataclass
 
 from funcgraph import _system
 from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
 
-__all__ = ["IdentityError", "ProcessIdentity", "open_pidfd"]
+__all__ = ["IdentityError", "ProcessIdentity", "pidfd_or_none"]
+
+# Descriptors that pidfds leave free, so that files still open while hundreds of processes are traced.
+SPARE_DESCRIPTORS = 64
+
+
+def pidfd_or_none(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when the process ends.
+
+    Returns None where the system call is not available, or where few descriptors are left.
+
+    Raises:
+        ProcessLookupError: no process has that id.
+    """
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError:  # ENOSYS, EPERM from a container's system-call filter, EMFILE
+        return None
+    if fd >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_DESCRIPTORS:
+        os.close(fd)
+        return None
+    return fd
 
 
 class IdentityError(OSError):
     """A process is no longer what it was when it was first looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProcessIdentity:
-    """What a process was at the first look. Holds a descriptor: close it.
+    """What a process was at the first look. Closed, or with its last reference, it lets its descriptor go.
 
     Attributes:
         pid: its id, here.
-        pidfd: a descriptor of the process; None: the kernel has none, or a filter of system calls forbids it.
+        pidfd: a descriptor of the process; None: there is none (pidfd_or_none), or it was closed.
         start: when it started: no later process of that id has the same.
         executable: device and inode of the program that it executes; None: we may not see it.
         uids, gids: its real, effective, saved and file-system ids, as we see them.
@@ -53,8 +77,9 @@ class ProcessIdentity:
         Raises:
             ProcessLookupError: there is none of that id, or it is a zombie.
         """
-        pidfd = open_pidfd(pid)
+        pidfd = None
         try:
+            pidfd = pidfd_or_none(pid)
             status = read_status(pid)
             identity = cls(
                 pid,
@@ -67,12 +92,13 @@ class ProcessIdentity:
                 sees_our_files(pid),
             )
         except (OSError, KeyError, IndexError, ValueError):
-            identity = None
-        if identity is not None and not identity.has_ended():  # else parts may be of a later process
-            return identity
-        if pidfd is not None:
-            os.close(pidfd)
-        raise ProcessLookupError(errno.ESRCH, f"no process {pid}")
+            if pidfd is not None:
+                os.close(pidfd)
+            raise ProcessLookupError(errno.ESRCH, f"no process {pid}") from None
+        if identity.has_ended():  # parts may be of a later process
+            identity.close()
+            raise ProcessLookupError(errno.ESRCH, f"no process {pid}")
+        return identity
 
     @property
     def uid(self) -> int:
@@ -86,8 +112,8 @@ class ProcessIdentity:
 
     @property
     def is_like_us(self) -> bool:
-        """Whether it has our user, group and files: what it can do to files we can do, and the reverse."""
-        return self.has_our_files and (self.uid, self.gid) == (os.geteuid(), os.getegid())
+        """Whether it has our user and our files: what it can do to them we can do, and the reverse."""
+        return self.has_our_files and self.uid == os.geteuid()
 
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
@@ -116,27 +142,16 @@ class ProcessIdentity:
             raise self._changed("executes another program")
 
     def close(self) -> None:
-        """Close the descriptor. May be called once."""
+        """Close the descriptor. May be called twice."""
         if self.pidfd is not None:
             os.close(self.pidfd)
+            self.pidfd = None
+
+    __del__ = close
 
     def _changed(self, what: str) -> IdentityError:
         number = errno.ESRCH if what == "has ended" else errno.EPERM
         return IdentityError(number, f"process {self.pid} {what}")
-
-
-def open_pidfd(pid: int) -> int | None:
-    """Return a descriptor of a process; None: the kernel has none, or a filter of system calls forbids it.
-
-    Raises:
-        ProcessLookupError: there is no such process.
-    """
-    try:
-        return os.pidfd_open(pid)
-    except ProcessLookupError:
-        raise ProcessLookupError(errno.ESRCH, f"no process {pid}") from None
-    except OSError:  # ENOSYS; EPERM from a container's filter of system calls; a thread's id
-        return None
 
 
 def _executable(pid: int) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ import os
 import socket
 from typing import Any
 
-__all__ = ["PacketError", "memory_with", "receive", "send"]
+__all__ = ["PacketError", "memory_of_names", "memory_with", "names_in", "receive", "send"]
 
 _MOST_BYTES = 1 << 16
 _MOST_ROOM = socket.CMSG_SPACE(array.array("i").itemsize)
@@ -60,3 +60,13 @@ def memory_with(data: bytes) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def memory_of_names(names: list[str]) -> int:
+    """Return the descriptor of a new file in memory that has these names."""
+    return memory_with(os.fsencode("".join(f"{name}\0" for name in names)))
+
+
+def names_in(data: bytes) -> list[str]:
+    """Return the names that memory_of_names() has written."""
+    return [os.fsdecode(name) for name in data.split(b"\0")[:-1]]

@@ -10,6 +10,7 @@ __all__ = [
     "effective_user",
     "inner_pid",
     "namespace",
+    "overflow_id",
     "read_status",
     "same_files",
     "sees_our_files",
@@ -71,14 +72,23 @@ def namespace(pid: int | str, kind: str) -> str:
         return ""
 
 
+def overflow_id(kind: str) -> int:
+    """Return the number that stands for each user ("uid") or group ("gid") which our user namespace lacks."""
+    with open(f"/proc/sys/kernel/overflow{kind}", encoding="ascii") as file:
+        return int(file.read())
+
+
 def same_files(first: int | str, second: int | str) -> bool:
     """Return whether two processes have the same root directory in the same mount namespace.
 
     Raises:
         OSError: it is not known: one has ended, or is another user's.
     """
+    mounts = [namespace(pid, "mnt") for pid in (first, second)]
+    if all(mounts) and mounts[0] != mounts[1]:
+        return False  # whatever its own file systems say of its root directory
     roots = [_system.device_inode(f"/proc/{pid}/root") for pid in (first, second)]
-    return roots[0] == roots[1] and namespace(first, "mnt") == namespace(second, "mnt")
+    return roots[0] == roots[1]
 
 
 def sees_our_files(pid: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from funcgraph.rights import packets
 from funcgraph.rights.descriptors import require_local
-from funcgraph.rights.folder import OwnFolder
+from funcgraph.rights.folder import OwnFolder, own_folders
 from funcgraph.rights.target import Target
 
 __all__ = ["run"]
@@ -31,7 +31,7 @@ def run(stream: socket.socket, target: Target) -> NoReturn:
     status = 1
     try:
         gc.disable()  # nothing of the owner's objects is to be finalized here
-        _close_others({stream.fileno(), target.pidfd, target.root_fd})
+        _close_others({stream.fileno(), target.identity.pidfd, target.root_fd})
         _reset_signals()
         _forbid_imports()
         _serve(stream, target)
@@ -83,8 +83,7 @@ def _serve(stream: socket.socket, target: Target) -> None:
 def _become(target: Target) -> None:
     target.become()
     target.close()
-    if target.pidfd is not None:
-        os.close(target.pidfd)
+    target.identity.close()
 
 
 def _answer(stream: socket.socket, number: int, work: Callable[[], Answer | None]) -> bool:
@@ -92,12 +91,13 @@ def _answer(stream: socket.socket, number: int, work: Callable[[], Answer | None
     fd = None
     try:
         value, fd = work() or (None, None)
-        message = {"number": number, "value": value}
+        message = {"value": value}
     except OSError as error:
-        message = {"number": number, "errno": error.errno or errno.EIO, "error": error.strerror or str(error)}
+        message = {"errno": error.errno or errno.EIO, "error": error.strerror or str(error)}
+        message["file"] = error.filename if isinstance(error.filename, str) else None
     except Exception as error:
-        message = {"number": number, "errno": errno.EINVAL, "error": repr(error)}
-    packets.send(stream, message, fd)
+        message = {"errno": errno.EINVAL, "error": repr(error), "file": None}
+    packets.send(stream, {"number": number, **message}, fd)
     if fd is not None:
         os.close(fd)
     return "value" in message
@@ -144,7 +144,7 @@ class _Service:
         return len(self._folders) - 1, None
 
     def names_in(self, place: str) -> Answer:
-        return _in_memory(os.listdir(place))
+        return None, packets.memory_of_names(os.listdir(place))
 
     def _require_local(self, folder: OwnFolder) -> None:
         """The owner will hold descriptors of its files: another user's file system could keep it waiting."""
@@ -158,6 +158,10 @@ class _Service:
     def statvfs(self, path: str) -> Answer:
         return list(os.statvfs(path)), None
 
+    def own_files(self, base: str, prefix: str) -> Answer:
+        files = [f"{folder.path}/{name}" for folder in own_folders(base, prefix) for name in folder.names()]
+        return None, packets.memory_of_names(files)
+
     def connect(self, path: str) -> Answer:
         os.chdir(os.path.dirname(path))  # a socket's address has room for short paths only
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -166,16 +170,13 @@ class _Service:
 
 
 _CALLS: dict[str, Callable[..., Answer]] = {
+    "own_files": _Service.own_files,
     "make_folder": _Service.make_folder,
     "open_folder": _Service.open_folder,
     "names_in": _Service.names_in,
     "statvfs": _Service.statvfs,
     "connect": _Service.connect,
 }
-
-
-def _in_memory(names: list[str]) -> Answer:
-    return None, packets.memory_with(os.fsencode("\0".join(names)))
 
 
 def _write(folder: OwnFolder, data_fd: int | None, name: str) -> Answer:
@@ -191,7 +192,8 @@ def _plain(name: str) -> Callable[..., Answer]:
 
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
-    "names": lambda folder, _: _in_memory(folder.names()),
+    "own_files": _Service.own_files,
+    "names": lambda folder, _: (None, packets.memory_of_names(folder.names())),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),
     "read": lambda folder, _, *arguments: (None, packets.memory_with(folder.read(*arguments))),
     "write": _write,

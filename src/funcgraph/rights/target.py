@@ -1,4 +1,4 @@
-"""Giving up our rights for those of a process, for good: its namespaces, its root directory, its user."""
+"""Giving up our rights for those of a process, for good: its root directory, its user, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,110 +9,101 @@ from dataclasses import dataclass
 
 from funcgraph import _system
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.rights.proc_facts import namespace
+from funcgraph.rights.proc_facts import namespace, overflow_id
 
 __all__ = ["Target"]
 
-_KINDS = {"user": _system.CLONE_NEWUSER, "mnt": _system.CLONE_NEWNS}
+_ALL_IDS = ["0", "0", "4294967295"]  # uid_map and gid_map of the first user namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a helper has to join, and whom it has to become.
+    """Whom a helper has to become.
+
+    Its namespaces are not joined. In its root directory paths lead where they lead the process, and its user
+    as we know it may do there what that user may do. So its root in a user namespace has no power over us,
+    and we need no more capabilities than those to change the root directory and the user.
 
     Attributes:
-        pidfd: of the process.
-        kinds: the kinds of namespaces in which it differs from us (CLONE_NEW...).
+        identity: the process.
         root_fd: its root directory; None: it is ours.
-        uid, gid: its user and group, as its user namespace has them.
-        is_our_user: whether it is our user, outside.
+        has_own_users: whether it has another user namespace: its root there may mount file systems.
     """
 
-    pidfd: int | None
-    kinds: int
+    identity: ProcessIdentity
     root_fd: int | None
-    uid: int
-    gid: int
-    is_our_user: bool
+    has_own_users: bool
 
     @classmethod
     def of(cls, identity: ProcessIdentity) -> Target:
         """Return what a process is. Close it.
 
         Raises:
-            OSError: it has ended or changed, we may not look, or its user namespace has no id for its user.
+            OSError: it has ended or changed, we may not look, or we may have no number for its user.
         """
         identity.check()
-        kinds = sum(
-            _KINDS[kind] for kind in _KINDS if namespace(identity.pid, kind) != namespace("self", kind)
-        )
+        _require_number(identity)
         root_fd = None
         if not identity.has_our_files:
             root_fd = os.open(f"/proc/{identity.pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        uid, gid = identity.uid, identity.gid
+        target = cls(identity, root_fd, namespace(identity.pid, "user") != namespace("self", "user"))
         try:
-            if kinds & _system.CLONE_NEWUSER:
-                uid, gid = _inner_id(identity.pid, "uid", uid), _inner_id(identity.pid, "gid", gid)
             identity.check()  # again, after the look: it was at this process
         except BaseException:
-            if root_fd is not None:
-                os.close(root_fd)
+            target.close()
             raise
-        return cls(identity.pidfd, kinds, root_fd, uid, gid, identity.uid == os.geteuid())
+        return target
 
     def close(self) -> None:
         """Let go of its root directory."""
         if self.root_fd is not None:
             os.close(self.root_fd)
 
-    @property
-    def has_own_users(self) -> bool:
-        """Whether its user namespace is another one: its root there may mount file systems."""
-        return bool(self.kinds & _system.CLONE_NEWUSER)
-
     def become(self) -> None:
         """Give up our rights for those of the process.
-
-        Whoever is the user of its namespace could look into us from the moment on in which we are there: so
-        we stop to be dumpable first, and after each step that the kernel may answer with being it again.
 
         Raises:
             OSError: a step was refused. The calling process is good for nothing then.
         """
+        user = os.geteuid()
         _system.set_dumpable(False)
-        self._drop_groups()
-        if self.kinds:
-            if self.pidfd is None:
-                raise OSError(errno.ENOSYS, "joining another process's namespaces takes Linux 5.8")
-            _system.setns(self.pidfd, self.kinds)
+        if user == 0:
+            os.setgroups([])
+        elif self.has_own_users:
+            self._join_users()
         if self.root_fd is None:
             os.chdir("/")
         else:
             os.fchdir(self.root_fd)
             os.chroot(".")
         _system.drop_bounding_set()
-        os.setresgid(self.gid, self.gid, self.gid)
-        os.setresuid(self.uid, self.uid, self.uid)
+        if user == 0 or user != self.identity.uid:  # who is no root keeps the groups of its own user
+            os.setresgid(*[self.identity.gid] * 3)
+            os.setresuid(*[self.identity.uid] * 3)
         _system.drop_capabilities()
         _system.no_new_privs()
-        _system.set_dumpable(False)
+        _system.set_dumpable(False)  # a change of user may have undone it
         _system.end_with_parent(signal.SIGKILL)
         os.umask(0o077)
 
-    def _drop_groups(self) -> None:
-        """Before joining: a user namespace may forbid it. Who is no root keeps the groups of our own user."""
-        try:
-            os.setgroups([])
-        except PermissionError:
-            if not self.is_our_user:
-                raise
+    def _join_users(self) -> None:
+        """Enter the user namespace of a container of our own: who is no root may change the root there.
+
+        Outside, our user stays what it is.
+        """
+        if self.identity.pidfd is None:
+            raise OSError(errno.ENOSYS, "joining a user namespace takes Linux 5.8")
+        _system.setns(self.identity.pidfd, _system.CLONE_NEWUSER)
 
 
-def _inner_id(pid: int, kind: str, outer: int) -> int:
-    """Return the id that a process's user namespace has for an id of ours."""
-    with open(f"/proc/{pid}/{kind}_map", encoding="ascii") as file:
-        for line in file:
-            first, first_outer, count = map(int, line.split())
-            if first_outer <= outer < first_outer + count:
-                return first + outer - first_outer
-    raise OSError(errno.EINVAL, f"{kind} {outer} of process {pid} is not mapped in its user namespace")
+def _require_number(identity: ProcessIdentity) -> None:
+    """Refuse a user or group for which /proc may have no number but that of unknown ones."""
+    for kind, number in (("uid", identity.uid), ("gid", identity.gid)):
+        if number == overflow_id(kind) and not _knows_all(kind):
+            text = f"{kind} {number} of process {identity.pid} is not mapped in our user namespace"
+            raise OSError(errno.EOVERFLOW, text)
+
+
+def _knows_all(kind: str) -> bool:
+    with open(f"/proc/self/{kind}_map", encoding="ascii") as file:
+        return file.read().split() == _ALL_IDS

@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
-from funcgraph.session.process import pidfd_or_none
+from funcgraph.rights.identity import pidfd_or_none
 from funcgraph.session.witness import GroupWitness
 
 __all__ = ["Child", "NotStartedError", "become", "die_like", "occupy_standard_descriptors", "resolve"]

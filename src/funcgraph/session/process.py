@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import resource
 import select
 import struct
 import time
 
+from funcgraph.rights.identity import pidfd_or_none
 from funcgraph.rights.proc_facts import start_time, stat_fields
 
-__all__ = ["ProcessWatch", "pidfd_or_none"]
+__all__ = ["ProcessWatch"]
 
-# Descriptors that process watches leave free, so that files still open while hundreds of processes are
-# traced.
-SPARE_DESCRIPTORS = 64
 _LOOK_S = 0.2
 
 
@@ -39,26 +36,6 @@ def _zombie_status(pid: int) -> int | None:
     """Return the wait status of a process that its parent has not waited for yet."""
     fields = stat_fields(pid)
     return int(fields[49]) if fields[:1] == [b"Z"] else None
-
-
-def pidfd_or_none(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends.
-
-    Returns None where the system call is not available, or where few descriptors are left.
-
-    Raises:
-        ProcessLookupError: no process has that id.
-    """
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        raise
-    except OSError:  # ENOSYS, EPERM from a container's system-call filter, EMFILE
-        return None
-    if fd >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_DESCRIPTORS:
-        os.close(fd)
-        return None
-    return fd
 
 
 class ProcessWatch:

@@ -1,0 +1,238 @@
+"""A client's connection: made with the rights of the process that was named, to that process and no other."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from targets import AS_STRANGER, OWN_NAMESPACES, STRANGER, as_root, jail, running, some_namespaces
+
+from funcgraph import _system
+from funcgraph.control import processes
+from funcgraph.control.sockets import connect_to
+from funcgraph.rights.identity import IdentityError, ProcessIdentity
+
+pytestmark = [pytest.mark.one_python, as_root]
+
+SHORT_S = 0.5
+NUMBER = "0123abcd"
+NEW_MOUNTS = 0x20000  # CLONE_NEWNS
+
+
+def become_stranger() -> None:
+    os.setgroups([])
+    os.setresgid(STRANGER, STRANGER, STRANGER)
+    os.setresuid(STRANGER, STRANGER, STRANGER)
+    _system.set_dumpable(True)
+
+
+class Listener:
+    """A child that listens where a traced process would; it writes who has connected.
+
+    Args:
+        prepare: what it does first: it may give up its rights.
+        base: where the folder of its socket lies.
+        user: the user in the folder's name.
+        after: what it does when it listens.
+        accepts: whether it accepts connections.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[], None],
+        base: str,
+        user: int = STRANGER,
+        after: Callable[[], None] = lambda: None,
+        accepts: bool = True,
+    ) -> None:
+        read_fd, write_fd = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                prepare()
+                with self._made_socket(base, user) as listener:
+                    after()
+                    os.write(write_fd, b"listens\n")
+                    while accepts:
+                        self._greet(listener.accept()[0], write_fd)
+                    signal.pause()
+            finally:
+                os._exit(1)
+        os.close(write_fd)
+        self._said = open(read_fd)
+        assert self.line() == "listens"
+
+    @staticmethod
+    def _made_socket(base: str, user: int) -> socket.socket:
+        os.makedirs(f"{base}/funcgraph-control-{user}", 0o700, exist_ok=True)
+        os.chdir(f"{base}/funcgraph-control-{user}")
+        name = f"{os.getpid()}-{NUMBER}"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"./{name}.new")
+        listener.listen(0)
+        os.rename(f"{name}.new", f"{name}.sock")
+        return listener
+
+    @staticmethod
+    def _greet(connection: socket.socket, write_fd: int) -> None:
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        os.write(write_fd, b"uid %d\n" % struct.unpack("=3i", raw)[1])
+        connection.sendall(b"hello")
+
+    def line(self) -> str:
+        """Return the next line that it writes."""
+        return self._said.readline().rstrip("\n")
+
+    def end(self) -> None:
+        """Kill it and wait for it."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._said.close()
+
+
+Listen = Callable[..., Listener]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    with ExitStack() as stack:
+
+        def start(*arguments: object, **keywords: object) -> Listener:
+            listener = Listener(*arguments, **keywords)  # type: ignore[arg-type]
+            stack.callback(listener.end)
+            return listener
+
+        yield start
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which every user may make files, and which clients look into."""
+    folder = tmp_path / "base"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    for parent in folder.parents:
+        if parent.stat().st_uid == os.geteuid() and parent.stat().st_mode & 0o011 != 0o011:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    return folder
+
+
+@contextmanager
+def connection(pid: int) -> Iterator[socket.socket | None]:
+    identity = ProcessIdentity.of(pid)
+    made = connect_to(identity, 10.0)
+    yield made
+    if made is not None:
+        made.close()
+    identity.close()
+
+
+def is_served(pid: int) -> bool:
+    with connection(pid) as made:
+        return made is not None and made.recv(5) == b"hello"
+
+
+def test_root_connects_with_the_rights_of_the_user(listen: Listen, base: Path) -> None:
+    listener = listen(become_stranger, str(base))
+    assert is_served(listener.pid)
+    assert listener.line() == f"uid {STRANGER}"
+    assert listener.pid in processes.running()
+
+
+def test_a_process_in_a_jail_is_reached_there(listen: Listen, tmp_path: Path, base: Path) -> None:
+    jail(tmp_path / "jail")
+
+    def enter() -> None:
+        os.chroot(tmp_path / "jail")
+        become_stranger()
+
+    listener = listen(enter, "/dev/shm")
+    assert is_served(listener.pid)
+    assert listener.pid in processes.running()
+
+
+@some_namespaces
+def test_a_process_in_a_user_namespace_meets_its_own_user(listen: Listen, base: Path) -> None:
+    """It would refuse the host's root, who is nobody there."""
+
+    def enter() -> None:
+        with running(*AS_STRANGER, *OWN_NAMESPACES) as target:
+            _system.setns(os.pidfd_open(target.pid), _system.CLONE_NEWUSER | NEW_MOUNTS)
+        os.setresgid(0, 0, 0)
+        os.setresuid(0, 0, 0)
+
+    listener = listen(enter, str(base), 0)
+    assert ProcessIdentity.of(listener.pid).uid == STRANGER
+    assert is_served(listener.pid)
+    assert listener.line() == "uid 0"
+
+
+def test_a_process_that_gave_up_being_root_is_reached(listen: Listen, base: Path) -> None:
+    listener = listen(lambda: None, str(base), 0, after=become_stranger)
+    assert is_served(listener.pid)
+    assert listener.pid in processes.running()
+
+
+def test_who_stands_in_for_a_process_gets_nothing(listen: Listen, base: Path) -> None:
+    """Another process of the same user takes the name that the socket would have."""
+    with running(*AS_STRANGER) as target:
+        listener = listen(become_stranger, str(base))
+        folder = base / f"funcgraph-control-{STRANGER}"
+        (folder / f"{listener.pid}-{NUMBER}.sock").rename(folder / f"{target.pid}-{NUMBER}.sock")
+        assert not is_served(target.pid)
+        assert target.pid not in processes.running()
+
+
+def test_links_do_not_lead_root_to_its_own_sockets(listen: Listen, base: Path) -> None:
+    mine = listen(lambda: None, str(base), 0)
+    folder = base / f"funcgraph-control-{os.geteuid()}"
+    with running(*AS_STRANGER) as target:
+        theirs = f"{base}/funcgraph-control-{STRANGER}"
+        target.run(f"mkdir -m 700 {theirs}")
+        target.run(f"ln -s {folder}/{mine.pid}-{NUMBER}.sock {theirs}/{target.pid}-{NUMBER}.sock")
+        assert not is_served(target.pid)
+        target.run(f"rm -r {theirs}; ln -s {folder} {theirs}")
+        assert not is_served(target.pid)
+    assert is_served(mine.pid)
+    assert mine.line() == "uid 0"  # the first that came
+
+
+def test_a_process_that_takes_no_connections_is_one_clear_error(
+    listen: Listen, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = listen(become_stranger, str(base), accepts=False)
+    monkeypatch.chdir(base / f"funcgraph-control-{STRANGER}")
+    with ExitStack() as stack:
+        waiting = None
+        while waiting is None or waiting.connect_ex(f"{listener.pid}-{NUMBER}.sock") == 0:
+            waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+            waiting.setblocking(False)
+        with pytest.raises(TimeoutError):
+            connect_to(ProcessIdentity.of(listener.pid), SHORT_S)
+
+
+def test_an_exec_of_another_program_gets_no_connection(base: Path) -> None:
+    with running(*AS_STRANGER) as target:
+        identity = ProcessIdentity.of(target.pid)
+        target.execute("sleep 60")
+        with pytest.raises(IdentityError, match="executes another program"):
+            connect_to(identity, SHORT_S)
+
+
+def test_finding_processes_connects_to_none(base: Path) -> None:
+    folder = base / f"funcgraph-control-{os.geteuid()}"
+    folder.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/{os.getpid()}-{NUMBER}.sock")
+        assert os.getpid() not in processes.running()
+        listener.listen()
+        assert os.getpid() in processes.running()
+        assert select.select([listener], [], [], 0)[0] == []
