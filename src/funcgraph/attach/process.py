@@ -104,9 +104,8 @@ class Process:
         try:
             self.identity.check()
         except IdentityError as error:
-            raise AttachError(
-                self.pid, f"it {error.strerror.partition(f'{self.pid} ')[2]} meanwhile"
-            ) from None
+            what = str(error).partition(f"process {self.pid} ")[2]
+            raise AttachError(self.pid, f"it {what} meanwhile") from None
 
     def _read_status(self) -> dict[str, str]:
         try:
