@@ -20,6 +20,7 @@ from tracereader import Desk
 
 import funcgraph
 from funcgraph import _tracedata
+from tools.real import places
 
 pytestmark = pytest.mark.one_python
 
@@ -66,15 +67,23 @@ sys.stdin.read()
 """
 
 
-def record(fg: Funcgraph, hostile: str, *, limit: dict[int, int] | None = None) -> str:
-    """Record a program beside a hostile one, with all of its calls; return what the recorder printed."""
+def record(
+    fg: Funcgraph, hostile: str, *, limit: dict[int, int] | None = None, size: str | None = None
+) -> str:
+    """Record a program beside a hostile one, with all of its calls; return what the recorder printed.
+
+    Args:
+        limit: limits of the recorder.
+        size: of the file system that the session lies in.
+    """
     script = fg.script(PROGRAM.format(hostile=BEGIN + hostile + END, support=str(SUPPORT)))
 
     def set_limits() -> None:
         for kind, most in (limit or {}).items():
             resource.setrlimit(kind, (most, most))
 
-    result = fg.record("-l", "__main__.leaf", script, preexec_fn=set_limits)
+    before = places.small_folders({str(fg.runtime): size}, fg.folder) if size else []
+    result = fg.plain(*before, *fg.command, "record", "-l", "__main__.leaf", script, preexec_fn=set_limits)
     assert result.returncode == 0, result.stderr
     assert fg.calls()["__main__.leaf"] == 20_000
     return result.stderr
@@ -102,6 +111,37 @@ def truncate():
 threading.Thread(target=truncate, daemon=True).start()
 time.sleep(0.6)
 """,
+    )
+    assert f".0.ring: {TRUNCATED}" in errors
+    assert fg.calls()["hostile.f"] == 399
+
+
+@pytest.mark.skipif(not places.has_mounts(), reason="file systems cannot be mounted here")
+def test_a_ring_loses_its_memory_in_a_full_file_system(fg: Funcgraph) -> None:
+    """Fails if the recorder dies of SIGBUS: a page of its mapping has no memory, and there is none left."""
+    errors = record(
+        fg,
+        """
+import ctypes, time
+libc = ctypes.CDLL(None)
+path, made = ring(0)
+made.put_all(1, [leaf(1000 * n, 0, 0, 100) for n in range(1, 400)])
+def fill():
+    try:
+        while True:
+            os.write(filler, bytes(4096))
+    except OSError:
+        pass
+filler = os.open(f"{folder}/filler", os.O_WRONLY | os.O_CREAT)
+fd = os.open(path, os.O_RDWR)
+time.sleep(0.3)
+fill()
+KEEP_SIZE_PUNCH_HOLE = 3
+assert libc.fallocate(fd, KEEP_SIZE_PUNCH_HOLE, ctypes.c_long(0), ctypes.c_long(8192)) == 0
+fill()
+time.sleep(0.5)
+""",
+        size="64m",
     )
     assert f".0.ring: {TRUNCATED}" in errors
     assert fg.calls()["hostile.f"] == 399
