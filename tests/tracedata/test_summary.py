@@ -325,6 +325,8 @@ def test_the_json(command: Command, tmp_path: Path) -> None:
             "first_ns": 0,
             "last_ns": 1_510_000,
             "records": 8,
+            "cpu_ns": 0,
+            "ready_ns": 0,
         }
     ]
     assert (out["lost"], out["overrun"]) == (3, 1)

@@ -22,6 +22,7 @@
 #include "binding/probe/kprobe_registration.h"
 #include "binding/probe/probe.h"
 #include "engine/graph/users.h"
+#include "engine/tracer/instance_start.h"
 
 struct own_users {
     struct fgraph_ops *users[FG_MAX_USERS]; /* FgraphOps: with a reference */
@@ -83,7 +84,9 @@ static PyObject *at_exit(PyObject *module, PyObject *Py_UNUSED(ignored))
         fg_probes_end(state);
         fg_kprobes_end(module);
     }
-    if (!found.is_main) {
+    if (found.is_main) {
+        fg_instances_process_ends();
+    } else {
         fg_event_end();
         fg_cpython_unregister_fprobes();
         fg_capi_kprobes_end();

@@ -74,10 +74,14 @@ static struct task_name read_task_name(struct fg_task *task)
 static void rename_task(struct fg_ring *ring, struct fg_task *task, const struct fg_ring_cursor *cursor,
                         const struct task_name *name)
 {
-    if (cursor->task == task->id && (!*name->text || strcmp(name->text, task->name) == 0))
+    bool is_new = cursor->task != task->id;
+
+    if (!is_new && (!*name->text || strcmp(name->text, task->name) == 0))
         return;
     memcpy(task->name, name->text, sizeof(task->name));
     fg_ring_put_task_symbol(ring, task);
+    if (is_new)
+        fg_ring_put_run_time(ring, task);
 }
 
 static void lose_record(struct fg_ring *ring, struct fg_ring_cursor *cursor)
@@ -302,7 +306,19 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
         count_overrun(ring, task, cursor);
         count_lost_in_signals(ring);
         rename_task(ring, task, cursor, &name);
+        fg_ring_put_run_time(ring, task);
         fg_ring_retire(ring, cursor);
+    }
+    pthread_mutex_unlock(&ring->lock);
+}
+
+void fg_ring_put_run_times(struct fg_ring *ring)
+{
+    if (pthread_mutex_trylock(&ring->lock) != 0)
+        return;
+    for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
+        if (ring->pool.owners[i].task)
+            fg_ring_put_run_time(ring, ring->pool.owners[i].task);
     }
     pthread_mutex_unlock(&ring->lock);
 }
@@ -314,8 +330,10 @@ void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory)
 
         if (!owner.task)
             continue;
-        if (ring->header)
+        if (ring->header) {
             count_overrun(ring, owner.task, owner.cursor);
+            fg_ring_put_run_time(ring, owner.task);
+        }
         fg_ring_retire(ring, owner.cursor);
     }
 }

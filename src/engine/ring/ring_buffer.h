@@ -27,6 +27,13 @@ void fg_ring_retire_all_locked(struct fg_ring *ring);
 void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory);
 
 /**
+ * fg_ring_put_run_times() - Append how long the threads have run that write here, as the process ends.
+ *
+ * Context: does nothing if a thread holds the ring's lock: it may wait for the recorder.
+ */
+void fg_ring_put_run_times(struct fg_ring *ring);
+
+/**
  * fg_ring_set_paused() - Stop recording, keeping what is recorded; or resume.
  *
  * Callbacks in progress may still write one record each.

@@ -124,7 +124,10 @@ struct fg_subbuf {
     X(CALLER, 5, "function that matches no filter, but that records may name as a caller; strings as FUNC")  \
     X(EVENT, 6,                                                                                              \
       "a kind of event; id: its number, line: where its fields begin in its image; strings: system, name, "  \
-      "fields as `TYPE NAME COUNT OFFSET` (field.h) joined by ';'")
+      "fields as `TYPE NAME COUNT OFFSET` (field.h) joined by ';'")                                          \
+    X(RUN_TIME, 7,                                                                                           \
+      "how long a task's thread has run, and has been ready to run without a processor; id: task id; "       \
+      "strings: nanoseconds of each. The first is at its first record, the last at its end or the ring's")
 
 enum fg_symbol_type {
 #define X(name, value, text) FG_SYMBOL_##name = (value),

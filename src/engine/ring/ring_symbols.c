@@ -3,12 +3,15 @@
 #include "engine/ring/ring_symbols.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/core/array.h"
+#include "engine/core/run_time.h"
 #include "engine/ring/ring_room.h"
 
 #define FIRST_STEP_BYTES (64u << 10) /* a file's first symbols get so much memory, */
@@ -167,5 +170,20 @@ void fg_ring_put_task_symbol(struct fg_ring *ring, const struct fg_task *task)
     struct fg_symbol symbol = {
         .type = FG_SYMBOL_TASK, .id = task->id, .tid = (uint32_t)task->tid, .nr_strings = 1};
 
+    put_symbol_locked(ring, &symbol, strings);
+}
+
+void fg_ring_put_run_time(struct fg_ring *ring, const struct fg_task *task)
+{
+    char cpu[24], ready[24];
+    const char *const strings[] = {cpu, ready};
+    struct fg_symbol symbol = {.type = FG_SYMBOL_RUN_TIME, .id = task->id, .nr_strings = 2};
+    struct fg_run_time time;
+
+    /* A ring without a file is read by the process itself, which needs no such figures. */
+    if (!ring->path || !fg_run_time_of(task->tid, &time))
+        return;
+    snprintf(cpu, sizeof(cpu), "%" PRIu64, time.cpu_ns);
+    snprintf(ready, sizeof(ready), "%" PRIu64, time.ready_ns);
     put_symbol_locked(ring, &symbol, strings);
 }

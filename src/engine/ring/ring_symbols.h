@@ -38,4 +38,11 @@ void fg_ring_put_symbol(struct fg_ring *ring, const struct fg_symbol *symbol, co
  */
 void fg_ring_put_task_symbol(struct fg_ring *ring, const struct fg_task *task);
 
+/**
+ * fg_ring_put_run_time() - Append how long a task's thread has run so far, for a recorder.
+ *
+ * Context: ring's lock held. Any thread of the process may call it.
+ */
+void fg_ring_put_run_time(struct fg_ring *ring, const struct fg_task *task);
+
 #endif

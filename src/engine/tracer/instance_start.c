@@ -100,3 +100,11 @@ int fg_instance_stop(int handle)
         fg_instance_put(instance);
     return error;
 }
+
+void fg_instances_process_ends(void)
+{
+    fg_instances_lock();
+    for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
+        fg_ring_put_run_times(&instance->ring);
+    fg_instances_unlock();
+}

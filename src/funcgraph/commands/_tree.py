@@ -16,6 +16,7 @@ from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.tree_text import DEFAULT_PERCENT, TreeLimits, tree_text
 from funcgraph.tracedata.tree_views import callees_of, callers_of
+from funcgraph.tracedata.waiting import find_waiting
 
 #: Options that are only about a tree, by their names in the namespace.
 _OPTIONS = {"by": "--by", "min_percent": "--min-percent", "tree_depth": "--tree-depth"}
@@ -89,6 +90,9 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, wanted: Selection) -
         yield from tree_text(
             _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
         )
+        if args.tree:
+            with trace_errors(trace.path):
+                yield str(find_waiting(trace, number, wanted) or "").encode("utf-8", "backslashreplace")
 
 
 def _view(args: argparse.Namespace, tree: CallTree, wanted: Callable[[str], bool]) -> CallTree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from funcgraph.commands._trace import (
     add_count_argument,
@@ -31,6 +31,7 @@ from funcgraph.tracedata.summary import (
     summary_table,
 )
 from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.tracedata.waiting import Waiting, find_waiting
 
 NAME = "summary"
 HELP = "print calls and times of each function"
@@ -98,7 +99,9 @@ def _summary(trace: TraceFile, args: argparse.Namespace) -> str:
             tables[number] = (sort_rows(rows, args.sort), events)
     if args.json:
         return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks, args.count)
-    text = _text(trace, tables, args.sort, args.count)
+    with trace_errors(trace.path):
+        waiting = {number: find_waiting(trace, number, wanted) for number in tables}
+    text = _text(trace, tables, waiting, args.sort, args.count)
     return f"{text}{_ROTATED}" if is_one_of_several(trace) else text
 
 
@@ -113,7 +116,13 @@ def _json(trace: TraceFile, tables: _Tables, tasks: Sequence[Task], count: int |
     return json.dumps({"buffers": shown} if more else one, indent=1) + "\n"
 
 
-def _text(trace: TraceFile, tables: _Tables, sort: str, count: int | None) -> str:
+def _text(
+    trace: TraceFile,
+    tables: _Tables,
+    waiting: Mapping[int, Waiting | None],
+    sort: str,
+    count: int | None,
+) -> str:
     """Return tables for each buffer: two instances may have recorded the same call. A buffer that has events
     but no calls gets no table of functions."""
     texts = []
@@ -123,7 +132,7 @@ def _text(trace: TraceFile, tables: _Tables, sort: str, count: int | None) -> st
         title = f"{printable(buffer.name) or 'top instance'}:\n" if len(tables) > 1 else ""
         shown = [summary_table(rows, width, sort, count)] if rows or not events else []
         shown += [event_table(events, width)] if events else []
-        texts.append(title + "\n".join(shown) + "".join(_notes(buffer)))
+        texts.append(title + "\n".join(shown) + "".join(_notes(buffer)) + str(waiting[number] or ""))
     return "\n".join(texts)
 
 

@@ -137,6 +137,9 @@ class Task(NamedTuple):
         records: how many it has.
         buffer: the number of its buffer in Trace.buffers.
         host: the machine that it ran on, in a merged trace; else "".
+        cpu_ns: how long the thread ran, from its first record to its end or that of the recording; 0: not
+            known, as its process was killed, or the kernel does not tell.
+        ready_ns: how long it was ready to run meanwhile, and had no processor.
     """
 
     lane: int
@@ -149,6 +152,8 @@ class Task(NamedTuple):
     records: int
     buffer: int
     host: str = ""
+    cpu_ns: int = 0
+    ready_ns: int = 0
 
     @classmethod
     def unnamed(cls, lane: int, tid: int, buffer: int) -> Task:
@@ -339,7 +344,8 @@ def _task(item: Mapping[str, Any], processes: Sequence[tuple[str, str]], cpus: i
     number = _number(item.get("process", 0))
     process, host = processes[number] if number < len(processes) else ("", "")
     name = str(item["name"]) or UNNAMED
-    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus, host)
+    run = (_number(item.get(key, 0)) for key in ("cpu_ns", "ready_ns"))
+    return Task(lane, pid, tid, name, process, first_ns, last_ns, records, lane // cpus, host, *run)
 
 
 def _buffer_figures(meta: Mapping[str, Any], tasks: Iterable[Task], number: int) -> dict[str, int]:

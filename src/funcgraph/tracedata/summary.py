@@ -279,6 +279,8 @@ def summary_json(
                 "first_ns": task.first_ns,
                 "last_ns": task.last_ns,
                 "records": task.records,
+                "cpu_ns": task.cpu_ns,
+                "ready_ns": task.ready_ns,
             }
             for task in tasks
         ],

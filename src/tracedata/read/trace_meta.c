@@ -67,6 +67,16 @@ static void put_event_types(struct fg_text *json, const struct fg_event_table *e
     fg_text_char(json, ']');
 }
 
+/* From the task's first record on; 0: its end is not known. */
+static struct fg_run_time run_time(const struct fg_trace_task *task)
+{
+    const struct fg_run_time *first = &task->first_run, *last = &task->last_run;
+
+    if (last->cpu_ns < first->cpu_ns || last->ready_ns < first->ready_ns)
+        return (struct fg_run_time){0, 0};
+    return (struct fg_run_time){last->cpu_ns - first->cpu_ns, last->ready_ns - first->ready_ns};
+}
+
 static void put_tasks(struct fg_text *json, const struct fg_contents *contents, const struct fg_lanes *lanes)
 {
     fg_json_key(json, "tasks");
@@ -76,6 +86,7 @@ static void put_tasks(struct fg_text *json, const struct fg_contents *contents, 
         const struct fg_trace_ring *ring = &contents->rings[lane_task->ring];
         const struct fg_trace_task *task = &ring->tasks[lane_task->task];
         const char *name = task->name ? task->name : "";
+        const struct fg_run_time run = run_time(task);
 
         fg_text_puts(json, i ? ",\n{" : "\n{");
         fg_json_number(json, "lane", lane_task->lane);
@@ -87,6 +98,8 @@ static void put_tasks(struct fg_text *json, const struct fg_contents *contents, 
         fg_json_number(json, "first_ns", lane_task->first_ns);
         fg_json_number(json, "last_ns", lane_task->last_ns);
         fg_json_number(json, "records", lane_task->events);
+        fg_json_number(json, "cpu_ns", run.cpu_ns);
+        fg_json_number(json, "ready_ns", run.ready_ns);
         fg_text_char(json, '}');
     }
     fg_text_char(json, ']');

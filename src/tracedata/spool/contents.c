@@ -147,6 +147,21 @@ static int take_task(struct fg_trace_ring *ring, const struct fg_symbol *symbol)
     return name ? replace_text(&task->name, name, strlen(name)) : 0;
 }
 
+static int take_run_time(struct fg_trace_ring *ring, const struct fg_symbol *symbol)
+{
+    const char *cpu = fg_symbol_string(symbol, NULL), *ready = cpu ? fg_symbol_string(symbol, cpu) : NULL;
+    struct fg_trace_task *task;
+    int error = ring_task(ring, symbol->id, &task);
+
+    if (error < 0 || ready == NULL)
+        return error;
+    task->last_run = (struct fg_run_time){strtoull(cpu, NULL, 10), strtoull(ready, NULL, 10)};
+    if (!task->has_run)
+        task->first_run = task->last_run;
+    task->has_run = true;
+    return 0;
+}
+
 static int take_process(struct fg_trace_ring *ring, const struct fg_symbol *symbol)
 {
     const char *text = NULL;
@@ -178,6 +193,8 @@ static int take_symbol(struct fg_contents *contents, struct fg_trace_ring *ring,
         return take_process(ring, symbol);
     case FG_SYMBOL_EVENT:
         return take_event(contents, ring, symbol);
+    case FG_SYMBOL_RUN_TIME:
+        return take_run_time(ring, symbol);
     }
     return 0; /* of a later version */
 }

@@ -5,6 +5,7 @@
 #define FG_CONTENTS_H
 
 #include "engine/core/hash_table.h"
+#include "engine/core/run_time.h"
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/chunk_reader.h"
@@ -35,7 +36,9 @@ struct fg_trace_task {
     struct fg_piece *pieces;
     size_t nr_pieces, pieces_capacity;
     uint64_t nr_records;
-    uint64_t first_ticks, last_ticks; /* of its records; 0 if it has none */
+    uint64_t first_ticks, last_ticks;       /* of its records; 0 if it has none */
+    struct fg_run_time first_run, last_run; /* of its thread */
+    bool has_run;                           /* they are known */
 };
 
 /* Where a ring's process ran. */

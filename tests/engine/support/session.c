@@ -177,6 +177,10 @@ static void read_symbols(struct session *session)
             tally->knows_task[symbol->id] = true;
             snprintf(tally->task_name[symbol->id], sizeof(tally->task_name[0]), "%s", text);
             break;
+        case FG_SYMBOL_RUN_TIME:
+            CHECK_EQ(symbol->nr_strings, 2);
+            CHECK(tally->knows_task[symbol->id]);
+            break;
         case FG_SYMBOL_EVENT:
             CHECK_EQ(symbol->nr_strings, 3);
             tally->nr_events++;
