@@ -14,6 +14,9 @@ while [ "$folders" -gt 0 ]; do
     folders=$((folders - 1))
 done
 # The machine's compiler and what it is started by need not be there.
-unset CC CMAKE_C_COMPILER_LAUNCHER
+unset CC
+if [ ! -x "$sid/usr/bin/${CMAKE_C_COMPILER_LAUNCHER-}" ] || [ ! -d "$sid${CCACHE_DIR-}" ]; then
+    unset CMAKE_C_COMPILER_LAUNCHER
+fi
 export FG_IN_SID=1  # what is compiled here is not for the machine (tools/native.py)
 exec chroot "$sid" env -C "$here" "$@"

@@ -16,9 +16,10 @@ from tools.console import CommandFailedError, Stopwatch, run, say, shown
 from tools.layout import BUILD, LOGS, ROOT, SID, VENVS
 
 VERSIONS = ("3.14", "3.15")
-#: gcc and the headers build wheels; procps and the test suites are there for tests.
+#: gcc and the headers build wheels, ccache compiles what they have in common once; procps and the test suites
+#: are there for tests.
 PACKAGES = (
-    *("ca-certificates", "cmake", "gcc", "g++", "make", "ninja-build", "procps"),
+    *("ca-certificates", "ccache", "cmake", "gcc", "g++", "make", "ninja-build", "procps"),
     *(f"python{version}-{part}" for version in VERSIONS for part in ("dev", "venv")),
     *(f"libpython{version}-testsuite" for version in VERSIONS),
 )
