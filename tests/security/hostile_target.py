@@ -1,7 +1,8 @@
 """A process of a hostile user, which root records: it serves its control socket, and attacks the session.
 
-A line JAIL|ATTACK|FOLDER makes one: it starts as root, enters its jail and becomes user 12345. FOLDER/user is
-that user's; FOLDER/canary and FOLDER/canary.spare are root's, and nothing in them may ever change. It prints
+Its argument is the user, whom no other run of the tests may have: some attacks are on all of its processes. A
+line JAIL|ATTACK|FOLDER makes one: it starts as root, enters its jail and becomes the user. FOLDER/user is that
+user's; FOLDER/canary and FOLDER/canary.spare are root's, and nothing in them may ever change. It prints
 "ready PID" when it can be recorded, and makes FOLDER/user/done when it has attacked. It calls turn() until
 it is killed.
 """
@@ -28,7 +29,7 @@ from funcgraph.control import server, wire
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
 from ringfile import Header
 
-STRANGER = 12345
+STRANGER = int(sys.argv[1])
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4

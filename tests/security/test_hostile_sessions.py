@@ -23,6 +23,7 @@ import pytest
 from conftest import Done, Funcgraph
 from recorders import Recorder, calls, recorders
 from ringfile import FULL, RingFile, leaf
+from targets import STRANGER
 
 from funcgraph.commands._running import RunningProcess
 from funcgraph.rights.folder import Folder, OwnFolder
@@ -36,7 +37,6 @@ from funcgraph.session.reach import OUR_REACH, Reach
 
 pytestmark = pytest.mark.one_python
 
-STRANGER = 12345
 TARGET = Path(__file__).with_name("hostile_target.py")
 JAILS = ("plain", "container", "user namespace")
 #: Attacks after which the process's own ring is as it was: what it called is in the trace.
@@ -123,7 +123,7 @@ def host() -> Iterator[Host]:
 def targets() -> Iterator[subprocess.Popen[str]]:
     """Run the process that hostile processes are forked from."""
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-    command = [sys.executable, str(TARGET)]
+    command = [sys.executable, str(TARGET), str(STRANGER)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
         yield process
@@ -197,7 +197,7 @@ def test_no_attack_on_a_session_reaches_what_is_roots(
 SAID = {
     "many": "more than 1,000 notes: the others are not looked at",
     "huge": "1.0 TiB are more than a ring buffer of this recording has",
-    "pipes": "2.1.ring: not a regular file",
+    "pipes": "2.1.ring: not a ring-buffer file: not a regular file",
 }
 
 
