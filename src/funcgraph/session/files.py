@@ -177,12 +177,8 @@ class SessionFiles:
         if self.spare is not None:
             with suppress(OSError):
                 self.spare.remove(_made_names(self.spare))
-        names = _made_names(self._folder)
-        for name in names if self._is_own else names[:_MOST_RINGS]:
-            with suppress(OSError):
-                self._folder.unlink(name)
         with suppress(OSError):
-            self._folder.remove(further)
+            self._folder.remove([*_made_names(self._folder), *further])
 
 
 def _is_made(name: str, suffix: str) -> bool:
