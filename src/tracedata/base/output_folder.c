@@ -33,6 +33,7 @@ int fg_output_folder_open(const char *path, const char **name)
     int folder = open(*path == '/' ? "/" : ".", FOLDER_FLAGS), error = 0;
     const char *part = path + strspn(path, "/"), *slash;
 
+    *name = part;
     if (folder < 0)
         return -errno;
     while (error == 0 && (slash = strchr(part, '/'))) {
