@@ -1,8 +1,8 @@
 """A process of a hostile user, which root records: it serves its control socket, and attacks the session.
 
-Its argument is the user, whom no other run of the tests may have: some attacks are on all of its processes. A
-line JAIL|ATTACK|FOLDER makes one: it starts as root, enters its jail and becomes the user. FOLDER/user is that
-user's; FOLDER/canary and FOLDER/canary.spare are root's, and nothing in them may ever change. It prints
+Its argument is the user, whom no other run of the tests may have: some attacks are on all of its processes.
+A line JAIL|ATTACK|FOLDER makes one: it starts as root, enters its jail and becomes the user. FOLDER/user is
+the user's; FOLDER/canary and FOLDER/canary.spare are root's, and nothing in them may ever change. It prints
 "ready PID" when it can be recorded, and makes FOLDER/user/done when it has attacked. It calls turn() until
 it is killed.
 """
