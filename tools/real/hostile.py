@@ -89,7 +89,7 @@ def _scene(folder: Path, runtime: Path, python: str) -> Scene:
     scene = Scene(folder, folder / "output" / "trace.fg", folder / "kept.fg", runtime, python)
     for made in (folder.parent, folder, scene.trace.parent, runtime.parent, runtime):
         made.mkdir(exist_ok=True)
-        made.chmod(0o777)
+        made.chmod(0o1777)
     return scene
 
 
