@@ -33,8 +33,8 @@ struct fg_thread {
  * another process goes on at once.
  *
  * Return: 0. -ESRCH: it has ended, or is none of that process; -EPERM: not allowed, or somebody else traces
- * it; -EBUSY: a signal was on its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it is
- * inside the kernel and does not stop. It cannot be let go then: inject/tracer.h.
+ * it; -EBUSY: a signal was on its way to it, or its process is stopped, and it is as before; -ETIMEDOUT: it
+ * is inside the kernel and does not stop. It cannot be let go then: inject/tracer.h.
  */
 int fg_thread_stop(struct fg_thread *thread, const struct fg_process *process, pid_t tid);
 

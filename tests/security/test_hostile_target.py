@@ -29,6 +29,7 @@ from funcgraph.attach.inject import run_in  # noqa: E402
 from funcgraph.attach.loop import loop_of  # noqa: E402
 from funcgraph.attach.process import Process  # noqa: E402
 from funcgraph.attach.target import find_target  # noqa: E402
+from funcgraph.steering import processes  # noqa: E402
 
 #: Maps files that look like libraries: `forge(name, segment_bytes)`. Their tables of symbols have no end.
 _FORGE = """
@@ -97,28 +98,46 @@ def test_more_libraries_than_any_program_has_are_one_error() -> None:
         assert running.end() == (7, "", "")
 
 
-def test_an_environment_of_a_terabyte_is_cut() -> None:
+def test_an_environment_without_an_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
 import ctypes, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 NORESERVE, ANONYMOUS, PRIVATE = 0x4000, 0x20, 2
-SIZE = 1 << 40
+SIZE = 256 << 20
 at = libc.mmap(None, SIZE, 1, NORESERVE | ANONYMOUS | PRIVATE, -1, 0)
 with open("/proc/self/stat") as file:
     fields = [0] * 3 + file.read().rpartition(")")[2].split()
 code, end_code, stack, data, end_data, brk = (int(fields[i]) for i in (26, 27, 28, 45, 46, 47))
-# struct prctl_mm_map of linux/prctl.h, with the arguments and the environment in these pages.
+start, end = (int(fields[i]) for i in (48, 49))
+# struct prctl_mm_map of linux/prctl.h, with the environment in these pages.
 new = struct.pack("=12Q2I", code, end_code, data, end_data, brk, libc.sbrk(0), stack,
-                  at, at + SIZE - 1, at, at + SIZE - 1, 0, 0, 2**32 - 1)
+                  start, end, at, at + SIZE - 1, 0, 0, 2**32 - 1)
 SET_MM, MAP = 35, 14
 done = libc.prctl(SET_MM, MAP, ctypes.c_char_p(new), ctypes.c_ulong(len(new)), 0)
 assert done == 0, ctypes.get_errno()
 """
+    sizes: list[int] = []
+    pread = os.pread
+
+    def noted(fd: int, size: int, at: int) -> bytes:
+        sizes.append(size)
+        return pread(fd, size, at)
+
+    monkeypatch.setattr(os, "pread", noted)
     with Running(_sleeping(program)) as running:
         assert run_in(running.pid, "answer = 1", 30) == "1"
+        assert 1 << 20 < max(sizes) <= 1 << 25
         assert running.end() == (7, "", "")
+
+
+def test_a_command_line_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands look at that of each process of the machine."""
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "cmdline").write_bytes(b"x" * (16 << 20))
+    monkeypatch.setattr(processes, "_PROC", tmp_path)
+    assert len(processes.command_line(1)) == 8 << 20
 
 
 def test_names_of_a_process_do_not_reach_a_terminal_as_they_are() -> None:

@@ -1,5 +1,5 @@
-/* Preloaded by tests: a process kills itself with SIGKILL, or stops itself, at a given call that changes files
- * or processes.
+/* Preloaded by tests: a process kills itself with SIGKILL, or stops itself, at a given call that changes
+ * files or processes.
  *
  * Calls are counted from kill_at() on. In a process that a test cannot reach, they are counted from the
  * KILL_AT_FILE-th file on that is created in the place that KILL_AT_PLACE names: a path, or the folder of
@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 /* When the process dies of its call: after it; or after half of the bytes that it writes. Only calls that
- * write are counted then. What is before a call is what is after the one before. Or it is stopped after it. */
+ * write are counted then. What is before a call is what is after the one before. Or it is stopped after it.
+ * */
 enum { AFTER, IN_HALF, STOP_AFTER };
 
 static _Atomic long nr_left; /* calls until the fatal one; 0: not counting */

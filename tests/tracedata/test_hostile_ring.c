@@ -1,6 +1,6 @@
-/* Promise: whatever the owner of a ring does to its file while the recorder reads it, the recorder goes on, each of
- * its loops ends, and the other rings are complete. The owner truncates and grows the file, and changes every word
- * of it. For the sanitizers (make asan). */
+/* Promise: whatever the owner of a ring does to its file while the recorder reads it, the recorder goes on,
+ * each of its loops ends, and the other rings are complete. The owner truncates and grows the file, and
+ * changes every word of it. For the sanitizers (make asan). */
 #undef NDEBUG
 #define _GNU_SOURCE
 #include <assert.h>

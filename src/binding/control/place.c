@@ -50,8 +50,8 @@ static const char *flaw_of(int fd)
     return NULL;
 }
 
-/* Return: a descriptor of what is at @path, if that is a folder of ours alone; a negative errno with the reason.
- * -EEXIST: it is something else. */
+/* Return: a descriptor of what is at @path, if that is a folder of ours alone; a negative errno with the
+ * reason. -EEXIST: it is something else. */
 static int open_present(const char *path, const char **why)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* Where a control socket lies: FOLDER/funcgraph-control-UID/PID-NUMBER.sock, the number at random. Where somebody
- * else has taken the folder's name, it is FOLDER/funcgraph-control-UID-NUMBER.
+/* Where a control socket lies: FOLDER/funcgraph-control-UID/PID-NUMBER.sock, the number at random. Where
+ * somebody else has taken the folder's name, it is FOLDER/funcgraph-control-UID-NUMBER.
  *
  * Others may write in FOLDER (/dev/shm, /tmp). So the folder of sockets is opened once, without following a
  * link, its owner and mode are checked on the descriptor, and all that follows goes through that. */

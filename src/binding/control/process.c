@@ -196,9 +196,11 @@ static void wait_for_loader(void)
 
     if (tid == 0 || tid == (int)syscall(SYS_gettid))
         return;
-    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < PATIENCE_MS && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
+    Py_BEGIN_ALLOW_THREADS
+    for (int i = 0; i < PATIENCE_MS && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
         nanosleep(&pause, NULL);
-    Py_END_ALLOW_THREADS atomic_store(&process.loader, 0);
+    Py_END_ALLOW_THREADS
+    atomic_store(&process.loader, 0);
 }
 
 void fg_process_before_fork(void)

@@ -49,8 +49,10 @@ static PyObject *system_openat2(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "O&KKKi:openat2", PyUnicode_FSConverter, &path, &how.flags, &how.mode,
                           &how.resolve, &dir_fd))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS fd = (int)syscall(SYS_openat2, dir_fd, PyBytes_AS_STRING(path), &how, sizeof(how));
-    Py_END_ALLOW_THREADS result = fd < 0 ? fg_raise_errno(-errno, path) : PyLong_FromLong(fd);
+    Py_BEGIN_ALLOW_THREADS
+    fd = (int)syscall(SYS_openat2, dir_fd, PyBytes_AS_STRING(path), &how, sizeof(how));
+    Py_END_ALLOW_THREADS
+    result = fd < 0 ? fg_raise_errno(-errno, path) : PyLong_FromLong(fd);
     Py_DECREF(path);
     return result;
 }
@@ -131,9 +133,10 @@ static PyObject *system_file_system(PyObject *Py_UNUSED(module), PyObject *args)
 
     if (!PyArg_ParseTuple(args, "i:file_system", &fd))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS error = fstatfs(fd, &facts);
-    Py_END_ALLOW_THREADS return error ? fg_raise_errno(-errno, NULL)
-                                      : PyLong_FromUnsignedLong((unsigned long)facts.f_type);
+    Py_BEGIN_ALLOW_THREADS
+    error = fstatfs(fd, &facts);
+    Py_END_ALLOW_THREADS
+    return error ? fg_raise_errno(-errno, NULL) : PyLong_FromUnsignedLong((unsigned long)facts.f_type);
 }
 
 /* Does not ask the server of the file system, if the kernel can: a user's own one (FUSE) need not answer. */
@@ -170,10 +173,11 @@ static PyObject *system_device_inode(PyObject *Py_UNUSED(module), PyObject *argu
 
     if (!PyUnicode_FSConverter(argument, &path))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS error = cached_identity(PyBytes_AS_STRING(path), &device, &inode);
-    Py_END_ALLOW_THREADS result =
-        error ? fg_raise_errno(error, path)
-              : Py_BuildValue("KK", (unsigned long long)device, (unsigned long long)inode);
+    Py_BEGIN_ALLOW_THREADS
+    error = cached_identity(PyBytes_AS_STRING(path), &device, &inode);
+    Py_END_ALLOW_THREADS
+    result = error ? fg_raise_errno(error, path)
+                   : Py_BuildValue("KK", (unsigned long long)device, (unsigned long long)inode);
     Py_DECREF(path);
     return result;
 }

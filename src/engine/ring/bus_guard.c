@@ -113,8 +113,8 @@ static void install_locked(void)
     is_installed = sigaction(SIGBUS, &action, NULL) == 0;
 }
 
-/* A handler that the program has set since then may call ours. Ours then stays as it is: installed again, each
- * would call the other. */
+/* A handler that the program has set since then may call ours. Ours then stays as it is: installed again,
+ * each would call the other. */
 static void uninstall_locked(void)
 {
     struct sigaction current;

@@ -1,9 +1,9 @@
 /* Mappings of files that another process may truncate.
  *
- * A ring's owner may shrink its file at any instant, or punch a hole into it in a file system without room. The
- * reader's next access to its mapping then raises SIGBUS, which would end the recorder of all other processes.
- * Under a guard, the handler replaces such a mapping by zeros and notes it. The access is repeated, and its
- * thread goes on.
+ * A ring's owner may shrink its file at any instant, or punch a hole into it in a file system without room.
+ * The reader's next access to its mapping then raises SIGBUS, which would end the recorder of all other
+ * processes. Under a guard, the handler replaces such a mapping by zeros and notes it. The access is
+ * repeated, and its thread goes on.
  *
  * For readers only: a traced process keeps its own handling of signals. */
 #ifndef FG_BUS_GUARD_H

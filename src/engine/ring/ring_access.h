@@ -1,5 +1,6 @@
-/* How a ring's reader reaches the file: reading and writing at an offset, and a mapping. The file is opened once.
- * Its owner may truncate it at any instant, which is damage of this ring, and no error of the reader. */
+/* How a ring's reader reaches the file: reading and writing at an offset, and a mapping. The file is opened
+ * once. Its owner may truncate it at any instant, which is damage of this ring, and no error of the
+ * reader. */
 #ifndef FG_RING_ACCESS_H
 #define FG_RING_ACCESS_H
 
@@ -38,8 +39,8 @@ int fg_ring_access_open(struct fg_ring_access *access, const char *path);
 int fg_ring_access_open_fd(struct fg_ring_access *access, int fd, bool is_private);
 void fg_ring_access_close(struct fg_ring_access *access);
 
-/* Maps at least the file's first @bytes at access->mapping, for reading and writing. To be called once. Return: 0
- * or a negative errno. */
+/* Maps at least the file's first @bytes at access->mapping, for reading and writing. To be called once.
+ * Return: 0 or a negative errno. */
 int fg_ring_access_map(struct fg_ring_access *access, size_t bytes);
 
 /* Return: 0; -EBADMSG: access->damage says why; or another negative errno: later it may succeed. */

@@ -51,8 +51,8 @@ static inline uint64_t fg_ring_page_round(uint64_t bytes)
     return (bytes + FG_RING_PAGE_BYTES - 1) & ~(uint64_t)(FG_RING_PAGE_BYTES - 1);
 }
 
-/* The size of the largest file that a ring of so many bytes of sub-buffers has: with the queues of the smallest
- * sub-buffers, and up to a page more before the first one. */
+/* The size of the largest file that a ring of so many bytes of sub-buffers has: with the queues of the
+ * smallest sub-buffers, and up to a page more before the first one. */
 static inline uint64_t fg_ring_file_bytes_max(uint64_t buffer_bytes)
 {
     uint64_t queue_bytes = buffer_bytes / FG_RING_PAGE_BYTES * 2 * sizeof(uint32_t);

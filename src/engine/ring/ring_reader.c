@@ -1,8 +1,8 @@
 /* See ring_reader.h.
  *
  * The file is the traced process's: it may change every word of it at any instant, and the file's size. So a
- * word is read once, into a local variable or a copy; the copy is checked, and the copy is used. What the reader
- * decided is in its own memory.
+ * word is read once, into a local variable or a copy; the copy is checked, and the copy is used. What the
+ * reader decided is in its own memory.
  *
  * | field of the header                      | read                                | what holds           |
  * |------------------------------------------|-------------------------------------|----------------------|
@@ -25,8 +25,8 @@
  * | a sub-buffer's head and records          | copied                              | commit: its size;    |
  * |                                          |                                     | record_check.h       |
  *
- * Mappings have a guard (bus_guard.h): the header and the queues, or all of the file if few descriptors are left.
- * All else is copied by pread(2), which tells of a truncated file by itself. */
+ * Mappings have a guard (bus_guard.h): the header and the queues, or all of the file if few descriptors are
+ * left. All else is copied by pread(2), which tells of a truncated file by itself. */
 #define _GNU_SOURCE
 #include "engine/ring/ring_reader.h"
 

@@ -56,8 +56,8 @@ void fg_ring_reader_close(struct fg_ring_reader *reader);
 const struct fg_ring_facts *fg_ring_reader_facts(const struct fg_ring_reader *reader);
 void fg_ring_reader_counts(const struct fg_ring_reader *reader, struct fg_ring_counts *counts);
 
-/* What the file's owner has done to it, as a text; NULL: nothing that was noticed. There is no more to read from
- * a damaged ring. */
+/* What the file's owner has done to it, as a text; NULL: nothing that was noticed. There is no more to read
+ * from a damaged ring. */
 const char *fg_ring_reader_damage(struct fg_ring_reader *reader);
 
 /* The functions below that return an errno return -EBADMSG for a damaged ring. */

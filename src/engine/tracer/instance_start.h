@@ -32,7 +32,8 @@ int fg_instance_start(struct fg_instance_config *config, int *handle);
  */
 int fg_instance_stop(int handle);
 
-/* Where a process ends, its instances go on until it is gone: tells their readers how long its threads ran. */
+/* Where a process ends, its instances go on until it is gone: tells their readers how long its threads
+ * ran. */
 void fg_instances_process_ends(void);
 
 #endif

@@ -15,6 +15,7 @@ folder elsewhere, and gains nothing by it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -140,10 +141,10 @@ class Exchange:
             try:
                 folder = self._access.make_folder(places, prefix)
             except OSError as error:
-                raise AttachError(
-                    self._process.pid,
-                    f"it has no folder for temporary files that can be written to: {error.strerror}",
-                ) from None
+                reason = "it has no folder for temporary files that can be written to"
+                if error.errno != errno.ENOSPC:  # so makes an access none
+                    reason = "its folders for temporary files cannot be used"
+                raise AttachError(self._process.pid, f"{reason}: {error.strerror}") from None
             try:
                 lock = folder.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

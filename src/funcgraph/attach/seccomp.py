@@ -45,11 +45,11 @@ CALLS: dict[str, tuple[int, ...]] = {
     "clone": (56, _THREAD_FLAGS), "exit": (60,), "fcntl": (72,), "flock": (73,), "ftruncate": (77,),
     "getcwd": (79,), "rename": (82,), "mkdir": (83,), "rmdir": (84,), "unlink": (87,), "fchmod": (91,),
     "geteuid": (107,), "getppid": (110,), "rt_sigpending": (127,), "fstatfs": (138,), "prctl": (157, 15),
-    "gettid": (186,), "futex": (202,), "getdents64": (217,), "epoll_wait": (232,), "epoll_ctl": (233,),
-    "tgkill": (234,), "openat": (257,), "newfstatat": (262,), "unlinkat": (263,), "renameat": (264,),
-    "set_robust_list": (273,), "fallocate": (285,), "accept4": (288,), "epoll_create1": (291,),
-    "pipe2": (293,), "prlimit64": (302,), "getrandom": (318,), "memfd_create": (319,),
-    "membarrier": (324,), "rseq": (334,), "clone3": (435,),
+    "gettid": (186,), "futex": (202,), "sched_getaffinity": (204,), "getdents64": (217,),
+    "epoll_wait": (232,), "epoll_ctl": (233,), "tgkill": (234,), "openat": (257,), "newfstatat": (262,),
+    "unlinkat": (263,), "renameat": (264,), "set_robust_list": (273,), "fallocate": (285,),
+    "accept4": (288,), "epoll_create1": (291,), "pipe2": (293,), "prlimit64": (302,), "getrandom": (318,),
+    "memfd_create": (319,), "membarrier": (324,), "rseq": (334,), "clone3": (435,),
 }  # fmt: skip
 
 

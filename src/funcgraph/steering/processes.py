@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 _PROC = "/proc"
+#: A process can make its command line as long as it likes (PR_SET_MM); the kernel gives it 6 MiB.
+_MOST_BYTES = 1 << 23
 _PYTHON = re.compile(r"python|pypy", re.IGNORECASE)
 
 
@@ -100,10 +102,10 @@ def _pids() -> list[int]:
 
 
 def _text(pid: int, file: str) -> str:
-    """Return a file of a process in /proc; "": the process is gone, or another user's."""
+    """Return a file of a process in /proc, cut if it is huge; "": it is gone, or another user's."""
     try:
         with open(f"{_PROC}/{pid}/{file}", "rb") as opened:
-            return opened.read().decode("utf-8", "replace")
+            return opened.read(_MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
 

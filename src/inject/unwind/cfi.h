@@ -59,11 +59,11 @@ struct fg_cfi_row {
 bool fg_cfi_find(const struct fg_code *code, struct fg_memory *memory, uint64_t pc, struct fg_cfi_row *row);
 
 /* Code that is described as one: a function, or a part of one. Compilers move what a program hardly ever
- * executes to another place, and describe it there. */
+ * executes to another place, and describe it there. A part that is entered by a jump has its frame at the
+ * first instruction: it belongs to what jumps to it. */
 struct fg_span {
     struct fg_range range;
-    bool
-        is_entered_by_jump; /* its frame is there at the first instruction: it is a part of what jumps to it */
+    bool is_entered_by_jump;
 };
 
 /**

@@ -16,8 +16,8 @@ struct fg_new_file {
  * fg_new_file_create() - Create a file without contents.
  * @path: the later name, without symbolic links
  *
- * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; -ELOOP, -EACCES: as fg_output_check();
- * or another negative errno.
+ * Return: 0; -EISDIR or -ENOTSUP: @path is a folder, a device or the like; -ELOOP, -EACCES: as
+ * fg_output_check(); or another negative errno.
  */
 int fg_new_file_create(struct fg_new_file *file, const char *path);
 

@@ -13,8 +13,8 @@
  * @path: of a file, which need not exist
  * @name: set to the last part of @path
  *
- * Return: a descriptor for the calls of the *at() family; -ENOTDIR: a part of the path is no folder, or a link;
- * or another negative errno.
+ * Return: a descriptor for the calls of the *at() family; -ENOTDIR: a part of the path is no folder, or a
+ * link; or another negative errno.
  */
 int fg_output_folder_open(const char *path, const char **name);
 

@@ -73,8 +73,8 @@ static int utf8_length(const unsigned char *data, size_t bytes, uint32_t *code)
  * too. */
 static bool is_unprintable(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
-           code == 0x61c || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+           (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2060 && code <= 0x206f) || (code >= 0xd800 && code <= 0xdfff) || code == 0xfeff;
 }
 

@@ -16,8 +16,9 @@
  *         (in native code: the offset) at which it did.
  *     Values as in record.h, up to a tag 0 or the end of the record.
  *
- * `tail` of function and func_repeats: if `parent_ip` is no function's address but that + FG_WIRE_FUNC_INSIDE,
- * a u32, the line (in native code: the offset) at which the caller made the call. Then, of function, values. */
+ * `tail` of function and func_repeats: if `parent_ip` is no function's address but that +
+ * FG_WIRE_FUNC_INSIDE, a u32, the line (in native code: the offset) at which the caller made the call. Then,
+ * of function, values. */
 #ifndef FG_WIRE_H
 #define FG_WIRE_H
 

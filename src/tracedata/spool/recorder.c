@@ -513,9 +513,9 @@ int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
     return error < 0 ? error : records;
 }
 
-/* Sub-buffers are found by their own state from now on. The queue is not read again: its owner may go on filling
- * it for ever, and a writer that has not seen the stop yet may queue a sub-buffer that is among the leftovers,
- * which would be drained twice. */
+/* Sub-buffers are found by their own state from now on. The queue is not read again: its owner may go on
+ * filling it for ever, and a writer that has not seen the stop yet may queue a sub-buffer that is among the
+ * leftovers, which would be drained twice. */
 static int64_t begin_leftovers(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];

@@ -62,8 +62,8 @@ int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *na
 /* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
  * loses nothing: the call may be repeated.
  *
- * -EBADMSG: the ring is damaged, as its owner has truncated it. It is unmapped, the spool has what was drained
- * before, and fg_recorder_damage() says why. */
+ * -EBADMSG: the ring is damaged, as its owner has truncated it. It is unmapped, the spool has what was
+ * drained before, and fg_recorder_damage() says why. */
 
 /* Drains the sub-buffers that are full now, and new symbols. Return: how many records, or a negative
  * errno. */

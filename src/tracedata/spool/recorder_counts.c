@@ -17,8 +17,8 @@ static uint64_t nr_tasks(const struct fg_trace_ring *known, const struct fg_spoo
     return count > state->nr_tasks ? count : state->nr_tasks;
 }
 
-/* The counts of a ring, since the present file began, and the kill switch's message. A ring that is mapped tells
- * them itself, unless its owner has damaged it. */
+/* The counts of a ring, since the present file began, and the kill switch's message. A ring that is mapped
+ * tells them itself, unless its owner has damaged it. */
 static struct fg_spool_state latest_state(const struct fg_recorder *recorder, uint32_t number, char *killed)
 {
     const struct fg_trace_ring *known = &recorder->contents.rings[number];

@@ -34,8 +34,8 @@ int fg_spool_create(struct fg_spool *spool, const char *path);
 int fg_spool_create_in(struct fg_spool *spool, int fd);
 
 /* Opens a spool that a recorder left, to append to it after fg_spool_resume(). -EINVAL: the file is not a
- * spool. -EWOULDBLOCK: another process has it open. -ELOOP, -EACCES: as fg_output_check(), also if it has another
- * name in a folder that others may write. */
+ * spool. -EWOULDBLOCK: another process has it open. -ELOOP, -EACCES: as fg_output_check(), also if it has
+ * another name in a folder that others may write. */
 int fg_spool_open(struct fg_spool *spool, const char *path);
 
 /**

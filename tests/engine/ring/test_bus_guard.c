@@ -263,6 +263,7 @@ int main(void)
     test_without_a_former_handler_the_process_dies_of_it();
     test_threads_have_their_own_guards();
     test_there_may_be_any_number_of_guards();
-    test_the_last_guard_leaves_the_handler_as_it_was(); /* last: a handler that stays keeps ours from being set */
+    /* The last one: a handler that stays keeps ours from being set. */
+    test_the_last_guard_leaves_the_handler_as_it_was();
     return 0;
 }

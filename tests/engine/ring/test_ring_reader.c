@@ -1,4 +1,5 @@
-/* How a reader gets at its file: by the descriptor that it opened, or by its mapping; never by the path again. */
+/* How a reader gets at its file: by the descriptor that it opened, or by its mapping; never by the path
+ * again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

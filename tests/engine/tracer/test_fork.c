@@ -232,7 +232,8 @@ static void test_a_process_whose_note_would_be_a_fifo_is_in_the_table(void)
     session_end(&session);
 }
 
-/* Only a file of a page's size is mapped: all else could kill the process that reads it, or is not the session's. */
+/* Only a file of a page's size is mapped: all else could kill the process that reads it, or is not the
+ * session's. */
 static void test_what_is_no_page_is_not_mapped(void)
 {
     char path[128], other[128];

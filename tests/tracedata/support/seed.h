@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Any number but 0, which the first call prints: FUNCGRAPH_SEED if that is set, at night another one in each run,
- * else 1. */
+/* Any number but 0, which the first call prints: FUNCGRAPH_SEED if that is set, at night another one in each
+ * run, else 1. */
 uint64_t fg_test_seed(void);
 
 /* The next number of a sequence (xorshift64, Marsaglia 2003). */

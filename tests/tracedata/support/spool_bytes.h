@@ -20,7 +20,8 @@ void fg_test_put_symbol(struct fg_text *symbols, struct fg_symbol symbol, const 
 /* Appends a complete spool of one ring, compressed with this codec. */
 void fg_test_make_spool(struct fg_text *whole, uint32_t codec);
 
-/* The same, but payloads were changed at random before they were compressed: no checksum and no codec sees that. */
+/* The same, but payloads were changed at random before they were compressed: no checksum and no codec sees
+ * that. */
 void fg_test_make_damaged_spool(struct fg_text *whole, uint32_t codec);
 
 /* Gives all chunks that are still found the checksums of what they have now. */
