@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 /* When the process dies of its call: after it; or after half of the bytes that it writes. Only calls that
- * write are counted then. What is before a call is what is after the one before. Or it is stopped after it.
- * */
+ * write are counted then. What is before a call is what is after the one before. Or it is stopped after
+ * it. */
 enum { AFTER, IN_HALF, STOP_AFTER };
 
 static _Atomic long nr_left; /* calls until the fatal one; 0: not counting */
