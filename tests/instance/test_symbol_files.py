@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from traced import leaf, outer
@@ -63,7 +66,36 @@ def test_a_place_may_be_named_as_module_and_function(files: Files) -> None:
     files.write("kprobe_events", "r:back traced:leaf $retval", append=True)
     files.write("kprobe_events", "p:start traced:leaf+0", append=True)
     assert files["kprobe_events"] == (
-        "p:kprobes/p_traced_leaf_0 traced.leaf\n"
-        "r10:kprobes/back traced.leaf arg1=$retval\n"
-        "p:kprobes/start traced.leaf\n"
+        "p:kprobes/p_traced_leaf_0 traced:leaf\n"
+        "r10:kprobes/back traced:leaf arg1=$retval\n"
+        "p:kprobes/start traced:leaf\n"
     )
+    with pytest.raises(OSError, match="Command:"):
+        files.write("kprobe_events", "p:start traced.leaf", append=True)
+    files.write("kprobe_events", "-:start traced:leaf", append=True)
+
+
+def test_a_probe_waits_for_its_module(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As trace_kprobe.c has it: what names a module can be defined before the module is loaded."""
+    (tmp_path / "later_on.py").write_text("def start():\n    x = 1\n    return x\n\nstart()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    files["kprobe_events"] = "p:enter later_on:start"
+    files.write("kprobe_events", "r:back later_on:start $retval", append=True)
+    files.write("kprobe_events", "p:line later_on:start:3 x", append=True)
+    files["events/kprobes/enable"] = "1"
+    for _ in range(2):
+        import_module("later_on")
+        monkeypatch.delitem(sys.modules, "later_on")
+    files["events/kprobes/enable"] = "0"
+    hits = re.findall(r": (\w+): (\(.*)$", files["trace"], re.MULTILINE)
+    assert hits == 2 * [
+        ("enter", "(later_on.start)"),
+        ("line", "(later_on.start) x=1"),
+        ("back", "(later_on.<module> <- later_on.start) arg1=1"),
+    ]
+
+
+def test_a_module_that_is_there_must_have_the_function(files: Files) -> None:
+    for line in ("p traced:no_such", "p not_there.start"):
+        with pytest.raises(OSError, match="Command:"):
+            files["kprobe_events"] = line

@@ -49,6 +49,8 @@ class Definition(NamedTuple):
         arguments: how each of them reads back: `NAME=FETCHARG`.
         maxactive: the number after an "r"; it is kept, and limits nothing.
         filter: of an "e": what stands after `if`. It does not read back.
+        module: of a "p" or "r" that names its function as `module:qualname`. This module may be imported
+            later.
     """
 
     kind: str
@@ -61,14 +63,18 @@ class Definition(NamedTuple):
     arguments: tuple[str, ...]
     maxactive: int = 0
     filter: str = ""
+    module: str = ""
 
     @property
     def target(self) -> str:
-        """What the event is on, as it reads back: "app.load%return", "app.load:42"."""
+        """What the event is on, as it reads back: "app.load%return", "app.load:42", "app:load"."""
+        function = self.symbol
+        if self.module:
+            function = f"{self.module}:{function.removeprefix(f'{self.module}.')}"
         if self.place is not None:
             kind, number = self.place
-            return f"{self.symbol}{':' if kind == 'line' else '+'}{number}"
-        return f"{self.symbol}%return" if self.is_return and self.kind == "f" else self.symbol
+            return f"{function}{':' if kind == 'line' else '+'}{number}"
+        return f"{function}%return" if self.is_return and self.kind == "f" else function
 
     @property
     def base(self) -> tuple[str, str]:

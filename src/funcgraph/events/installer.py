@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from _thread import RLock
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ def numbers_of(name: str) -> list[int]:
     """Return the numbers of the functions with a whole name, or an address: `symbol` fields have them."""
     name = SYMBOLS.resolve(name)
     return [function.id for function in _engine.functions_named([name])[name]]
+
+
+def _awaits_module(definition: Definition) -> bool:
+    """Return whether a `MOD:SYM` is of a module that is not imported: as in the kernel, it waits for that."""
+    return bool(definition.module) and definition.module not in sys.modules
 
 
 class LiveEvent:
@@ -137,7 +143,7 @@ class Installer:
         assert isinstance(definition, Definition)
         event = self.events.get(key) or LiveEvent(definition)
         assert isinstance(event, LiveEvent)  # the registry lets no event have probes of two kinds
-        probe = event.add_probe(definition, is_pending=is_pending)
+        probe = event.add_probe(definition, is_pending=is_pending or _awaits_module(definition))
         self.events[key] = event
         return Installed(event, probe)
 

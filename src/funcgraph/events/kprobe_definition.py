@@ -34,7 +34,7 @@ def parse_kprobe(command: Command, parameters: Parameters) -> Definition:
     maxactive = _parse_maxactive(command)
     symbol, is_return = split_return(command)
     is_return = is_return or head[0] == "r"
-    symbol, place = split_place(command, symbol)
+    module, symbol, place = split_place(command, symbol)
     if is_return and place is not None:
         raise command.error(messages.BAD_RETPROBE, 1)
     colon = head.find(":")
@@ -45,7 +45,9 @@ def parse_kprobe(command: Command, parameters: Parameters) -> Definition:
     fields, texts = parse_arguments(command, Scope(kind, is_return, parameters(symbol)))
     if is_return:
         maxactive = maxactive or _MAXACTIVE
-    return Definition(kind, group or "kprobes", event, symbol, place, is_return, fields, texts, maxactive)
+    return Definition(
+        *(kind, group or "kprobes", event, symbol, place, is_return, fields, texts, maxactive), module=module
+    )
 
 
 def _parse_maxactive(command: Command) -> int:

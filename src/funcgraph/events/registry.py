@@ -316,7 +316,7 @@ class Registry:
         word = _different_argument(new, first)
         if word:
             raise command.error(messages.DIFF_ARG_TYPE, word, errno=errno, hint=first.text)
-        if any(probe.text == new.text for probe in probes):
+        if any(_is_same_probe(probe, new) for probe in probes):
             raise command.error(messages.SAME_PROBE, errno=errno)
 
     def _delete(self, entries: Collection[_Entry], line: str) -> None:
@@ -363,6 +363,11 @@ def _is_meant(definition: AnyDefinition, words: Sequence[str]) -> bool:
         target = target.replace("/", ".")
     own = definition.target.replace("/", ".") if definition.kind in "te" else definition.target
     return target == own and tuple(arguments) == definition.arguments[: len(arguments)]
+
+
+def _is_same_probe(one: AnyDefinition, new: Definition) -> bool:
+    """Return whether two definitions of an event are the same, however they name the function."""
+    return isinstance(one, Definition) and one._replace(module="").text == new._replace(module="").text
 
 
 def _different_argument(new: Definition, first: Definition) -> int:

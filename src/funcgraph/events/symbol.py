@@ -33,14 +33,17 @@ def split_return(command: Command, is_allowed: bool = True) -> tuple[str, bool]:
     return symbol, bool(percent)
 
 
-def split_place(command: Command, text: str) -> tuple[str, Place | None]:
-    """Return the function and the place of `SYM:LINE` and `SYM+OFFSET`; the place is None at the entry.
+def split_place(command: Command, text: str) -> tuple[str, str, Place | None]:
+    """Return the module, the function and the place of `[MOD:]SYM[:LINE|+OFFSET]`.
+
+    The module is "" if a colon does not end it. The place is None at the entry.
 
     Raises:
         ProbeError: the line or the offset is no number, or the function's name has a character that no name
             has.
     """
-    text = SYMBOLS.resolve(_without_colon(text))
+    module, text = _split_module(text)
+    text = SYMBOLS.resolve(text)
     for mark, kind in ((":", "line"), ("+", "offset")):
         symbol, found, digits = text.rpartition(mark)
         if not found:
@@ -49,15 +52,15 @@ def split_place(command: Command, text: str) -> tuple[str, Place | None]:
         if value is None or value > _MOST or (kind == "line" and not value):
             raise command.error(messages.BAD_PROBE_ADDR, 1, hint=f"{digits!r} is no {kind}.")
         check_symbol(command, symbol)
-        return symbol, (kind, value) if kind == "line" or value else None
+        return module, symbol, (kind, value) if kind == "line" or value else None
     check_symbol(command, text)
-    return text, None
+    return module, text, None
 
 
-def _without_colon(text: str) -> str:
-    """Return `module:qualname` as `module.qualname`: a line begins with a digit, a name does not."""
+def _split_module(text: str) -> tuple[str, str]:
+    """Return `module` and `module.qualname` of `module:qualname`: a line begins with a digit."""
     module, colon, rest = text.partition(":")
-    return f"{module}.{rest}" if colon and rest[:1].isidentifier() else text
+    return (module, f"{module}.{rest}") if colon and rest[:1].isidentifier() else ("", text)
 
 
 def check_symbol(command: Command, symbol: str, is_glob_allowed: bool = False) -> None:
