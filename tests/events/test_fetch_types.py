@@ -77,6 +77,14 @@ def test_a_typed_field_has_the_low_bits_of_an_int(letter: str, width: int) -> No
         assert fetch.fetch(other, (), f"{letter}{width}") is FAULT
 
 
+@pytest.mark.parametrize(("first", "n"), [(0, 1), (4, 4), (7, 9), (31, 33), (0, 64), (63, 1)])
+def test_a_bitfield_is_bits_of_an_int_in_twos_complement(first: int, n: int) -> None:
+    for number in (*NUMBERS, 2**200 + 0xA5, -(2**200) - 0xA5, True, PlainInt(0x5A5)):
+        assert fetch.fetch(number, (("bits", first | n << 8),), "u64") == (number >> first) & (2**n - 1)
+    for subject in (1.0, "1", None, [1], OwnInt(1)):
+        assert fetch.fetch(subject, (("bits", first | n << 8),), "u64") is FAULT
+
+
 def test_f64_is_what_float_makes_of_ints_and_floats() -> None:
     for number in (0.0, 1.5, float("inf"), *NUMBERS, 2**64, -(10**300), 2**1023 - 1, 2**53 + 1, 2**64 - 1):
         assert fetch.fetch(number, (), "f64") == float(number)

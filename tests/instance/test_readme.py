@@ -79,6 +79,7 @@ def test_each_announced_definition_is_taken(readme: str) -> None:
     for line in (
         "p:readme/a traced.leaf n=$arg1",
         "p:readme/b traced:leaf",
+        "p:readme/h traced.leaf n=$arg1:b4@4/32",
         "r10:readme/c traced.leaf $retval",
         "f:readme/d traced.leaf%return n=$arg1",
         "t:readme/e raise",

@@ -105,19 +105,18 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     if not fetch:
         raise RefusedError(messages.NO_ARG_BODY, 0)
     source, end = parse_source(fetch, scope)
-    steps = parse_steps(fetch, end, MOST_STEPS - is_length)
-    if is_length:
-        steps += (_LEN,)
+    kind = kind or _usual_type(source)
+    last = ((_LEN,) if is_length else ()) + ((kind.bits,) if kind.bits else ())
+    steps = parse_steps(fetch, end, MOST_STEPS - len(last)) + last
     if source == COMM and is_typed and type_text != "string":
         raise RefusedError(messages.NEED_STRING_TYPE, type_at)
     if steps and source == COMM:
         raise RefusedError(messages.COMM_CANT_DEREF, 0)
     if steps and source[0] in ("symbol", "imm"):
         raise RefusedError(messages.BAD_FETCH_ARG, end)
-    name, count = kind or _usual_type(source)
-    if scope.kind == "e" and (steps or count):
+    if scope.kind == "e" and (steps or kind.elements):
         raise RefusedError(messages.BAD_FETCH_ARG, end, "A field of an event is a number or a text.")
-    return name, count, source, steps
+    return kind.name, kind.elements, source, steps
 
 
 def _colon(text: str) -> int:

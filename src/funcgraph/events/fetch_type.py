@@ -1,4 +1,4 @@
-"""The type of a fetch argument: what follows its colon, such as `u8`, `string`, `x64[4]`.
+"""The type of a fetch argument: what follows its colon, such as `u8`, `string`, `x64[4]`, `b4@0/32`.
 
 Documentation/trace/kprobetrace.rst, "Types".
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from funcgraph.events import messages
 from funcgraph.events.command import number
-from funcgraph.events.field import FIELD_TYPES, TYPE_ALIASES
+from funcgraph.events.field import FIELD_TYPES, TYPE_ALIASES, Part
 from funcgraph.events.messages import Message
 
 __all__ = ["FetchType", "RefusedError", "parse_type"]
@@ -35,10 +35,17 @@ class RefusedError(Exception):
 
 
 class FetchType(NamedTuple):
-    """A type, one of FIELD_TYPES, and the number of elements; 0: no array."""
+    """A type.
+
+    Attributes:
+        name: one of FIELD_TYPES.
+        elements: their number; 0: no array.
+        bits: of a bitfield: the step that takes them out of the number.
+    """
 
     name: str
     elements: int
+    bits: Part | None = None
 
 
 def parse_type(text: str, offset: int) -> FetchType:
@@ -51,6 +58,8 @@ def parse_type(text: str, offset: int) -> FetchType:
     Raises:
         RefusedError: there is no such type, or an array's size is none.
     """
+    if text[:1] == "b" and text[1:2].isdecimal() and text.partition("/")[2] in _BITFIELD_SIZES:
+        return _parse_bitfield(text, offset)
     name, bracket, rest = text.partition("[")
     elements = 0
     if bracket:
@@ -72,10 +81,22 @@ def parse_type(text: str, offset: int) -> FetchType:
     return FetchType(kind, elements)
 
 
+def _parse_bitfield(text: str, offset: int) -> FetchType:
+    """Return the type `b<bit-width>@<bit-offset>/<container-size>`: __parse_bitfield_probe_arg().
+
+    Raises:
+        RefusedError: the bits are none, or do not lie in the container.
+    """
+    width, _, rest = text[1:].partition("@")
+    start, _, size = rest.partition("/")
+    n, first = number(width), number(start)
+    if not n or first is None or first + n > int(size):
+        hint = "b<bit-width>@<bit-offset>/<container-size>: the bits lie in the container."
+        raise RefusedError(messages.BAD_BITFIELD, offset, hint)
+    return FetchType(f"u{size}", 0, ("bits", first | n << 8))
+
+
 def _unknown(name: str, offset: int) -> RefusedError:
-    if name[:1] == "b" and name[1:2].isdecimal() and name.partition("/")[2] in _BITFIELD_SIZES:
-        hint = "Python's integers have no bitfields: fetch the number."
-        return RefusedError(messages.BAD_BITFIELD, offset, hint)
     from funcgraph.names import did_you_mean  # only for an error
 
     known = (*FIELD_TYPES, *TYPE_ALIASES)

@@ -32,7 +32,7 @@ class Field(NamedTuple):
             field of the event that a `t` or `e` is attached to. In a synthetic event ("arg", N): the Nth
             value of the action that generates it.
         steps: what leads from there to the value, in order: ("attr", "name"), ("index", 3), ("key", "text"),
-            ("len",).
+            ("len",), ("bits", FIRST | N << 8): N bits of a number from bit FIRST on.
 
     A field of a return event whose source is a "name" or an "arg" is fetched at the entry.
     """

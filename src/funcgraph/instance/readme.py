@@ -125,6 +125,7 @@ This is the tracefs of one Python process. Its functions are named module.qualna
                       $<efield>, \\imm-value, \\"imm-string"
      kernel return probes support: $retval, $exc, $arg<N>, $comm, <argname>
                 type: {types},
+                      b<bit-width>@<bit-offset>/<container-size>,
                       <type>\\[<array-size>\\]
                field: <stype> <name>;
                stype: {field_types},

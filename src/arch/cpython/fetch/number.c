@@ -76,6 +76,25 @@ bool fg_fetched_real_number(struct fg_fetched from, double *real)
     }
 }
 
+struct fg_fetched fg_fetched_bits(struct fg_fetched from, uint64_t first, uint64_t n)
+{
+    struct fg_fetched number = fg_fetched_number(from);
+    uint64_t word;
+
+    switch (number.kind) {
+    case FG_FETCHED_SIGNED:
+    case FG_FETCHED_UNSIGNED:
+        word = number.word;
+        break;
+    case FG_FETCHED_BIG: /* of an int it neither raises nor calls */
+        word = PyLong_AsUnsignedLongLongMask(from.object);
+        break;
+    default:
+        return fg_fetched_fault();
+    }
+    return fg_fetched_unsigned((word >> first) & (UINT64_MAX >> (64 - n)));
+}
+
 /* An object whose class has neither __bool__ nor __len__ is true. */
 static bool is_always_true(const PyTypeObject *type)
 {

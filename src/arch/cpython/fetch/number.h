@@ -12,6 +12,10 @@ struct fg_fetched fg_fetched_number(struct fg_fetched from);
  * more, for which CPython's function may raise. */
 bool fg_fetched_real_number(struct fg_fetched from, double *real);
 
+/* Bits of an int in two's complement, as a number without a sign: @n of them from bit @first on, which lie
+ * in its lowest 64. Anything else: FAULT. */
+struct fg_fetched fg_fetched_bits(struct fg_fetched from, uint64_t first, uint64_t n);
+
 /* What bool() makes of it. Return: 0 or 1; -1: only the program's code could tell. */
 int fg_fetched_truth(struct fg_fetched from);
 

@@ -129,6 +129,13 @@ static int complete_attr(struct fg_fetch_step *step)
     return intern_name(&step->hidden, is_value ? "_value_" : "_name_");
 }
 
+static bool are_bits(int64_t number)
+{
+    uint64_t n = FG_FETCH_NR_BITS(number);
+
+    return n >= 1 && n <= 64 && FG_FETCH_FIRST_BIT(number) + n <= 64;
+}
+
 static int parse_step(struct fg_fetch_step *step, PyObject *word)
 {
     int kind = parse_word(word, steps, NR(steps), "step", &step->operand);
@@ -142,7 +149,9 @@ static int parse_step(struct fg_fetch_step *step, PyObject *word)
         return -1;
     }
     step->hint->entry = -1;
-    if (step->kind == FG_FETCH_STEP_LEN)
+    if (step->kind == FG_FETCH_STEP_BITS && !are_bits(step->operand.number))
+        return raise_word(word, "step");
+    if (step->kind == FG_FETCH_STEP_LEN || step->kind == FG_FETCH_STEP_BITS)
         return 0;
     if (step->kind != FG_FETCH_STEP_ATTR)
         return intern_name(&step->method, "__getitem__");

@@ -81,7 +81,7 @@ enum fg_fetch_place {
  *   type is a name of FG_FIELD_TYPES; count is the number of elements, 0 where the field is no array;
  *   source is ("name", NAME), ("arg", N) from 1, ("retval",), ("exc",), ("comm",), ("stack", N),
  *   ("symbol",) or ("imm", INT or TEXT); steps is a tuple of ("attr", NAME), ("index", N),
- *   ("key", TEXT or INT) and ("len",)
+ *   ("key", TEXT or INT), ("len",) and ("bits", FIRST | N << 8)
  * @place: where the event is; at a return the fields with the sources name and arg are read at the entry
  * @made: set to the program, or to NULL
  *

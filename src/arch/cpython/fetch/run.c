@@ -6,6 +6,7 @@
 #include "arch/cpython/base/compat/dict.h"
 #include "arch/cpython/fetch/attr.h"
 #include "arch/cpython/fetch/item.h"
+#include "arch/cpython/fetch/number.h"
 #include "arch/cpython/fetch/store.h"
 #include "arch/cpython/fetch/told.h"
 #include "arch/cpython/read/code.h"
@@ -210,6 +211,9 @@ static inline struct fg_fetched take_step(struct fg_fetched from, const struct f
         return fg_fetch_item(from, step);
     case FG_FETCH_STEP_LEN:
         return fg_fetch_len(from);
+    case FG_FETCH_STEP_BITS:
+        return fg_fetched_bits(from, FG_FETCH_FIRST_BIT(step->operand.number),
+                               FG_FETCH_NR_BITS(step->operand.number));
     }
     return fg_fetched_fault();
 }

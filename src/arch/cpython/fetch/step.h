@@ -1,4 +1,4 @@
-/* A step of a fetch program: from an object to its attribute, its item or its length. */
+/* A step of a fetch program: from an object to its attribute, its item, its length or some of its bits. */
 #ifndef FG_CPYTHON_FETCH_STEP_H
 #define FG_CPYTHON_FETCH_STEP_H
 
@@ -10,13 +10,18 @@
     X(ATTR, "attr", TEXT)                                                                                    \
     X(INDEX, "index", NUMBER)                                                                                \
     X(KEY, "key", EITHER)                                                                                    \
-    X(LEN, "len", NOTHING)
+    X(LEN, "len", NOTHING)                                                                                   \
+    X(BITS, "bits", NUMBER)
 
 enum fg_fetch_step_kind {
 #define X(id, name, operand) FG_FETCH_STEP_##id,
     FG_FETCH_STEPS(X)
 #undef X
 };
+
+/* The operand of "bits": the first bit, from the lowest, and how many there are. They lie in 64. */
+#define FG_FETCH_FIRST_BIT(number) ((uint64_t)(number)&0xff)
+#define FG_FETCH_NR_BITS(number) ((uint64_t)(number) >> 8)
 
 /* What the lookup of an attribute found the last time. It saves the next one the search. It is verified
  * each time, so it may be wrong. Written with the GIL held; not used in builds without it. */
