@@ -45,6 +45,6 @@ def test_names_of_the_kernel_become_those_of_the_program(tmp_path: Path) -> None
     assert (tmp_path / "target" / "ftracetest").read_text() == 'TRACING_DIR="$FG_TRACING"\n'
     assert (tmp_path / "target" / "test.d" / "functions").read_text().endswith('\n. "$FG_STEPS"\n')
     assert (tmp_path / "target" / "test.d" / "kprobe" / "one.tc").read_text() == (
-        "PID=$FG_PID\necho 'p kernel.vfs_read' > kprobe_events\n( program fork)\n"
+        "PID=$FG_PID\necho 'p kernel.vfs_read' > kprobe_events\n( program run forked)\n"
         "test -d events/kprobes/p_vfs_read_0\n"
     )

@@ -1,8 +1,9 @@
 """What stands for the kernel's names in the selftests: one table of rewritings.
 
-Functions of the kernel are functions of `kernel.py`, tracepoints are static events, what a shell makes the
-kernel do (a fork, a ping) is a request to the program. The tests themselves, their order, what they demand
-and what they write to tracefs, stay.
+Functions of the kernel are functions of `kernel.py`, its tracepoints the static events that `tracepoints.py`
+declares, its modules those of the folder `modules`. What a shell makes the kernel do (a fork, a ping) is a
+request to the program. The tests themselves, their order, what they demand and what they write to tracefs,
+stay.
 """
 
 from __future__ import annotations
@@ -53,18 +54,31 @@ REWRITINGS = (
     Rewriting(_EVERYWHERE, r"read mypid rest < /proc/self/stat", "mypid=$FG_PID"),
     # What the kernel does because of a command.
     Rewriting("test.d/functions", r"\Z", '\n. "$FG_STEPS"\n'),
-    Rewriting(_EVERYWHERE, r"\( ?echo \"forked\"", "( program fork"),
-    Rewriting(_EVERYWHERE, r"nice -n 1 ping \$LOCALHOST -c (\d)", r"program ping \1"),
-    Rewriting(_EVERYWHERE, r"ping \$LOCALHOST -c 1 \|\|.*", "program fork"),
+    Rewriting(_EVERYWHERE, r"\( ?echo \"forked\"", "( program run forked"),
+    Rewriting(_EVERYWHERE, r"nice -n (\d) ping \$LOCALHOST -c (\d)", r"program ping \2 \1"),
+    Rewriting(_EVERYWHERE, r"ping \$LOCALHOST -c 1 \|\|.*", "program run yield"),
     Rewriting(_EVERYWHERE, r"ping \$LOCALHOST -c (\d)", r"program ping \1"),
     Rewriting(_EVERYWHERE, r" ping:program", ""),
-    Rewriting("*/filter/*", r"ls > /dev/null", "program fork"),
-    Rewriting("*/fgraph-retval.tc", r"echo > /proc/interrupts", "program fork"),
-    Rewriting("*/add_remove_eprobe.tc", r"cd \$FG_TRACING", "program chdir"),
-    Rewriting("*/kprobe_args_*.tc", r'"p:test \$FUNCTION_FORK" >> kprobe_events', r"\g<0>; program fork"),
+    Rewriting(_EVERYWHERE, r"(?m)^( *)ls(?= > /dev/null$|$)", r"\1program run ls"),
+    Rewriting(_EVERYWHERE, r"(?<!-q )\b(rmmod|modprobe) (?=[$\w])", r"program \1 "),
+    Rewriting("*/fgraph-retval.tc", r"echo > /proc/interrupts", "program run cat"),
+    Rewriting("*/add_remove_eprobe.tc", r"\bcd \$FG_TRACING", "program chdir $FG_TRACING"),
+    Rewriting("*/kprobe_args_*.tc", r'"p:test \$FUNCTION_FORK" >> kprobe_events', r"\g<0>; program run test"),
+    Rewriting(
+        "*/trigger-trace-marker-synthetic-kernel.tc", r'echo "hello" > trace_marker', "program mark hello"
+    ),
     # What is at the place of an argument's register is the argument. What a pointer leads to is an attribute.
+    Rewriting(
+        "*/kprobe_args_type.tc",
+        r"\\\$stack0:s(.*) \\\$stack0:u(.*) \\\$stack0:x(.*) \\\$stack0:b",
+        r"arg1=\\$arg1:s\1 arg2=\\$arg1:u\2 arg3=\\$arg1:x\3 arg4=\\$arg1:b",
+    ),
     Rewriting("*/kprobe_args_*.tc", r"\+0\(\$\{ARG1\}\):char(?!\[)", r"\\$arg1[0]:char"),
     Rewriting("*/kprobe_args_*.tc", r"\+0\(\$\{ARG1\}\)", r"\\$arg1"),
+    Rewriting("*/test_duplicates.tc", r"\+0\((\$arg2)\)", r"\1"),
+    Rewriting(_EVERYWHERE, r"\+0\((\\?\$filename)\)", r"\1"),
+    Rewriting("*/trigger-synthetic-eprobe.tc", r"unsigned long filename", "char filename[]"),
+    Rewriting("*/add_remove_eprobe.tc", r"'file=\"\$FG_TRACING\"", "'file=\".*/tracing"),
     # Functions.
     Rewriting(_EVERYWHERE, rf"{_ALONE}({'|'.join(FUNCTIONS)})\b(?!/)", r"kernel.\1"),
     Rewriting(_EVERYWHERE, rf"{_ALONE}schedule\b(?!/)", "kernel.schedule"),
@@ -73,79 +87,20 @@ REWRITINGS = (
     Rewriting("*/func-filter-glob.tc", r"sch\?dule\"", 'kernel.sch?dule"'),
     Rewriting("*/func_set_ftrace_file.tc", r"'!([mc])\*", r"'!kernel.\1*"),
     Rewriting("*/func_set_ftrace_file.tc", r"'\^([mc])\.\*", r"'^kernel.\1.*"),
-    Rewriting("*/test_duplicates.tc", r"\+0\((\$arg2)\)", r"\1"),
     Rewriting("*/kprobe_ftrace.tc", r" stack_trace_filter", ""),  # it asks for a file that it does not use
     # Offsets are those of bytecode; names of functions have dots.
     Rewriting("*/trigger-hist.tc", r"\[_a-zA-Z\]\[_a-zA-Z\]\*", "[_.a-zA-Z]*"),
     Rewriting("*/multiple_kprobes.tc", r"OFFS=5", "OFFS=0"),
     Rewriting("*/multiple_kprobes.tc", r"grep -v \.\*\S*", "grep -v '<'"),
-    # The text of a value that is returned, as kernels after 6.12 have it.
-    Rewriting("*/fgraph-retval.tc", r"'= -5'", "'ret=-5'"),
-    # Tracepoints. In tests of pids, an event that all threads hit.
-    Rewriting("*/event-*pid.tc", r"\bsched([/:.])sched_switch", r"py\1raise"),
-    Rewriting("*/event-*pid.tc", r"grep sched_switch", "grep raise"),
-    Rewriting("*/event-*pid.tc", r"\"pid=\$mypid\"", '-e "-$mypid "'),
-    Rewriting("*/event-*pid.tc", r"enable_system signal", "enable_system py"),
-    # A task of the kernel is a task of asyncio; kmem raises and catches.
-    Rewriting(_EVERYWHERE, r"\bsched([/:.])sched_process_fork", r"asyncio\1task_create"),
-    Rewriting(_EVERYWHERE, r"\bsched([/:.])sched_(?:waking|wakeup)", r"asyncio\1task_create"),
-    Rewriting(_EVERYWHERE, r"\bsched([/:.])sched_switch", r"asyncio\1task_switch"),
-    Rewriting(_EVERYWHERE, r"\bsched([/:.])sched_process_exec", r"asyncio\1task_create"),
-    Rewriting(_EVERYWHERE, r"\bsched([/:.])sched_process_exit", r"asyncio\1task_done"),
-    Rewriting(_EVERYWHERE, r"\b(grep -q|grep) sched(_\w+)? ", r"\1 task_ "),
-    Rewriting("*/event/*", r"\bgrep sched_switch", "grep task_switch"),
-    Rewriting(_EVERYWHERE, r"events/sched\b", "events/asyncio"),
-    Rewriting(_EVERYWHERE, r"'sched:\*'", "'asyncio:*'"),
-    Rewriting(_EVERYWHERE, r"\bkmem([/:.])(?:kmalloc|kmem_cache_free)", r"py\1raise"),
-    Rewriting("*/filter/*", r"grep kmem_cache_free", "grep raise"),
     Rewriting("*/filter/*", r"\[\^\+\]\*", "[^ ]*"),
-    Rewriting("*/filter/*", r"call_site", "function"),
-    Rewriting("*/tracing-error-log.tc", r"events/signal/signal_generate", "events/py/raise"),
-    Rewriting("*/tracing-error-log.tc", r"\bsig\b", "line"),
-    Rewriting("*/tracing-error-log.tc", r"\bcomm\b", "type"),
-    Rewriting("*/trigger/*", r"grep child ", "grep id "),
-    Rewriting("*/trigger-hist*.tc", r"call_site", "function"),
-    Rewriting("*/trigger-hist*.tc", r"bytes_req", "line"),
-    Rewriting("*/trigger-hist*.tc", r"bytes_alloc", "function"),
-    Rewriting("*/test_duplicates.tc", r"syscalls/sys_enter_open ", "py/import "),
-    Rewriting(_EVERYWHERE, r"\bsyscalls([/:.])sys_(?:enter|exit)_(?:openat|chdir)", r"py\1audit"),
-    Rewriting("*/*eprobe*.tc", r'SYSTEM="syscalls"', 'SYSTEM="py"'),
-    Rewriting("*/add_remove_eprobe.tc", r'EVENT="\w+"', 'EVENT="audit"'),
-    Rewriting("*/add_remove_eprobe.tc", r"\+0\(\\\$filename\):ustring", r"\\$args:string"),
-    Rewriting("*/add_remove_eprobe.tc", r"'file=\"\$FG_TRACING\"", "'file=\".*/tracing"),
-    Rewriting("*/test_duplicates.tc", r"\+0\(\$filename\):ustring", r"$args:string"),
-    Rewriting("*/eprobes_syntax_errors.tc", r"dfd", "line"),
-    # Tracepoints that a `t` names.
-    Rewriting("*/add_remove_tprobe.tc", r"=kmem_cache_alloc", "=raise"),
-    Rewriting("*/add_remove_tprobe.tc", r"=kmem_cache_free", "=gc_done"),
-    Rewriting("*/tprobe_syntax_errors.tc", r"kernel\.kfree", "raise"),
-    Rewriting("*/add_remove_btfarg.tc", r"tpevent \$TP ptr", "tpevent raise line"),
-    Rewriting("*/add_remove_btfarg.tc", r"tpevent \$TP ", "tpevent raise "),
-    Rewriting("*/add_remove_btfarg.tc", r"ptr=ptr", "line=line"),
-    Rewriting("*/add_remove_btfarg.tc", r"TP2=kmem_cache_alloc", "TP2=raise"),
-    Rewriting("*/add_remove_btfarg.tc", r"TP4=sched_wakeup", "TP4=task_create"),
-    Rewriting("*/add_remove_btfarg.tc", r"\bs->object_size", "type->object_size"),
-    Rewriting("*/add_remove_btfarg.tc", r"\bp->se", "name->se"),
-    # Fields.
-    Rewriting("*/trigger/*", r"\bparent_pid\b", "parent_id"),
-    Rewriting("*/trigger/*", r'grep -o "child_pid', 'grep -o " id'),  # and not in parent_id
-    Rewriting("*/trigger/*", r"\bchild_pid\b", "id"),
-    Rewriting("*/trigger/*", r"\bparent_comm\b", "parent"),
-    Rewriting("*/trigger/*", r"\bchild_comm\b", "name"),
-    Rewriting("*/trigger/*", r"\b(prev|next)_pid\b", r"\1_id"),
-    Rewriting("*/trigger/*", r"\b(prev|next)_comm\b", r"\1_name"),
-    Rewriting("*/trigger/*", r"\bprev_prio\b", "next_coro"),
-    Rewriting("*/trigger/*", r"\bint prio\b", "u64 parent_id"),
-    Rewriting("*/trigger/*", r"(?<!\$)\bprio\b", "parent_id"),
-    Rewriting("*/trigger/*", r"synthetic_prio", "synthetic_parent_id"),
-    Rewriting("*/trigger-synthetic-event-dynstring.tc", r"=filename:", "=name:"),
-    Rewriting("*/trigger-trace-marker-*.tc", r"keys=pid", "keys=id"),
-    Rewriting("*/trigger-synthetic-event-stack*.tc", r" if prev_state[^']*", ""),
-    Rewriting("*/trigger-synthetic-event-stack*.tc", r'"=>\.\*sched"', '"=>.*asyncio"'),
-    Rewriting("*/trigger-snapshot-action-hist.tc", r'"comm=ping"', "'name=\"ping\"'"),
-    Rewriting("*/inter-event/*", r"\bpid_t pid\b", "u64 id"),
-    Rewriting("*/inter-event/*", r"(?<![\w$])pid\b(?!_)", "id"),
-    Rewriting("*/inter-event/*", r"(?<![\w$/])comm\b", "name"),
+    # The text of a value that is returned, as kernels after 6.12 have it; a string's field has quotes.
+    Rewriting("*/fgraph-retval.tc", r"'= -5'", "'ret=-5'"),
+    Rewriting("*/trigger-snapshot-action-hist.tc", r'"comm=ping"', "'comm=\"ping\"'"),
+    # Tracepoints that a `t` names, and what their fields lead to.
+    Rewriting("*/tprobe_syntax_errors.tc", r"kernel\.kfree", "kfree"),
+    Rewriting("*/add_remove_btfarg.tc", r"tpevent \$TP ", "tpevent kfree "),
+    Rewriting("*/add_remove_btfarg.tc", r"\bs->object_size", "name->object_size"),
+    Rewriting("*/add_remove_btfarg.tc", r"\bp->se", "comm->se"),
 )
 
 

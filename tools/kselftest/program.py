@@ -3,18 +3,20 @@
     python program.py FOLDER
 
 FOLDER has two FIFOs. Each line of `requests` is something that the kernel would do because of a shell's
-command: `fork`, `ping N`, `chdir`. Its end is a line in `answers`. Between requests the program does what a
-kernel never stops doing: it schedules, ticks, allocates.
+command, one of STEPS. Its end is a line in `answers`: `done`, or what went wrong. Between requests the
+program does what a kernel never stops doing: it schedules, ticks, allocates.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
+import gc
+import importlib
 import os
+import select
 import sys
 import threading
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import kernel  # type: ignore[import-not-found]
@@ -23,77 +25,99 @@ import funcgraph
 
 _TICK_S = 0.005
 _PR_SET_NAME = 15
-#: The name of the shell that runs a test: the program's tasks are called as it is.
+#: The name of the shell that runs a test: the program's first task is called as it is.
 _SHELL = "ftracetest"
-FOLDER = Path(sys.argv[1])
+#: Modules that stand for those of the kernel's samples.
+_MODULES = Path(__file__).resolve().parent / "modules"
 
 
-def _idle() -> None:
-    """What other tasks do meanwhile, in a thread of its own."""
-    while True:
-        kernel.schedule()
-        kernel.sched_tick()
-        kernel.kernel_clone(0)
-        kernel.rcu_read_lock()
-        kernel.kmem_cache_free(0, 0)
-        time.sleep(_TICK_S)
-
-
-class Requests:
-    """Answers the selftests' requests, one at a time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._requests = os.open(folder / "requests", os.O_RDWR | os.O_NONBLOCK)
-        self._answers = os.open(folder / "answers", os.O_RDWR)
-        self._lines: asyncio.Queue[str] = asyncio.Queue()
-
-    async def serve(self) -> None:
-        """Answer until the program is killed."""
-        asyncio.get_running_loop().add_reader(self._requests, self._read)
-        while True:
-            await self._carry_out(*(await self._lines.get()).split())
-            os.write(self._answers, b"done\n")
-
-    def _read(self) -> None:
-        for line in os.read(self._requests, 4096).decode().splitlines():
-            self._lines.put_nowait(line)
-
-    async def _carry_out(self, what: str, *words: str) -> None:
-        if what == "fork":
-            await fork("forked")
-        elif what == "chdir":
-            os.chdir(FOLDER / "tracing")
-            os.chdir("/")
-        elif what == "ping":
-            for _ in range(int(words[0])):
-                await fork("ping")
-
-
-async def fork(name: str) -> None:
-    """Start a task and a thread, and wait for their ends."""
-    kernel.kernel_clone(17)
-    child = threading.Thread(target=kernel.run_child, args=(name,), name=name)
-    child.start()
+def run(name: str, niceness: str = "0") -> None:
+    """Start a task, and wait for its end."""
+    child = kernel.Child(name, int(niceness))
+    kernel.kernel_clone(17, child)
+    kernel.schedule(child)
+    child.woken.set()
     child.join()
-    await asyncio.create_task(kernel.run_task(), name=name)
     kernel.read_and_free("/dev/null")
     kernel.proc_reg_write("interrupts")
     kernel.schedule()
 
 
-async def main() -> None:
-    asyncio.current_task().set_name(_SHELL)  # type: ignore[union-attr]
-    threading.Thread(target=_idle, name="swapper", daemon=True).start()
-    serving = asyncio.create_task(Requests(FOLDER).serve(), name=_SHELL)
+def ping(count: str, niceness: str = "0") -> None:
+    """Run as many tasks of this name."""
+    for _ in range(int(count)):
+        run("ping", niceness)
+
+
+def modprobe(name: str) -> None:
+    """Import a module."""
+    importlib.import_module(_module(name))
+
+
+def rmmod(name: str) -> None:
+    """Forget a module, and all that it has made."""
+    module = sys.modules.pop(_module(name))
+    if hasattr(module, "module_exit"):
+        module.module_exit()
+    del module
+    gc.collect()
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")
+
+
+#: What a test can have the program do.
+STEPS: dict[str, Callable[..., object]] = {
+    "run": run,
+    "ping": ping,
+    "chdir": kernel.sys_chdir,
+    "mark": funcgraph.trace_printk,
+    "modprobe": modprobe,
+    "rmmod": rmmod,
+}
+
+
+class Requests:
+    """Answers the selftests' requests, one at a time.
+
+    Args:
+        folder: that of the FIFOs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._requests = os.open(folder / "requests", os.O_RDWR | os.O_NONBLOCK)
+        self._answers = os.open(folder / "answers", os.O_RDWR)
+
+    def answer(self, timeout_s: float) -> None:
+        """Answer what comes within a time."""
+        for request in self._lines(timeout_s):
+            what, *words = request.split()
+            try:
+                STEPS[what](*words)
+            except (ImportError, KeyError) as error:
+                os.write(self._answers, f"{error!r}\n".encode())
+            else:
+                os.write(self._answers, b"done\n")
+
+    def _lines(self, timeout_s: float) -> Iterator[str]:
+        if select.select([self._requests], [], [], timeout_s)[0]:
+            yield from os.read(self._requests, 4096).decode().splitlines()
+
+
+def main(folder: Path) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, _SHELL.encode(), 0, 0, 0)
+    threading.current_thread().name = _SHELL
+    sys.path.append(str(_MODULES))
+    requests = Requests(folder)
+    funcgraph.serve()
+    kernel.swapper.start()
     print("serves", flush=True)
-    while not serving.done():
+    while True:
         kernel.schedule()
         kernel.read_and_free("/dev/null")
-        await asyncio.sleep(_TICK_S)
-    serving.result()
+        requests.answer(_TICK_S)
 
 
 if __name__ == "__main__":
-    ctypes.CDLL(None).prctl(_PR_SET_NAME, _SHELL.encode(), 0, 0, 0)
-    funcgraph.serve()
-    asyncio.run(main())
+    main(Path(sys.argv[1]))
