@@ -232,7 +232,7 @@ def idle() -> None:
         wake_up_process(threading.main_thread())
         schedule(threading.main_thread())
         sched_tick()
-        kernel_clone(0)
+        kernel_clone(_SIGCHLD)
         rcu_read_lock()
         time.sleep(_TICK_S)
 
