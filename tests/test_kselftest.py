@@ -23,6 +23,20 @@ def test_the_page_is_what_the_table_says() -> None:
     assert table.PAGE.read_text() == table.page(table.read())
 
 
+def test_the_page_begins_with_how_many_pass_and_whether_that_is_the_aim() -> None:
+    passing = "".join(f"{n}.tc\tPASS\n" for n in range(table.AIM))
+    others = "x.tc\tFAIL\tkernel\twhy\ny.tc\tFAIL\tdifference\twhy\n"
+    first = table.page(table.read(passing + others)).splitlines()[2]
+    assert first.startswith(
+        "120 of 122 pass, of 121 that can. The others: 1 the kernel's alone, 1 differences."
+    )
+    assert "The aim, 120, is reached." in first
+    first = table.page(table.read(passing.replace("PASS", "FAIL\tdifference\twhy", 3) + others)).splitlines()[
+        2
+    ]
+    assert first.startswith("117 of 122 pass") and "not reached: 3 of the differences" in first
+
+
 def test_a_result_that_is_not_the_tables_is_told() -> None:
     rows = table.read("a.tc\tPASS\nb.tc\tFAIL\tkernel\twhy\n")
     assert table.differences(rows, {"a.tc": "PASS", "b.tc": "FAIL"}) == []

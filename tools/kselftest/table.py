@@ -21,20 +21,63 @@ PAGE = ROOT / "docs" / "kselftest.md"
 #: Whose reason a test has that does not pass.
 CAUSES = {"kernel": "the kernel's alone", "difference": "differences"}
 
-_HEAD = """\
-# The kernel's selftests
+#: How many are to pass.
+AIM = 120
 
+_TITLE = "# The kernel's selftests\n"
+_HEAD = """\
 The kernel brings selftests of ftrace: shell scripts that write to tracefs, and look at what it answers.
 `make kselftest` runs them as they are in Debian's package `linux-source-6.12`
 (tools/testing/selftests/ftrace; they are GPL, so they are not here) on a [mount](mount.md) of a Python
-program. The scripts are those of the kernel, but for names: functions of the kernel are functions of the
-program, tracepoints are static events, and what a shell makes the kernel do (a fork, a ping) is a request to
-the program. One table, `tools/kselftest/mapping.py`, has all of it.
+program. What the scripts demand stays. What is the kernel's in them is replaced, by the table of rewritings
+in `tools/kselftest/mapping.py`:
+"""
+_USE = """\
+A test of a feature that is not here does not pass, even if something similar could be put in its place:
+`%pd` is a file's name to the kernel, and `$arg1.name` would give one.
 
 The target needs root, `/dev/fuse`, libfuse 3 and apt with Debian's sources. It fails if a result is another
 than here. `python -m tools.kselftest --write` writes this page; `python -m tools.kselftest kprobe/profile`
-runs some of them alone.
+runs some of them alone. A test with `(instance)` runs in a folder of `instances`. XFAIL, where what must fail
+has failed, counts as passing.
 """
+
+#: What stands for what.
+STAND_INS = (
+    (
+        "`/sys/kernel/tracing`, `/proc/kallsyms`, settings of the scheduler",
+        "the mount, its `kallsyms`; nothing is set on the machine",
+    ),
+    ("a task", "a thread of the program; the shell that runs a test is its main thread"),
+    ("a function", "a function of `kernel.py` with the same name"),
+    (
+        "a tracepoint",
+        (
+            "an event of the same name and fields, which `tracepoints.py` declares by `trace_event()`. "
+            "The functions of `kernel.py` hit it where the kernel's do. The machine's own kernel hits none"
+        ),
+    ),
+    (
+        "what a shell has the kernel do: a fork, `ping`, `ls`, `cd`",
+        "a request to the program, as to start a thread of this name, which wakes up, opens a file and ends",
+    ),
+    (
+        "a text that a task writes to `trace_marker` after its tracepoint",
+        "`trace_printk()` in the main thread",
+    ),
+    (
+        "a module of the kernel's samples",
+        (
+            "a Python module of `modules/`; `modprobe` imports it, `rmmod` forgets it. "
+            "For its direct call, `ftrace-direct` has an fprobe"
+        ),
+    ),
+    ("an argument's register, an entry of the stack, `+0($filename)` in memory", "the argument itself"),
+    (
+        "text: offsets in machine code, names without dots, `comm=ping`, `= -5`",
+        'offsets in bytecode, names with dots, `comm="ping"`, `ret=-5` (as kernels after 6.12 print it)',
+    ),
+)
 
 
 class Row(NamedTuple):
@@ -78,17 +121,22 @@ def differences(rows: Mapping[str, Row], found: Mapping[str, str]) -> list[str]:
 
 
 def summary(rows: Mapping[str, Row]) -> str:
-    """Return one sentence on how many pass."""
+    """Return how many pass, and whether these are as many as are to."""
     causes = Counter(row.cause for row in rows.values() if not row.passes)
     passing = sum(row.passes for row in rows.values())
     parts = ", ".join(f"{causes[cause]} {words}" for cause, words in CAUSES.items())
     most = len(rows) - causes["kernel"]
-    return f"{passing} of {len(rows)} pass, of {most} that can. The others: {parts}."
+    missing = f"not reached: {AIM - passing} of the differences below stand in the way"
+    aim = "reached" if passing >= AIM else missing
+    return (
+        f"{passing} of {len(rows)} pass, of {most} that can. The others: {parts}. The aim, {AIM}, is {aim}."
+    )
 
 
 def page(rows: Mapping[str, Row]) -> str:
     """Return the document."""
-    parts = [_HEAD, f"{summary(rows)} A test with `(instance)` runs in a folder of `instances`.\n"]
+    counts = f"{summary(rows)} Each of the others has its reason below.\n"
+    parts = [_TITLE, counts, _HEAD, _table(("in the kernel", "here"), STAND_INS), _USE]
     for cause, words in CAUSES.items():
         parts.append(f"## Not passing: {words}\n")
         parts.append(_table(("test", "result", "why"), _reasons(rows, cause)))
