@@ -114,9 +114,8 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
     }
     assert files["trace"].startswith("# tracer: nop\n")
-    assert (
-        files["trace_options"] == "overwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\n"
-    )
+    rest = "nodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
+    assert files["trace_options"] == f"overwrite\n{rest}"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +251,7 @@ def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> N
     files["trace_options"] = " nooverwrite \n"
     assert (
         files["trace_options"]
-        == "nooverwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\n"
+        == "nooverwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
     )
     files["current_tracer"] = "function_graph"
     files["trace_options"] = "nofuncgraph-cpu\n"
