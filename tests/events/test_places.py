@@ -463,7 +463,7 @@ def test_functions_that_come_and_go_leave_nothing(one: funcgraph.Instance) -> No
         come_and_go(60)
         assert sys.getallocatedblocks() - before < 50
     finally:
-        gc.unfreeze()  # or what other tests have left, such as functions of the same names, stays for ever
+        gc.unfreeze()  # other tests count on the end of what this one has put aside
     assert [text.rpartition("=")[2] for text in hits(one)] == [str(i) for n in (10, 60) for i in range(n)]
     one.events[name].enable = False
     load("brief", "def f(n):\n    return n\n").f(7)

@@ -114,10 +114,8 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
     }
     assert files["trace"].startswith("# tracer: nop\n")
-    assert (
-        files["trace_options"]
-        == "overwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
-    )
+    rest = "nodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
+    assert files["trace_options"] == f"overwrite\n{rest}"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from funcgraph import _environ
 from funcgraph.session import environ
 
 ROOT = Path(__file__).parents[2]
+OTHER = 12345
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 ISOLATED = [["-I"], ["-E"]]
 PROGRAM = "def work(): pass\nwork()\nprint('ran')\n"
@@ -190,7 +192,7 @@ def test_descriptor_of_another_user_or_that_can_be_changed_tells_nothing() -> No
 
         seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
         if os.geteuid() == 0:
-            os.fchown(fd, 12345, 12345)
+            os.fchown(fd, OTHER, OTHER)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
         assert _environ.read_sealed(fd) == (None if os.geteuid() == 0 else text)
         os.fchown(fd, os.geteuid(), os.getegid())
@@ -240,3 +242,21 @@ def test_c_code_reads_no_variable() -> None:
 
 def test_line_at_the_start_of_python_knows_the_descriptor() -> None:
     assert f"os.path.exists({environ.DESCRIPTOR})" in (ROOT / "src/funcgraph.pth").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root meets sessions of others")
+@pytest.mark.parametrize(("owner", "is_joined"), [(0, True), (OTHER, False)])
+def test_a_session_in_a_folder_of_another_user_is_not_joined(
+    tmp_path: Path, owner: int, is_joined: bool
+) -> None:
+    """Its user could have root write through a link: joining this one fails, and leaves a note."""
+    session = tmp_path / "funcgraph-1-made"
+    session.mkdir(0o700)
+    for name in ("config", "lock"):
+        (session / name).write_text("nonsense\n")
+        os.chown(session / name, owner, owner)
+    os.chown(session, owner, owner)
+    subprocess.run(
+        [sys.executable, "-c", "pass"], env={**os.environ, "FUNCGRAPH_SESSION": str(session)}, check=True
+    )
+    assert ({"config", "lock"} < set(os.listdir(session))) == is_joined

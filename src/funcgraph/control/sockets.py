@@ -134,7 +134,8 @@ def _listener(connection: socket.socket) -> tuple[int, int]:
 def _environ(pid: int) -> dict[str, str]:
     """Return the environment with which a process began; {}: it may not be read.
 
-    The kernel reads no memory there that a file system serves, which might not answer (since Linux 4.17).
+    The kernel reads no memory there that a file system serves, which might not answer (since Linux 4.17). It
+    waits for the lock of that memory, as it does for ps(1).
     """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:

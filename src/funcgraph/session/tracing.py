@@ -28,10 +28,15 @@ def directories() -> list[str]:
 def settings_of(directory: str) -> "dict[str, Any]":
     """Return the settings of a session's recording.
 
+    A directory of another user is no session for this process: that user may put links there, and would get
+    what this process writes.
+
     Raises:
         FileNotFoundError: no session takes processes there.
         OSError, ValueError: they cannot be read.
     """
+    if os.lstat(directory).st_uid != os.geteuid():
+        raise FileNotFoundError(f"{directory} is another user's")
     with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:
         return from_config(config.parse(file.read()))
 

@@ -25,4 +25,4 @@ def test_each_test_that_the_page_names_exists() -> None:
 
 def test_the_page_names_each_test_of_this_folder() -> None:
     files = {f"security/{file.name}" for file in Path(__file__).parent.glob("test_*.py")}
-    assert files - named() == {"security/test_table.py"}
+    assert files - named() == {"security/test_attack_table.py"}
