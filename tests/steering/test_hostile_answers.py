@@ -25,11 +25,11 @@ from funcgraph import cli
 from funcgraph.commands import _processes
 from funcgraph.control import answers, wire
 from funcgraph.control import client as control_client
-from funcgraph.control import processes as control_processes
 from funcgraph.control.client import Connection
 from funcgraph.control.patience import Patience
 from funcgraph.control.procedures import PROCEDURES
 from funcgraph.control.server import _OPERATIONS
+from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.session.until_signal import ENDING
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
@@ -67,7 +67,7 @@ class Server:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         try:
-            self.connection = Connection(control_processes.Process(os.getpid()), ours)
+            self.connection = Connection(ProcessIdentity.of(os.getpid()), ours)
         except BaseException:
             self.close()
             raise
@@ -211,8 +211,9 @@ def test_descriptors_that_nobody_asked_for_are_closed() -> None:
     with open(os.devnull) as null:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null.fileno()] * 50))]
         theirs.sendmsg([HELLO], rights)
+    process = ProcessIdentity.of(os.getpid())
     before = len(os.listdir("/proc/self/fd"))
-    with Connection(control_processes.Process(os.getpid()), ours):
+    with Connection(process, ours):
         assert len(os.listdir("/proc/self/fd")) == before
     theirs.close()
 
