@@ -39,7 +39,7 @@ SERVER = textwrap.dedent(
     folder = sys.argv[1]
     os.makedirs(folder, mode=0o700, exist_ok=True)
     server = socket.socket(socket.AF_UNIX)
-    server.bind(f"{folder}/{os.getpid()}-1.sock")
+    server.bind(f"{folder}/{os.getpid()}-00000001.sock")
     server.listen(9)
     turn = threading.Lock()
     sys.argv = ["shop" + attack]

@@ -32,5 +32,5 @@ print(*sorted(name for name in sys.modules if name.startswith("funcgraph.traceda
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    names = ("", ".description", ".option_words", ".trace_file")
+    names = ("", ".description", ".large_json", ".option_words", ".trace_file")
     assert done.stdout.split() == [f"funcgraph.tracedata{name}" for name in names]
