@@ -400,6 +400,8 @@ def test_meta_says_what_trace_dat_cannot(desk: Desk) -> None:
             "first_ns": S,
             "last_ns": S + 5,
             "records": 2,
+            "cpu_ns": 0,
+            "ready_ns": 0,
         }
     ]
     (process,) = meta["processes"]
