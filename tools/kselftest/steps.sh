@@ -1,5 +1,6 @@
 # What the selftests have the program do: sourced by their file `functions`. FG_REQUESTS has the two FIFOs.
-program() { # run NAME [NICENESS] | ping COUNT [NICENESS] | chdir PATH | mark TEXT | modprobe NAME | rmmod NAME
+# Its requests: run NAME [NICENESS], ping COUNT [NICENESS], chdir PATH, mark TEXT, modprobe NAME, rmmod NAME.
+program() {
     (
         flock 9
         echo "$*" > "$FG_REQUESTS/requests"
