@@ -62,7 +62,6 @@ _KEEPS_THE_LOCK = f"{SERVE}; sys.stdin.readline(); sys.setswitchinterval(1000)\n
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="it leaves pending calls of other threads for later")
-@pytest.mark.flaky(reruns=1)  # an answer has 10 s, in which a program may not run on an overloaded machine
 def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
     """Waiting for its turn, a request would be answered after a quarter of an hour."""
     with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:

@@ -119,6 +119,15 @@ static void forget_thread_object(void)
 static _Atomic uint32_t is_wanted;
 static atomic_bool is_queued; /* once at most: the queue is the program's, and short */
 
+static int give_way(void *unused);
+
+static void queue(void)
+{
+    if (!atomic_exchange(&is_queued, true) && Py_AddPendingCall(give_way, NULL) != 0)
+        atomic_store(&is_queued, false);
+}
+
+/* On a busy machine our thread may not run while the GIL is free: then this is done again. */
 static int give_way(void *unused)
 {
     static const struct timespec patience = {.tv_nsec = PATIENCE_NS};
@@ -130,6 +139,8 @@ static int give_way(void *unused)
 
         (void)syscall(SYS_futex, &is_wanted, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
         PyEval_RestoreThread(tstate);
+        if (atomic_load(&is_wanted))
+            queue();
     }
     return 0;
 }
@@ -139,8 +150,7 @@ static PyGILState_STATE take_gil(void)
     PyGILState_STATE attached;
 
     atomic_store(&is_wanted, 1);
-    if (!atomic_exchange(&is_queued, true) && Py_AddPendingCall(give_way, NULL) != 0)
-        atomic_store(&is_queued, false);
+    queue();
     attached = PyGILState_Ensure();
     atomic_store(&is_wanted, 0);
     (void)syscall(SYS_futex, &is_wanted, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
