@@ -118,6 +118,7 @@ def until(condition: Callable[[], bool]) -> None:
         pause.wait(0.005)
 
 
+@pytest.mark.flaky(reruns=1)  # requests are counted over a time: more fit in on an overloaded machine
 def test_an_idle_reader_asks_nothing(program: Served) -> None:
     with traced(program) as (_, pipe):
         do(program, "asked")
