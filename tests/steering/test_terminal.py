@@ -172,11 +172,13 @@ def test_only_lines_of_ours_follow_a_message(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == "funcgraph: a\\nb\n  c\\nd\n  ^\n"
 
 
-def test_a_file_that_a_process_gives_stays_byte_for_byte(hostile: tuple[int, Path], tmp_path: Path) -> None:
+def test_a_file_that_a_process_gives_stays_byte_for_byte(
+    hostile: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An API and a mount give what is there; only what is printed is escaped."""
     from funcgraph.control.client import connect
 
-    os.environ["XDG_RUNTIME_DIR"] = str(hostile[1])
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(hostile[1]))
     with connect(hostile[0]) as process:
         assert ATTACK in process.read_text("current_tracer")
 
