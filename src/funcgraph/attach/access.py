@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from typing import Protocol, Self
 
-from funcgraph.rights.folder import Folder, OwnFolder
+from funcgraph.rights.folder import Folder, OwnFolder, first_folder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import ProcessIdentity
 
@@ -43,13 +42,7 @@ class _OwnAccess:
         pass
 
     def make_folder(self, places: list[str], prefix: str) -> Folder:
-        refusals = []
-        for place in places:
-            try:
-                return OwnFolder.create(place, prefix)
-            except OSError as error:
-                refusals.append(f"{place}: {error.strerror}")
-        raise OSError(errno.ENOSPC, f"no folder can be used ({'; '.join(refusals)})")
+        return first_folder(places, lambda place: OwnFolder.create(place, prefix))
 
     def open_folder(self, path: str) -> Folder:
         return OwnFolder.at(path)

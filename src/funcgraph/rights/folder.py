@@ -16,7 +16,7 @@ from typing import Protocol
 
 from funcgraph.rights.descriptors import component, open_beneath, regular
 
-__all__ = ["MOST_NAMES", "Folder", "OwnFolder", "own_folders"]
+__all__ = ["MOST_NAMES", "Folder", "OwnFolder", "first_folder", "own_folders"]
 
 #: A user may put any number of files into a folder of its own.
 MOST_NAMES = 1 << 16
@@ -78,6 +78,21 @@ def own_folders(base: str, prefix: str) -> Iterator[OwnFolder]:
                     yield folder
 
 
+def first_folder(places: list[str], make: Callable[[str], OwnFolder]) -> OwnFolder:
+    """Return what `make` makes in the first place where it can.
+
+    Raises:
+        OSError: ENOSPC: it cannot in any; the message names each with the reason.
+    """
+    refusals = []
+    for place in places:
+        try:
+            return make(place)
+        except OSError as error:
+            refusals.append(f"{place}: {error.strerror}")
+    raise OSError(errno.ENOSPC, f"no folder can be used ({'; '.join(refusals)})")
+
+
 class OwnFolder:
     """A directory of our own user, which nobody else may use: a Folder.
 
@@ -105,7 +120,7 @@ class OwnFolder:
         Raises:
             OSError: it cannot be made there.
         """
-        return cls._make(base, lambda parent_fd: _make_directory(parent_fd, prefix))
+        return cls._within(base, lambda parent_fd: _make_directory(parent_fd, prefix))
 
     @classmethod
     def make(cls, base: str, name: str) -> OwnFolder:
@@ -119,17 +134,7 @@ class OwnFolder:
             os.mkdir(component(name), 0o700, dir_fd=parent_fd)
             return name
 
-        return cls._make(base, make_named)
-
-    @classmethod
-    def _make(cls, base: str, make: Callable[[int], str]) -> OwnFolder:
-        parent_fd = os.open(base, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            name = make(parent_fd)
-            return cls(f"{os.path.abspath(base)}/{name}", parent_fd, _open_own(parent_fd, name))
-        except BaseException:
-            os.close(parent_fd)
-            raise
+        return cls._within(base, make_named)
 
     @classmethod
     def at(cls, path: str) -> OwnFolder:
@@ -138,10 +143,16 @@ class OwnFolder:
         Raises:
             OSError: there is none. PermissionError: another user owns it, or others may use it.
         """
-        path = os.path.abspath(path)
-        parent_fd = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        base, name = os.path.split(os.path.abspath(path))
+        return cls._within(base, lambda _: name)
+
+    @classmethod
+    def _within(cls, base: str, name_in: Callable[[int], str]) -> OwnFolder:
+        """Open the directory in `base` whose name a function of the descriptor of `base` returns."""
+        parent_fd = os.open(base, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return cls(path, parent_fd, _open_own(parent_fd, os.path.basename(path)))
+            name = name_in(parent_fd)
+            return cls(os.path.join(os.path.abspath(base), name), parent_fd, _open_own(parent_fd, name))
         except BaseException:
             os.close(parent_fd)
             raise

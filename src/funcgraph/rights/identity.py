@@ -15,10 +15,22 @@ from dataclasses import dataclass
 from funcgraph import _system
 from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
 
-__all__ = ["IdentityError", "ProcessIdentity", "pidfd_or_none"]
+__all__ = ["IdentityError", "ProcessIdentity", "pidfd_has_ended", "pidfd_or_none"]
 
 # Descriptors that pidfds leave free, so that files still open while hundreds of processes are traced.
 SPARE_DESCRIPTORS = 64
+
+
+def pidfd_has_ended(pidfd: int, timeout_ms: int | None = 0) -> bool:
+    """Return whether a pidfd's process has ended. A zombie has.
+
+    Args:
+        pidfd: the descriptor.
+        timeout_ms: how long to wait for its end, in milliseconds; None: until it has ended.
+    """
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(timeout_ms))
 
 
 def pidfd_or_none(pid: int) -> int | None:
@@ -117,11 +129,8 @@ class ProcessIdentity:
 
     def has_ended(self) -> bool:
         """Return whether it has. A zombie has."""
-        if self.pidfd is not None:
-            poll = select.poll()
-            poll.register(self.pidfd, select.POLLIN)
-            if poll.poll(0):
-                return True
+        if self.pidfd is not None and pidfd_has_ended(self.pidfd):
+            return True
         return start_time(self.pid) != self.start or not self.start
 
     def check(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from funcgraph.rights import packets
 from funcgraph.rights.descriptors import require_local
-from funcgraph.rights.folder import OwnFolder, own_folders
+from funcgraph.rights.folder import OwnFolder, first_folder, own_folders
 from funcgraph.rights.target import Target
 
 __all__ = ["run"]
@@ -122,37 +122,33 @@ class _Service:
         return _CALLS[name](self, *arguments)
 
     def make_folder(self, places: list[str], prefix: str) -> Answer:
-        refusals = []
-        for place in places:
-            try:
-                folder = OwnFolder.create(place, prefix)
-                self._require_local(folder)
-            except OSError as error:
-                refusals.append(f"{place}: {error.strerror}")
-                continue
-            self._folders.append(folder)
-            return [len(self._folders) - 1, folder.path], None
-        raise OSError(errno.ENOSPC, f"no folder can be used ({'; '.join(refusals)})")
+        def make(place: str) -> OwnFolder:
+            folder = OwnFolder.create(place, prefix)
+            self._require_local(folder, lambda: folder.remove([]))
+            return folder
+
+        folder = first_folder(places, make)
+        return [self._keep(folder), folder.path], None
 
     def open_folder(self, path: str) -> Answer:
         folder = OwnFolder.at(path)
-        try:
-            require_local(folder.fileno(), self._has_own_mounts)
-        except OSError:
-            folder.close()
-            raise
-        self._folders.append(folder)
-        return len(self._folders) - 1, None
+        self._require_local(folder)
+        return self._keep(folder), None
 
     def names_in(self, place: str) -> Answer:
         return None, packets.memory_with(packets.pack_names(os.listdir(place)))
 
-    def _require_local(self, folder: OwnFolder) -> None:
+    def _keep(self, folder: OwnFolder) -> int:
+        """Return the number by which the owner names a folder."""
+        self._folders.append(folder)
+        return len(self._folders) - 1
+
+    def _require_local(self, folder: OwnFolder, undo: Callable[[], None] = lambda: None) -> None:
         """The owner will hold descriptors of its files: another user's file system could keep it waiting."""
         try:
             require_local(folder.fileno(), self._has_own_mounts)
         except OSError:
-            folder.remove([])
+            undo()
             folder.close()
             raise
 
@@ -202,7 +198,6 @@ def _plain(name: str) -> Callable[..., Answer]:
 
 #: A folder's methods. Data goes in and out in files in memory.
 _FOLDER_CALLS: dict[str, Callable[..., Answer]] = {
-    "own_files": _Service.own_files,
     "names": lambda folder, _: (None, packets.memory_with(packets.pack_names(folder.names()))),
     "open": lambda folder, _, *arguments: (None, folder.open(*arguments)),
     "read": lambda folder, _, *arguments: (None, packets.memory_with(folder.read(*arguments))),

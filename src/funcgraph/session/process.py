@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import select
 import struct
 import time
 
-from funcgraph.rights.identity import pidfd_or_none
+from funcgraph.rights.identity import pidfd_has_ended, pidfd_or_none
 from funcgraph.rights.proc_facts import start_time, stat_fields
 
 __all__ = ["ProcessWatch"]
@@ -65,9 +64,7 @@ class ProcessWatch:
         if self._gone:
             return True
         if self._fd is not None:
-            poll = select.poll()
-            poll.register(self._fd, select.POLLIN)
-            self._gone = bool(poll.poll(0))
+            self._gone = pidfd_has_ended(self._fd)
             if self._gone:
                 self._take_status(self._fd)
         else:
@@ -82,9 +79,7 @@ class ProcessWatch:
             if self._fd is None:
                 time.sleep(_LOOK_S)
             else:
-                poll = select.poll()
-                poll.register(self._fd, select.POLLIN)
-                poll.poll()
+                pidfd_has_ended(self._fd, None)
 
     def _take_status(self, pidfd: int) -> None:
         status = _zombie_status(self.pid)
