@@ -59,6 +59,4 @@ def access_to(identity: ProcessIdentity) -> Access:
     """
     if identity.is_like_us:
         return _OwnAccess()
-    helper = Helper.start(identity)
-    helper.timeout_s = REQUEST_S
-    return helper
+    return Helper.start(identity, REQUEST_S)

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 
 from funcgraph.control.place import PREFIX, SUFFIX, folders
 from funcgraph.rights.folder import OwnFolder, own_folders
-from funcgraph.rights.helper import Helper
+from funcgraph.rights.helper import TIMEOUT_S, Helper
 from funcgraph.rights.identity import ProcessIdentity
 
 __all__ = ["connect_to", "remove_stale"]
@@ -71,9 +71,7 @@ def _connections(process: ProcessIdentity, timeout_s: float | None) -> Generator
                 for name in _names(folder.names(), process):
                     yield from _direct(folder, name, timeout_s)
     if not process.is_like_us:
-        with Helper.start(process) as helper:
-            if timeout_s is not None:
-                helper.timeout_s = timeout_s
+        with Helper.start(process, TIMEOUT_S if timeout_s is None else timeout_s) as helper:
             yield from _through(helper, process)
 
 

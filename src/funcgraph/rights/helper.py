@@ -27,7 +27,7 @@ from funcgraph.rights.folder import Folder
 from funcgraph.rights.identity import ProcessIdentity, pidfd_or_none
 from funcgraph.rights.target import Target
 
-__all__ = ["Helper", "HelperFolder"]
+__all__ = ["TIMEOUT_S", "Helper", "HelperFolder"]
 
 TIMEOUT_S = 10.0
 _ENDING_S, _LOOK_S = 1.0, 0.002
@@ -42,21 +42,24 @@ class Helper:
         timeout_s: how long a request may take, in seconds. The helper is killed after this.
     """
 
-    def __init__(self, identity: ProcessIdentity, child: int, stream: socket.socket) -> None:
+    def __init__(
+        self, identity: ProcessIdentity, child: int, stream: socket.socket, timeout_s: float
+    ) -> None:
         self.process = identity.pid
         self.uid = identity.uid
-        self.timeout_s = TIMEOUT_S
+        self.timeout_s = timeout_s
         self._child = _Child(child)
         self._stream: socket.socket | None = stream
         self._lock = threading.Lock()
         self._number = 0
 
     @classmethod
-    def start(cls, identity: ProcessIdentity) -> Self:
+    def start(cls, identity: ProcessIdentity, timeout_s: float = TIMEOUT_S) -> Self:
         """Start one. It ends with the thread that calls this, if it was not closed before.
 
         Args:
             identity: the process whose rights it gets.
+            timeout_s: how long this, and later each request, may take, in seconds.
 
         Raises:
             OSError: the process has ended or changed; or we may not become its user, or do not know it.
@@ -64,7 +67,7 @@ class Helper:
         target = Target.of(identity)
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            helper = cls(identity, _fork(its, target), ours)
+            helper = cls(identity, _fork(its, target), ours, timeout_s)
         except BaseException:
             ours.close()
             raise
