@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "binding/base/raise.h"
+#include "binding/base/slots.h"
 #include "binding/control/plan.h"
 #include "binding/control/process.h"
 
@@ -157,13 +158,7 @@ static PyMethodDef control_methods[] = {
 };
 
 static PyModuleDef_Slot control_slots[] = {
-#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil /* a macro from 3.13 on */
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef control_module = {

@@ -7,6 +7,7 @@
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/arch.h"
 #include "binding/base/sequences.h"
+#include "binding/base/slots.h"
 #include "binding/base/types.h"
 #include "binding/capi/capi.h"
 #include "binding/core/filter.h"
@@ -245,16 +246,10 @@ static int exec_module(PyObject *module)
                : 0;
 }
 
+/* The engine is one per process; users, functions and hooks are an interpreter's own. */
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, exec_module},
-#if PY_VERSION_HEX >= 0x030C0000
-    /* The engine is one per process; users, functions and hooks are an interpreter's own. */
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef module_def = {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "binding/base/critical_section.h"
+#include "binding/base/slots.h"
 #include "binding/environ/descriptor.h"
 
 /* How a function receives or returns an environment. */
@@ -522,13 +523,7 @@ static void environ_free(void *module)
 
 static PyModuleDef_Slot environ_slots[] = {
     {Py_mod_exec, environ_exec},
-#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil /* a macro from 3.13 on */
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef environ_module = {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binding/base/raise.h"
+#include "binding/base/slots.h"
 #include "inject/enter.h"
 #include "inject/filter.h"
 #include "inject/span.h"
@@ -230,13 +231,7 @@ static int inject_exec(PyObject *module)
 
 static PyModuleDef_Slot inject_slots[] = {
     {Py_mod_exec, inject_exec},
-#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil /* a macro from 3.13 on */
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef inject_module = {

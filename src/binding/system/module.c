@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "binding/base/raise.h"
+#include "binding/base/slots.h"
 
 /* linux/openat2.h, which a builder's kernel headers may lack. */
 #ifndef SYS_openat2
@@ -233,13 +234,7 @@ static int system_exec(PyObject *module)
 
 static PyModuleDef_Slot system_slots[] = {
     {Py_mod_exec, system_exec},
-#ifdef Py_mod_multiple_interpreters /* a macro from 3.12 on */
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil /* a macro from 3.13 on */
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef system_module = {

@@ -1,5 +1,6 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
+#include "binding/base/slots.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
@@ -127,13 +128,7 @@ static void tracedata_free(void *module)
 
 static PyModuleDef_Slot tracedata_slots[] = {
     {Py_mod_exec, (void *)tracedata_exec},
-#if PY_VERSION_HEX >= 0x030c0000
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#if PY_VERSION_HEX >= 0x030d0000
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    FG_LAST_SLOTS,
 };
 
 static struct PyModuleDef tracedata_module = {
