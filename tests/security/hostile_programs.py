@@ -10,9 +10,7 @@ the folders of funcgraph that it finds, again and again.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
-import pkgutil
 import random
 import signal
 import socket
@@ -24,6 +22,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import funcgraph
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
+from hostile_user import load_all, signal_others
 
 PLACES = (Path("/dev/shm"), Path("/tmp"))
 #: Names in a session's folder, and in that of an attacher.
@@ -140,13 +141,6 @@ def stop_others(folder: Path, canary: Path) -> None:
     signal_others(signal.SIGSTOP)
 
 
-def signal_others(number: int) -> None:
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal() and int(entry) != os.getpid():
-            with suppress(OSError):
-                os.kill(int(entry), number)
-
-
 def execute(folder: Path, canary: Path) -> None:
     """The process becomes another program, of the same process id, while root attaches to it."""
     os.execv(sys.executable, [sys.executable, __file__, str(canary)])
@@ -188,15 +182,6 @@ ATTACKS: dict[str, Attack] = {
 
 
 # ---- the process
-
-
-def load_all() -> None:
-    """Import what a request or an attacher may import: the user may be unable to read Python's folder."""
-    for package in ("attach", "control", "events", "instance", "session", "tracefs"):
-        folder = importlib.import_module(f"funcgraph.{package}")
-        for module in pkgutil.iter_modules(folder.__path__):
-            with suppress(ImportError):
-                importlib.import_module(f"funcgraph.{package}.{module.name}")
 
 
 def become(user: int, *, mounts: bool) -> None:

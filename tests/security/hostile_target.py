@@ -10,10 +10,8 @@ it is killed.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import itertools
 import os
-import pkgutil
 import signal
 import socket
 import sys
@@ -27,6 +25,7 @@ import funcgraph
 from funcgraph.control import server, wire
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
+from hostile_user import load_all, signal_others
 from ringfile import Header
 
 STRANGER = int(sys.argv[1])
@@ -41,14 +40,6 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def turn() -> None:
     """What is recorded."""
-
-
-def load_all() -> None:
-    """Import what a request may import: the user may be unable to read this Python's folder."""
-    for package in ("control", "events", "instance", "session", "tracefs"):
-        folder = importlib.import_module(f"funcgraph.{package}")
-        for module in pkgutil.iter_modules(folder.__path__):
-            importlib.import_module(f"funcgraph.{package}.{module.name}")
 
 
 def checked(status: int) -> None:
@@ -230,13 +221,6 @@ def until_drained(session: Path) -> None:
     while not any(ring.read_bytes()[at : at + 8]):
         for _ in range(1000):
             turn()
-
-
-def signal_others(number: int) -> None:
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        if int(name) != os.getpid():
-            with suppress(PermissionError, ProcessLookupError):
-                os.kill(int(name), number)
 
 
 # ---- attacks on the places of sessions, before there is one
