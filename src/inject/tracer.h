@@ -1,7 +1,7 @@
 /* Whoever traces threads of other processes: a thread that lives as long as one piece of work.
  *
- * A thread that is asked to stop while the kernel does not let it, as in a vfork() whose child lives on, can
- * neither be waited for nor be let go: detaching needs a stopped thread. It would stop as soon as it may, and
+ * The kernel may not let a thread stop, as in a vfork() whose child lives on. It can then neither be waited
+ * for nor be let go: detaching needs a stopped thread. It would stop as soon as it may, and
  * stay stopped as long as its tracer lives. When the tracer ends, the kernel takes the request back
  * (exit_ptrace() in kernel/ptrace.c). So the tracer ends with the work. */
 #ifndef FG_INJECT_TRACER_H

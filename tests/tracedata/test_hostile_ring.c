@@ -1,4 +1,4 @@
-/* Promise: whatever the owner of a ring does to its file while the recorder reads it, the recorder goes on,
+/* Promise: the owner of a ring may do anything to its file while the recorder reads it. The recorder goes on,
  * each of its loops ends, and the other rings are complete. The owner truncates and grows the file, and
  * changes every word of it. For the sanitizers (make asan). */
 #undef NDEBUG

@@ -514,8 +514,8 @@ int64_t fg_recorder_drain(struct fg_recorder *recorder, uint32_t number)
 }
 
 /* Sub-buffers are found by their own state from now on. The queue is not read again: its owner may go on
- * filling it for ever, and a writer that has not seen the stop yet may queue a sub-buffer that is among the
- * leftovers, which would be drained twice. */
+ * filling it for ever. A writer that has not seen the stop yet may also queue a sub-buffer that is among the
+ * leftovers, and it would be drained twice. */
 static int64_t begin_leftovers(struct fg_recorder *recorder, uint32_t number)
 {
     struct fg_recorder_ring *ring = &recorder->rings[number];
