@@ -127,8 +127,11 @@ assert done == 0, ctypes.get_errno()
 
     monkeypatch.setattr(os, "pread", noted)
     with Running(_sleeping(program)) as running:
-        assert run_in(running.pid, "answer = 1", 30) == "1"
+        process = Process(running.pid, Deadline(30))
+        assert not process.environment()
+        process.close()
         assert 1 << 20 < max(sizes) <= 1 << 25
+        assert run_in(running.pid, "answer = 1", 30) == "1"
         assert running.end() == (7, "", "")
 
 

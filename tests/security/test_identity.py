@@ -15,6 +15,7 @@ from targets import OWN_MOUNTS, STRANGER, as_root, running, some_mounts
 from funcgraph import _system
 from funcgraph.rights import identity as module
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
+from funcgraph.rights.proc_facts import has_ended
 
 pytestmark = pytest.mark.one_python
 
@@ -136,3 +137,15 @@ def test_a_mount_namespace_makes_other_files_whatever_its_root_directory_says(
 def test_there_is_no_process_without_an_identity() -> None:
     with pytest.raises(ProcessLookupError, match="no process 4194305"):
         ProcessIdentity.of(4194305)
+
+
+def test_a_process_that_exits_has_ended_when_its_executable_is_gone(start: Start) -> None:
+    """Broken: `stat --children` failed for a child whose memory was just being freed."""
+    process = start("memory = bytearray(1 << 28); os._exit(0)")
+    assert process.stdin is not None
+    assert not has_ended(process.pid)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    while os.path.exists(f"/proc/{process.pid}/exe"):
+        pass
+    assert has_ended(process.pid)

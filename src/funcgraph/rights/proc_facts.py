@@ -8,6 +8,7 @@ from funcgraph import _system
 
 __all__ = [
     "effective_user",
+    "has_ended",
     "inner_pid",
     "namespace",
     "overflow_id",
@@ -17,6 +18,8 @@ __all__ = [
     "start_time",
     "stat_fields",
 ]
+
+_PF_EXITING = 0x4  # of a task's flags (include/linux/sched.h of the kernel)
 
 
 def stat_fields(process: int | str) -> list[bytes]:
@@ -33,6 +36,16 @@ def stat_fields(process: int | str) -> list[bytes]:
             return file.read().rpartition(b")")[2].split()
     except OSError:
         return []
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, is a zombie, or exits.
+
+    One that exits runs no code of its own any longer, and has no executable: who looks at that finds nothing
+    while its state is still that of a process that runs.
+    """
+    fields = stat_fields(pid)
+    return not fields or fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _PF_EXITING)
 
 
 def start_time(pid: int) -> str | None:

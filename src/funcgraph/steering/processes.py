@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from funcgraph.rights.proc_facts import effective_user, read_status, start_time, stat_fields
+from funcgraph.rights.proc_facts import effective_user, has_ended, read_status, stat_fields
 
 __all__ = [
     "NoProcessError",
@@ -142,8 +142,3 @@ def owner(pid: int) -> int | None:
         return effective_user(read_status(pid))[0]
     except (OSError, KeyError):
         return None
-
-
-def has_ended(pid: int) -> bool:
-    """Return whether a process no longer runs. A zombie does not."""
-    return start_time(pid) is None
