@@ -214,14 +214,23 @@ class Injection:
 
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        if self._queued_at:  # something else may have started the text: the call may be in the queue still
-            self._place.unqueue()
         until = max(self._deadline.at, time.monotonic() + RESTORE_S)
-        while self._is_entered():
-            if time.monotonic() > until:
+        if self._queued_at:  # something else may have started the text: the call may be in the queue still
+            # A thread that has not run since it was sent into the stub has yet to queue it.
+            if not self._wait_until_unused(lambda: self._place.is_in_use(sorted(self._entered)), until):
                 return
+            self._place.unqueue()
+        if self._wait_until_unused(self._is_entered, until):
+            self._place.clear(self._content)
+
+    @staticmethod
+    def _wait_until_unused(is_in_use: Callable[[], bool], until: float) -> bool:
+        """Wait until the stub is not in use. Return False: the time was over first."""
+        while is_in_use():
+            if time.monotonic() > until:
+                return False
             time.sleep(_PAUSE_S)
-        self._place.clear(self._content)
+        return True
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:
