@@ -50,6 +50,14 @@ def test_links_have_targets(document: Path) -> None:
             assert anchor in anchors(target), f"{link}: no such heading"
 
 
+def test_the_index_has_one_line_for_each_page() -> None:
+    """Broken by adding a page without a line in docs/README.md."""
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs)) for page in docs.glob("*/*.md") if page.parent != MAN}
+    listed = re.findall(r"^- \[[^\]]+\]\(([a-z][^)]*)\)", (docs / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted([*pages, "man/funcgraph.md"])
+
+
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
     return {flag for action in parser._actions for flag in action.option_strings}
 
@@ -143,14 +151,14 @@ def test_the_options_of_manual_pages_are_those_of_the_parsers() -> None:
 
 
 def test_each_public_name_is_in_the_api_reference() -> None:
-    text = (ROOT / "docs" / "api.md").read_text()
-    # docs/man/funcgraph-record.md documents recordings, docs/instances.md the trace marker.
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
+    # docs/man/funcgraph-record.md documents recordings, docs/guides/instances.md the trace marker.
     elsewhere = {"RecordBlock", "__version__", "record", "trace_marker"}
     for name in set(funcgraph.__all__) - elsewhere:
-        assert f"### `{name}`" in text, f"{name} is not in docs/api.md"
+        assert f"### `{name}`" in text, f"{name} is not in docs/reference/api.md"
 
 
-#: What `ops.name` and the like in docs/kernel-names.md stand for.
+#: What `ops.name` and the like in docs/reference/kernel-names.md stand for.
 OWNERS = {
     "ops": _engine.FgraphOps,
     "trace": _engine.GraphRet,
@@ -168,8 +176,8 @@ PARTS = {
 
 
 def kernel_rows() -> list[tuple[str, str, str]]:
-    """Return the rows of docs/kernel-names.md: the kernel's names, Python's, and those in C."""
-    text = (ROOT / "docs" / "kernel-names.md").read_text()
+    """Return the rows of docs/reference/kernel-names.md: the kernel's names, Python's, and those in C."""
+    text = (ROOT / "docs" / "reference" / "kernel-names.md").read_text()
     rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \| ([^|]*)\| ?[^|]*\|$", text, re.MULTILINE)
     return [row for row in rows if row[0] not in ("kernel", "") and "---" not in row[0]]
 
@@ -192,7 +200,7 @@ def is_ours(name: str, instance: funcgraph.Instance) -> bool:
 
 
 def test_the_names_beside_the_kernels_are_ours() -> None:
-    """docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
+    """docs/reference/kernel-names.md: names of the Python column are in the API, those of C in a header."""
     header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
     engine = "".join(path.read_text() for path in (ROOT / "src" / "engine" / "core").glob("*.h"))
     rows = kernel_rows()

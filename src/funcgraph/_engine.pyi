@@ -104,8 +104,8 @@ def capabilities() -> dict[str, bool]:
     - free_kprobes: a kprobe costs nothing at other places of its function.
     - free_unselected: functions that no user selected cost nothing.
 
-    docs/compatibility.md says which Python can what. `fgraph_capability()` is the same in C, and `funcgraph
-    status` prints it.
+    docs/reference/compatibility.md says which Python can what. `fgraph_capability()` is the same in C, and
+    `funcgraph status` prints it.
 
     Example:
         if funcgraph.capabilities()["other_threads"]:
