@@ -8,7 +8,8 @@ PY ?=
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs clean
+.PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
+.PHONY: files clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -62,6 +63,9 @@ tsan: ## the C tests under ThreadSanitizer
 
 docs: ## check the documents: links, and that each option is in its manual page
 	@$(RUN) tools.docs
+
+files: ## write docs/internals/files.md, the table of all source files, from their first comments
+	@$(RUN) tools.file_table
 
 clean: ## remove what was built
 	rm -rf $(or $(FG_BUILD),build) $(or $(FG_VENVS),.venvs) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,5 @@
 """The documents agree with the code: links have targets, a manual page has its command's options, every
-folder and every dependency is explained, the API reference is generated from the docstrings.
+file, folder and dependency is explained, the API reference is generated from the docstrings.
 (test_tutorial.py runs the code of the tutorial and the README.)"""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 import funcgraph
 from funcgraph import _engine, cli, selftest
 from funcgraph.settings import table
-from tools import manual_pages, rooms
+from tools import file_table, manual_pages, rooms
 
 pytestmark = pytest.mark.one_python
 
@@ -226,31 +226,72 @@ def test_each_of_our_files_options_and_parameters_is_beside_the_kernels() -> Non
     assert {f'Latency("{name}")' for name in _engine.LATENCY_TRACERS} - named == set()
 
 
-def folders(top: str) -> list[Path]:
-    """Return `top` and all non-empty folders below it, without caches."""
-    found = [ROOT / top, *(ROOT / top).rglob("*/")]
-    return [
-        folder
-        for folder in found
-        if any(folder.iterdir())
-        and not any(name == "__pycache__" or name.startswith(".") for name in folder.relative_to(ROOT).parts)
-    ]
+def test_the_table_of_files_is_what_their_comments_say() -> None:
+    """Broken by a new file, a folder without a subject, and a file without a first comment."""
+    assert file_table.PAGE.read_text() == file_table.page()
 
 
-@pytest.mark.parametrize("top", ["src", "tests", "tools", "benchmarks", "docs"])
-def test_each_folder_is_in_the_path_table(top: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "subject"),
+    [
+        (
+            "a.h",
+            "/* Tasks, e.g. threads: one\n * for each. They end. */\n",
+            "Tasks, e.g. threads: one for each",
+        ),
+        ("a.c", '/* See a.h. */\n#include "a.h"\n', "See a.h"),
+        ("b.c", "int main(void);\n/* Not the first. */\n", ""),
+        ("a.py", '"""Reads v1.2 files\n\nand more."""\n', "Reads v1.2 files"),
+        ("b.py", "# no docstring\n", ""),
+        ("a.sh", "#!/bin/sh\n# Finds it.\n", "Finds it"),
+    ],
+)
+def test_the_subject_of_a_file_is_its_first_sentence(
+    tmp_path: Path, name: str, text: str, subject: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert file_table.first_sentence(file_table.first_comment(tmp_path / name)) == subject
+
+
+def test_files_and_folders_without_a_subject_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_table, "ROOT", tmp_path)
+    monkeypatch.setattr(file_table, "FOLDERS", {"src": "all"})
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "a.h").write_text("/* What it is. */\n")
+    (tmp_path / "src" / "a.c").write_text("/* See a.h. */\n")
+    assert "| `a.[ch]` | What it is |" in file_table.page()
+    (tmp_path / "src" / "b.c").write_text("/* See a.h. */\n")
+    with pytest.raises(file_table.MissingError, match=r"src/b\.c"):
+        file_table.page()
+    (tmp_path / "src" / "b.c").write_text("int b;\n")
+    with pytest.raises(file_table.MissingError, match=r"src/b\.c: no first comment"):
+        file_table.page()
+    (tmp_path / "src" / "b.c").unlink()
+    (tmp_path / "src" / "deep" / "data.txt").write_text("1")
+    with pytest.raises(file_table.MissingError, match="src/deep/"):
+        file_table.page()
+    monkeypatch.setattr(file_table, "FOLDERS", {"src": "all", "src/deep": "data", "src/gone": "nothing"})
+    with pytest.raises(file_table.MissingError, match="src/gone/"):
+        file_table.page()
+
+
+def test_the_map_fits_on_a_few_pages() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 300
+
+
+def test_each_invariant_names_tests_that_are_there() -> None:
+    """Broken by renaming a test file that ARCHITECTURE.md names."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    missing = [folder for folder in folders(top) if f"`{folder.relative_to(ROOT)}/" not in text]
-    # `src/` alone holds only folders.
-    assert [folder for folder in missing if folder != ROOT / "src"] == []
-
-
-def test_each_source_file_is_in_the_path_table() -> None:
-    """The table has stems: `task` for task.c and task.h."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    for file in sorted((ROOT / "src").rglob("*")):
-        if file.suffix in {".c", ".h", ".py", ".pth"} and file.stem not in {"__init__", "__main__"}:
-            assert re.search(rf"(?<!\w){re.escape(file.stem)}(?!\w)", text), f"{file.relative_to(ROOT)}"
+    section = text.partition("## Invariants\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \*\*.*? \| (.*) \|$", section, re.MULTILINE)
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.\w+)(?:::(\w+))?`", row)
+        assert named, row
+        for file, function in named:
+            assert f"{function}(" in (ROOT / file).read_text() or not function, f"{file}::{function}"
 
 
 @pytest.mark.parametrize(
