@@ -150,6 +150,14 @@ def test_the_options_of_manual_pages_are_those_of_the_parsers() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_docstrings_have_one_word_for_errors() -> None:
+    """It is `Raises:`. Broken by a docstring with `Errors:`."""
+    word = re.compile(r"\bErrors:( |$)", re.MULTILINE)
+    files = [file for top in ("src", "tools", "benchmarks") for file in (ROOT / top).rglob("*.py*")]
+    sources = [file for file in files if file.suffix in (".py", ".pyi")]
+    assert [file.name for file in sources if word.search(file.read_text())] == []
+
+
 def test_each_public_name_is_in_the_api_reference() -> None:
     text = (ROOT / "docs" / "reference" / "api.md").read_text()
     # docs/man/funcgraph-record.md documents recordings, docs/guides/instances.md the trace marker.

@@ -291,7 +291,7 @@ def _markdown_of(file: str, name: str) -> Iterator[str]:
 
 # ---- from a docstring to Markdown
 
-_SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Errors):(.*)$")
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises):(.*)$")
 _ENTRY = re.compile(r"^    (\*{0,2}\w[\w., ]*): (.*)$")
 
 
