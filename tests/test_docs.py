@@ -285,6 +285,27 @@ def test_files_and_folders_without_a_subject_are_named(
         file_table.page()
 
 
+def c_layers() -> dict[str, set[str]]:
+    """Return for each layer in C those that it may use."""
+    layers: dict[str, set[str]] = {}
+    for room, below in rooms.KNOWS.items():
+        layer = room.partition("/")[0]
+        layers.setdefault(layer, set()).update({other.partition("/")[0] for other in below} - {layer})
+    return layers
+
+
+def test_the_picture_of_the_layers_has_each_above_those_it_uses() -> None:
+    """Several rooms in a line: the left ones are above the right ones."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().partition("## Layers\n")[2]
+    pictures = re.split(r"^---+.*$", section.split("```\n")[1], flags=re.MULTILINE)
+    for picture, knows in zip(pictures, (rooms.PYTHON_KNOWS, c_layers()), strict=True):
+        lines = [re.split("  +", line)[0] for line in picture.strip().splitlines()]
+        shown = ", ".join(lines).split(", ")
+        assert sorted(shown) == sorted(knows)
+        for room, below in knows.items():
+            assert all(shown.index(room) < shown.index(other) for other in below), room
+
+
 def test_the_map_fits_on_a_few_pages() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 300
 
