@@ -29,7 +29,7 @@ _COMMENTS = {
 }
 _PYTHON = (".py", ".pyi")
 #: Ends of the names of files that have one subject: the first of them that is there says it.
-_PAIRS = ((".h", ".c"), _PYTHON, (".sh",))
+_PAIRS: tuple[tuple[str, ...], ...] = ((".h", ".c"), _PYTHON, (".sh",))
 
 #: The folders without an `__init__.py` that says their subject.
 FOLDERS = {
