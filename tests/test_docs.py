@@ -306,6 +306,15 @@ def test_the_picture_of_the_layers_has_each_above_those_it_uses() -> None:
             assert all(shown.index(room) < shown.index(other) for other in below), room
 
 
+def test_each_file_that_the_map_names_is_there() -> None:
+    """Broken by moving a file that a page about the code names."""
+    tops = ("src", "tests", "tools", "benchmarks", "docs")
+    there = [f"/{file.relative_to(ROOT)}" for top in tops for file in (ROOT / top).rglob("*.*")]
+    for page in ("ARCHITECTURE.md", "docs/internals/engine.md", "docs/internals/adding.md"):
+        for name in re.findall(r"`([a-z_0-9/]+\.(?:[ch]|py))\b", (ROOT / page).read_text()):
+            assert any(path.endswith(f"/{name}") for path in there), f"{page}: {name}"
+
+
 def test_the_map_fits_on_a_few_pages() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 300
 
