@@ -8,7 +8,8 @@ PY ?=
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs clean
+.PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
+.PHONY: files clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -27,7 +28,7 @@ nightly: ## all tests on each CPython, 10,000 random programs against the models
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
 	@$(RUN) tools.kselftest
 
-kselftest: ## the kernel's own selftests of ftrace, on a mount: each as docs/kselftest.md has it (as root; downloads; 10 minutes)
+kselftest: ## the kernel's own selftests of ftrace, on a mount, as in docs/internals/kselftest.md (as root; downloads; 10 min)
 	@$(RUN) tools.kselftest
 
 real: ## other people's test suites and servers, untraced and traced: nothing may differ (downloads; 15 minutes)
@@ -42,7 +43,7 @@ pythons: ## list the CPythons that are here, and those that are not
 pythons-sid: ## put Debian's newest CPythons, 3.14 and 3.15, into the folder /srv/sid (FG_SID=DIR; as root)
 	@$(RUN) tools.sid
 
-bench: ## the figures of docs/performance.md, on CPython 3.11 and 3.13
+bench: ## the figures of docs/reference/performance.md, on CPython 3.11 and 3.13
 	@$(RUN) tools.bench
 
 lint: ## ruff, clang-format, clang-tidy, and no warning from gcc and clang
@@ -62,6 +63,9 @@ tsan: ## the C tests under ThreadSanitizer
 
 docs: ## check the documents: links, and that each option is in its manual page
 	@$(RUN) tools.docs
+
+files: ## write docs/internals/files.md, the table of all source files, from their first comments
+	@$(RUN) tools.file_table
 
 clean: ## remove what was built
 	rm -rf $(or $(FG_BUILD),build) $(or $(FG_VENVS),.venvs) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

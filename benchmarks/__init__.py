@@ -1,2 +1,4 @@
-"""Measures the figures of docs/performance.md. `make bench` runs it on each CPython that the document
-names."""
+"""Measures the figures of docs/reference/performance.md.
+
+`make bench` runs it on each CPython that the document names.
+"""

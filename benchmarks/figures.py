@@ -472,7 +472,7 @@ def instructions(bench: Bench) -> Iterator[Figure]:
 
 Measure = Callable[[Bench], Iterator[Figure]]
 
-#: The sections of docs/performance.md, with the figures of each.
+#: The sections of docs/reference/performance.md, with the figures of each.
 SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,

@@ -1,4 +1,4 @@
-"""docs/ask-a-running-program.md: each command prints what the page shows, but for times and process ids."""
+"""docs/start/ask-a-running-program.md: each command prints what the page shows, but for times and pids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "ask-a-running-program.md").read_text()
+PAGE = (ROOT / "docs" / "start" / "ask-a-running-program.md").read_text()
 EXAMPLES = ROOT / "examples" / "ask_a_program"
 
 #: What varies -> what stands for it.

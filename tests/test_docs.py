@@ -1,5 +1,5 @@
 """The documents agree with the code: links have targets, a manual page has its command's options, every
-folder and every dependency is explained, the API reference is generated from the docstrings.
+file, folder and dependency is explained, the API reference is generated from the docstrings.
 (test_tutorial.py runs the code of the tutorial and the README.)"""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 import funcgraph
 from funcgraph import _engine, cli, selftest
 from funcgraph.settings import table
-from tools import manual_pages, rooms
+from tools import file_table, manual_pages, rooms
 
 pytestmark = pytest.mark.one_python
 
@@ -48,6 +48,14 @@ def test_links_have_targets(document: Path) -> None:
         assert target.exists(), f"{link}: no such file"
         if anchor:
             assert anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_the_index_has_one_line_for_each_page() -> None:
+    """Broken by adding a page without a line in docs/README.md."""
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if page.parent != MAN} - {"README.md"}
+    listed = re.findall(r"^- \[[^\]]+\]\(([a-z][^)]*)\)", (docs / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted([*pages, "man/funcgraph.md"])
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -142,15 +150,23 @@ def test_the_options_of_manual_pages_are_those_of_the_parsers() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_docstrings_have_one_word_for_errors() -> None:
+    """It is `Raises:`. Broken by a docstring with `Errors:`."""
+    word = re.compile(r"\bErrors:( |$)", re.MULTILINE)
+    files = [file for top in ("src", "tools", "benchmarks") for file in (ROOT / top).rglob("*.py*")]
+    sources = [file for file in files if file.suffix in (".py", ".pyi")]
+    assert [file.name for file in sources if word.search(file.read_text())] == []
+
+
 def test_each_public_name_is_in_the_api_reference() -> None:
-    text = (ROOT / "docs" / "api.md").read_text()
-    # docs/man/funcgraph-record.md documents recordings, docs/instances.md the trace marker.
+    text = (ROOT / "docs" / "reference" / "api.md").read_text()
+    # docs/man/funcgraph-record.md documents recordings, docs/guides/instances.md the trace marker.
     elsewhere = {"RecordBlock", "__version__", "record", "trace_marker"}
     for name in set(funcgraph.__all__) - elsewhere:
-        assert f"### `{name}`" in text, f"{name} is not in docs/api.md"
+        assert f"### `{name}`" in text, f"{name} is not in docs/reference/api.md"
 
 
-#: What `ops.name` and the like in docs/kernel-names.md stand for.
+#: What `ops.name` and the like in docs/reference/kernel-names.md stand for.
 OWNERS = {
     "ops": _engine.FgraphOps,
     "trace": _engine.GraphRet,
@@ -168,8 +184,8 @@ PARTS = {
 
 
 def kernel_rows() -> list[tuple[str, str, str]]:
-    """Return the rows of docs/kernel-names.md: the kernel's names, Python's, and those in C."""
-    text = (ROOT / "docs" / "kernel-names.md").read_text()
+    """Return the rows of docs/reference/kernel-names.md: the kernel's names, Python's, and those in C."""
+    text = (ROOT / "docs" / "reference" / "kernel-names.md").read_text()
     rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \| ([^|]*)\| ?[^|]*\|$", text, re.MULTILINE)
     return [row for row in rows if row[0] not in ("kernel", "") and "---" not in row[0]]
 
@@ -192,7 +208,7 @@ def is_ours(name: str, instance: funcgraph.Instance) -> bool:
 
 
 def test_the_names_beside_the_kernels_are_ours() -> None:
-    """docs/kernel-names.md: names in the Python column are in the API, names in the C column in a header."""
+    """docs/reference/kernel-names.md: names of the Python column are in the API, those of C in a header."""
     header = (ROOT / "src" / "include" / "funcgraph.h").read_text()
     engine = "".join(path.read_text() for path in (ROOT / "src" / "engine" / "core").glob("*.h"))
     rows = kernel_rows()
@@ -218,31 +234,102 @@ def test_each_of_our_files_options_and_parameters_is_beside_the_kernels() -> Non
     assert {f'Latency("{name}")' for name in _engine.LATENCY_TRACERS} - named == set()
 
 
-def folders(top: str) -> list[Path]:
-    """Return `top` and all non-empty folders below it, without caches."""
-    found = [ROOT / top, *(ROOT / top).rglob("*/")]
-    return [
-        folder
-        for folder in found
-        if any(folder.iterdir())
-        and not any(name == "__pycache__" or name.startswith(".") for name in folder.relative_to(ROOT).parts)
-    ]
+def test_the_table_of_files_is_what_their_comments_say() -> None:
+    """Broken by a new file, a folder without a subject, and a file without a first comment."""
+    assert file_table.PAGE.read_text() == file_table.page()
 
 
-@pytest.mark.parametrize("top", ["src", "tests", "tools", "benchmarks", "docs"])
-def test_each_folder_is_in_the_path_table(top: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "subject"),
+    [
+        (
+            "a.h",
+            "/* Tasks, e.g. threads: one\n * for each. They end. */\n",
+            "Tasks, e.g. threads: one for each",
+        ),
+        ("a.c", '/* See a.h. */\n#include "a.h"\n', "See a.h"),
+        ("b.c", "int main(void);\n/* Not the first. */\n", ""),
+        ("a.py", '"""Reads v1.2 files\n\nand more."""\n', "Reads v1.2 files"),
+        ("b.py", "# no docstring\n", ""),
+        ("a.sh", "#!/bin/sh\n# Finds it.\n", "Finds it"),
+    ],
+)
+def test_the_subject_of_a_file_is_its_first_sentence(
+    tmp_path: Path, name: str, text: str, subject: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert file_table.first_sentence(file_table.first_comment(tmp_path / name)) == subject
+
+
+def test_files_and_folders_without_a_subject_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_table, "ROOT", tmp_path)
+    monkeypatch.setattr(file_table, "FOLDERS", {"src": "all"})
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "a.h").write_text("/* What it is. */\n")
+    (tmp_path / "src" / "a.c").write_text("/* See a.h. */\n")
+    assert "| `a.[ch]` | What it is |" in file_table.page()
+    (tmp_path / "src" / "b.c").write_text("/* See a.h. */\n")
+    with pytest.raises(file_table.MissingError, match=r"src/b\.c"):
+        file_table.page()
+    (tmp_path / "src" / "b.c").write_text("int b;\n")
+    with pytest.raises(file_table.MissingError, match=r"src/b\.c: no first comment"):
+        file_table.page()
+    (tmp_path / "src" / "b.c").unlink()
+    (tmp_path / "src" / "deep" / "data.txt").write_text("1")
+    with pytest.raises(file_table.MissingError, match="src/deep/"):
+        file_table.page()
+    monkeypatch.setattr(file_table, "FOLDERS", {"src": "all", "src/deep": "data", "src/gone": "nothing"})
+    with pytest.raises(file_table.MissingError, match="src/gone/"):
+        file_table.page()
+
+
+def c_layers() -> dict[str, set[str]]:
+    """Return for each layer in C those that it may use."""
+    layers: dict[str, set[str]] = {}
+    for room, below in rooms.KNOWS.items():
+        layer = room.partition("/")[0]
+        layers.setdefault(layer, set()).update({other.partition("/")[0] for other in below} - {layer})
+    return layers
+
+
+def test_the_picture_of_the_layers_has_each_above_those_it_uses() -> None:
+    """Several rooms in a line: the left ones are above the right ones."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().partition("## Layers\n")[2]
+    pictures = re.split(r"^---+.*$", section.split("```\n")[1], flags=re.MULTILINE)
+    for picture, knows in zip(pictures, (rooms.PYTHON_KNOWS, c_layers()), strict=True):
+        lines = [re.split("  +", line)[0] for line in picture.strip().splitlines()]
+        shown = ", ".join(lines).split(", ")
+        assert sorted(shown) == sorted(knows)
+        for room, below in knows.items():
+            assert all(shown.index(room) < shown.index(other) for other in below), room
+
+
+def test_each_file_that_the_map_names_is_there() -> None:
+    """Broken by moving a file that a page about the code names."""
+    tops = ("src", "tests", "tools", "benchmarks", "docs")
+    there = [f"/{file.relative_to(ROOT)}" for top in tops for file in (ROOT / top).rglob("*.*")]
+    for page in ("ARCHITECTURE.md", "docs/internals/engine.md", "docs/internals/adding.md"):
+        for name in re.findall(r"`([a-z_0-9/]+\.(?:[ch]|py))\b", (ROOT / page).read_text()):
+            assert any(path.endswith(f"/{name}") for path in there), f"{page}: {name}"
+
+
+def test_the_map_fits_on_a_few_pages() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 300
+
+
+def test_each_invariant_names_tests_that_are_there() -> None:
+    """Broken by renaming a test file that ARCHITECTURE.md names."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    missing = [folder for folder in folders(top) if f"`{folder.relative_to(ROOT)}/" not in text]
-    # `src/` alone holds only folders.
-    assert [folder for folder in missing if folder != ROOT / "src"] == []
-
-
-def test_each_source_file_is_in_the_path_table() -> None:
-    """The table has stems: `task` for task.c and task.h."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    for file in sorted((ROOT / "src").rglob("*")):
-        if file.suffix in {".c", ".h", ".py", ".pth"} and file.stem not in {"__init__", "__main__"}:
-            assert re.search(rf"(?<!\w){re.escape(file.stem)}(?!\w)", text), f"{file.relative_to(ROOT)}"
+    section = text.partition("## Invariants\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \*\*.*? \| (.*) \|$", section, re.MULTILINE)
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.\w+)(?:::(\w+))?`", row)
+        assert named, row
+        for file, function in named:
+            assert f"{function}(" in (ROOT / file).read_text() or not function, f"{file}::{function}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""docs/guide.md: each command does what the page says, on the program that the page names."""
+"""docs/start/guide.md: each command does what the page says, on the program that the page names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from progress import until_it_got_on
 pytestmark = pytest.mark.one_python
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "guide.md").read_text()
+PAGE = (ROOT / "docs" / "start" / "guide.md").read_text()
 WEB = ROOT / "examples" / "guide" / "web.py"
 BAKERY = ROOT / "examples" / "running_service" / "bakery.py"
 REST = "..."  # lines that the page leaves out
@@ -74,5 +74,5 @@ def check(fg: Any, command: str, shown: list[str], pid: int) -> None:
 
 
 def test_the_readme_leads_to_the_guide_and_the_guide_has_the_five_problems() -> None:
-    assert "(docs/guide.md)" in (ROOT / "README.md").read_text()
+    assert "(docs/start/guide.md)" in (ROOT / "README.md").read_text()
     assert len(sections()) == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tools import rooms
@@ -19,6 +21,15 @@ def test_no_includes_form_a_circle() -> None:
 
 def test_each_file_is_in_a_room() -> None:
     assert {rooms.room_of(unit) for unit in rooms.c_arrows()} == rooms.KNOWS.keys()
+
+
+@pytest.mark.parametrize("layer", rooms.WITHOUT_PYTHON)
+def test_only_the_arch_and_the_binding_include_python(layer: str) -> None:
+    """CPython's headers are Python.h and those of its folders `cpython/` and `internal/`."""
+    including = re.compile(r'^\s*#\s*include\s*[<"](Python\.h|cpython/|internal/pycore)', re.MULTILINE)
+    files = [*(rooms.SRC / layer).rglob("*.[ch]")]
+    assert files
+    assert [file.name for file in files if including.search(file.read_text())] == []
 
 
 def test_no_symbol_is_used_from_below_and_none_in_a_circle() -> None:

@@ -1,4 +1,4 @@
-"""docs/running-service.md: each command prints what the page shows, but for numbers."""
+"""docs/start/running-service.md: each command prints what the page shows, but for numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgraph.control.processes import running
 pytestmark = pytest.mark.one_python
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "running-service.md").read_text()
+PAGE = (ROOT / "docs" / "start" / "running-service.md").read_text()
 SERVICE = ROOT / "examples" / "running_service" / "bakery.py"
 
 #: The last line of an output of which the page shows the beginning; also the end of such a line.

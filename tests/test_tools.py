@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import NoReturn
 import pytest
 import sizes
 
-from tools import bench, console, demo, junit, lint, native, progress, pythons, sid, stack_layouts
+from tools import bench, commits, console, demo, junit, lint, native, progress, pythons, sid, stack_layouts
 from tools import test as suites
 
 pytestmark = pytest.mark.one_python
@@ -329,8 +330,88 @@ def test_a_line_is_too_long_from_111_columns_on_and_of_markdown_only_code_counts
     assert lint.long_lines(f"{long}\n```python\n{long}\n```\n{long}\n```\n{long}\n```\n", True) == [3]
 
 
+# ---- messages of commits
+
+GOOD = "ring: wake the reader once\n\nIt was woken at each record."
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (GOOD, []),
+        ("ring, arch/elf: wake the reader once\n\nIt was woken at each record.\n", []),
+        ("ring: wake the reader once", ["no body"]),
+        ("ring: wake the reader once\nIt was woken at each record.", ["no empty line"]),
+        ("Wake the reader once\n\nWhy.", ["area: imperative"]),
+        ("ring: the reader is woken once\n\nWhy.", ["area: imperative"]),
+        ("ring: wake the reader once.\n\nWhy.", ["full stop"]),
+        (f"ring: wake {'x' * 61}\n\nWhy.", []),
+        (f"ring: wake {'x' * 62}\n\nWhy.", ["73 columns"]),
+        ("", ["area: imperative", "no body"]),
+    ],
+)
+def test_a_commits_message_has_an_area_a_verb_and_a_reason(message: str, said: list[str]) -> None:
+    found = list(commits.faults(message))
+    assert len(found) == len(said)
+    assert all(part in fault for part, fault in zip(said, found, strict=True))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Callable[..., str]:
+    """Return a function that runs git in a repository at tmp_path/main, which has one commit."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    folder = tmp_path / "main"
+    folder.mkdir()
+    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    env = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+
+    def git(*words: str, cwd: Path = folder) -> str:
+        done = subprocess.run(["git", *words], cwd=cwd, env=env, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "Old")
+    return git
+
+
+def test_new_commits_are_those_since_the_rule_without_merges(
+    repository: Callable[..., str], tmp_path: Path
+) -> None:
+    git = repository
+    start = git("rev-parse", "HEAD")
+    assert commits.new_commits(tmp_path / "main", start) == []
+    git("checkout", "-q", "-b", "side")
+    git("commit", "-q", "--allow-empty", "-m", "Side")
+    git("checkout", "-q", "main")
+    git("commit", "-q", "--allow-empty", "-m", GOOD)
+    git("merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    found = commits.new_commits(tmp_path / "main", start)
+    assert {commit.message for commit in found} == {"Side", GOOD}
+    assert all(git("rev-parse", "--short", commit.hash) == commit.hash for commit in found)
+
+
+def test_where_git_cannot_tell_no_commit_is_new(repository: Callable[..., str], tmp_path: Path) -> None:
+    git, main = repository, tmp_path / "main"
+    start = git("rev-parse", "HEAD")
+    git("commit", "-q", "--allow-empty", "-m", "New")
+    git("clone", "-q", "--depth", "1", main.as_uri(), str(tmp_path / "shallow"))
+    assert len(commits.new_commits(main, start)) == 1
+    assert commits.new_commits(tmp_path / "shallow", start) == []
+    git("checkout", "-q", "--orphan", "other")
+    git("commit", "-q", "--allow-empty", "-m", "Unrelated")
+    assert commits.new_commits(main, start) == []
+    (tmp_path / "archive").mkdir()
+    assert commits.new_commits(tmp_path / "archive", start) == []
+
+
+def test_without_git_no_commit_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commits.new_commits(tmp_path) == []
+
+
 def test_the_tables_of_one_section_leave_the_other_as_it_is() -> None:
-    page = (bench.ROOT / "docs" / "performance.md").read_text()
+    page = (bench.ROOT / "docs" / "reference" / "performance.md").read_text()
     for section in bench._SECTIONS:
         other = next(name for name in bench._SECTIONS if name != section)
         changed = bench.with_tables(page, section, "Measured today.", ["| a table |", "| another |"])

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_python
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "examples" / "two_tools"
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+TUTORIAL = (ROOT / "docs" / "start" / "tutorial.md").read_text()
 README = (ROOT / "README.md").read_text()
 
 

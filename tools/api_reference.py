@@ -1,4 +1,4 @@
-"""Writes the reference part of docs/api.md from the package's signatures and docstrings.
+"""Writes the reference part of docs/reference/api.md from the package's signatures and docstrings.
 
 Usage: python -m tools.api_reference [--check]
 
@@ -20,7 +20,7 @@ from inspect import cleandoc
 from tools.console import say
 from tools.layout import ROOT
 
-PAGE = ROOT / "docs" / "api.md"
+PAGE = ROOT / "docs" / "reference" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
 
 _STUB, _GLUE, _KPROBE, _INCLUDE = "_engine.pyi", "fgraph.py", "kprobe.py", "_include.py"
@@ -291,7 +291,7 @@ def _markdown_of(file: str, name: str) -> Iterator[str]:
 
 # ---- from a docstring to Markdown
 
-_SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Errors):(.*)$")
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises):(.*)$")
 _ENTRY = re.compile(r"^    (\*{0,2}\w[\w., ]*): (.*)$")
 
 

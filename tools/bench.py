@@ -1,4 +1,4 @@
-"""`make bench`: measures the figures of docs/performance.md on CPython 3.11 and 3.13, and writes them there.
+"""`make bench`: measures and writes the figures of docs/reference/performance.md, on CPython 3.11 and 3.13.
 
 benchmarks/ runs on the Python under test and measures. This module prepares the environments and writes the
 tables into the page. A missed target is shown as MISS and is not an error. The page has sections of tables:
@@ -21,7 +21,7 @@ from tools.layout import BUILD, ROOT
 from tools.pythons import Interpreter, choose
 from tools.venvs import installed
 
-_PAGE = ROOT / "docs" / "performance.md"
+_PAGE = ROOT / "docs" / "reference" / "performance.md"
 _SECTIONS = (
     "files",
     "events",
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.bench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", metavar="TAG", help="3.11 and 3.13 if not given")
     parser.add_argument("--section", action="append", choices=_SECTIONS, help="only these tables")
-    parser.add_argument("--dry-run", action="store_true", help="leave docs/performance.md as it is")
+    parser.add_argument("--dry-run", action="store_true", help="leave docs/reference/performance.md as it is")
     parser.add_argument(
         "arguments", nargs="*", metavar="ARGUMENT", help="after --: for `python -m benchmarks`"
     )

@@ -25,8 +25,8 @@ from tools.progress import build_shown
 from tools.pythons import choose
 from tools.venvs import Environment, installed, wheel_log
 
-_PAGES = ("/", "/performance.md", "/man/", "/man/funcgraph-record.md", "/no-such-page", "/trace-file.md")
-_SHOWN = "path='/trace-file.md'"  # not the first page: its request also reads the system's list of file types
+_PAGES = ("/", "/reference/api.md", "/man/", "/man/funcgraph-record.md", "/no-such-page", "/README.md")
+_SHOWN = "path='/README.md'"  # not the first page: its request also reads the system's list of file types
 _FUNCTION = "__main__.SimpleHTTPRequestHandler.do_GET"
 _CLIENTS = 4
 _PARTS = 5

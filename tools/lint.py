@@ -1,8 +1,9 @@
 """Style and mistakes: `make lint`; `make format` changes the files instead of complaining.
 
 ruff checks the Python, clang-format and clang-tidy the C. gcc compiles everything, warnings are errors.
-clang's own warnings come from clang-tidy. No line is over 110 columns. The formatters are pinned in
-pyproject.toml: another release of them formats differently. clang-tidy and the compilers are the machine's.
+clang's own warnings come from clang-tidy. No line is over 110 columns. Messages of new commits say why
+(tools/commits.py). The formatters are pinned in pyproject.toml: another release of them formats differently.
+clang-tidy and the compilers are the machine's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools import native
+from tools import commits, native
 from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT, files
 from tools.pythons import choose
@@ -68,10 +69,21 @@ def line_length(environment: Environment, fix: bool) -> int:
     documents = ("docs", "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
     bad = 0
     for file in files(*_C, "tools", *documents, suffixes=_TEXTS):
-        if file == ROOT / "docs" / "api.md":  # written by tools.api_reference
+        if file == ROOT / "docs" / "reference" / "api.md":  # written by tools.api_reference
             continue
         for number in long_lines(file.read_text(), file.suffix == ".md"):
             say(f"{shown(file)}:{number}: longer than {_COLUMNS} columns")
+            bad += 1
+    return 1 if bad else 0
+
+
+def commit_messages(environment: Environment, fix: bool) -> int:
+    """Name each new commit whose message is not as CONTRIBUTING.md says."""
+    del environment, fix
+    bad = 0
+    for commit in commits.new_commits(ROOT):
+        for fault in commits.faults(commit.message):
+            say(f"{commit.hash} {commit.message.partition(chr(10))[0]!r}: {fault}")
             bad += 1
     return 1 if bad else 0
 
@@ -153,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     fix: bool = parser.parse_args(argv).fix
     steps: list[Callable[[Environment, bool], int]] = [ruff, clang_format]
     if not fix:
-        steps += [line_length, warnings, clang_tidy]
+        steps += [line_length, commit_messages, warnings, clang_tidy]
     failed = []
     try:
         environment = Environment("lint", choose(""), "lint")

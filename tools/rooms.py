@@ -149,14 +149,14 @@ def _module(source: str, name: str, modules: set[str]) -> str:
 
 
 #: The layers whose files compile without Python.h.
-_WITHOUT_PYTHON = ("engine", "tracedata", "inject")
+WITHOUT_PYTHON = ("engine", "tracedata", "inject")
 
 
 def compile_objects() -> dict[str, Path]:
     """Return the objects of the C files that need no Python.h, by unit: those that the C tests link."""
     targets = native.built() / "CMakeFiles"
     objects = {}
-    for layer in _WITHOUT_PYTHON:
+    for layer in WITHOUT_PYTHON:
         folder = targets / f"fg_{layer}.dir" / "src"
         if folder.is_dir():  # inject: only for processors that it has code for
             sources = sorted(SRC.glob(f"{layer}/**/*.c"))

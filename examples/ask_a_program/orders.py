@@ -1,4 +1,4 @@
-"""A shop that takes orders: the program that docs/ask-a-running-program.md asks questions."""
+"""A shop that takes orders: the program that docs/start/ask-a-running-program.md asks questions."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A small web service with three faults, which docs/guide.md finds. It needs no network."""
+"""A small web service with three faults, which docs/start/guide.md finds. It needs no network."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A service that runs for ever: it takes orders and pays them. docs/running-service.md looks into it."""
+"""A service that runs for ever: it takes orders and pays them (docs/start/running-service.md)."""
 
 import itertools
 import time

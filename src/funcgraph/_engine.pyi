@@ -17,7 +17,7 @@ def check_pattern(pattern: str) -> None:
 def _doctor_assumption(name: str) -> None:
     """For tests: from now on what the engine assumes about CPython under this name does not hold.
 
-    Errors: ValueError (there is no assumption of that name).
+    Raises: ValueError (there is no assumption of that name).
     """
 
 def start(
@@ -75,7 +75,7 @@ def start(
         no_repeats: function only: record a repeated call once, with a count (func-no-repeats). Not together
             with args.
 
-    Errors: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (CPython has
+    Raises: ValueError (a bad pattern, tracer, mode or number), OSError (the file), RuntimeError (CPython has
     no hook free; the interpreter is ending).
     """
 
@@ -84,13 +84,13 @@ def wait_for_site() -> None:
 
     Has no effect unless that work is in progress, and functions are traced already.
 
-    Errors: RuntimeError (CPython has no hook free).
+    Raises: RuntimeError (CPython has no hook free).
     """
 
 def stop(handle: int) -> None:
     """Stop recording into that file, and mark the file finished.
 
-    Errors: ValueError (no active recording has this handle).
+    Raises: ValueError (no active recording has this handle).
     """
 
 def capabilities() -> dict[str, bool]:
@@ -104,8 +104,8 @@ def capabilities() -> dict[str, bool]:
     - free_kprobes: a kprobe costs nothing at other places of its function.
     - free_unselected: functions that no user selected cost nothing.
 
-    docs/compatibility.md says which Python can what. `fgraph_capability()` is the same in C, and `funcgraph
-    status` prints it.
+    docs/reference/compatibility.md says which Python can what. `fgraph_capability()` is the same in C, and
+    `funcgraph status` prints it.
 
     Example:
         if funcgraph.capabilities()["other_threads"]:
@@ -149,7 +149,7 @@ def latency_start(
             none.
         slowest_call: look for the slowest call of sections, if the tracer does.
 
-    Errors: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
+    Raises: ValueError (no such tracer; the size), OSError EBUSY (enabled already), EOPNOTSUPP (not possible
     with this CPython), ENOSPC (all slots for users are taken), EINVAL (no such instance), RuntimeError
     (CPython has no hook free).
     """
@@ -161,7 +161,7 @@ def latency_inside(tracer: str, /) -> bytes | None:
 def latency_stop(tracer: str, /) -> None:
     """Disable a latency tracer; the section that it kept stays.
 
-    Errors: ValueError (not enabled).
+    Raises: ValueError (not enabled).
     """
 
 def latency_get(tracer: str, /) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Event:
             hit it.
         is_static: hits are at no function: nothing stands before the fields.
 
-    Errors: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
+    Raises: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
     MemoryError.
     """
 
@@ -249,7 +249,7 @@ class Event:
     ) -> None:
         """Hit the event at functions that match these patterns, now and later.
 
-        Errors: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the event's fields have other
+        Raises: OSError: ENOENT: no function matches, unless is_pending; EEXIST: the event's fields have other
         names or types. RuntimeError: no hook is free.
         """
 
@@ -259,7 +259,7 @@ class Event:
         Args:
             index: the static event's, in static_events().
 
-        Errors: OSError: ENOENT: there is none with this index; EEXIST: as add_probe(); EOPNOTSUPP: this
+        Raises: OSError: ENOENT: there is none with this index; EEXIST: as add_probe(); EOPNOTSUPP: this
         Python does not tell.
         """
 
@@ -272,7 +272,7 @@ class Event:
             offset: of an instruction, in bytes.
             fields: as those of the event.
 
-        Errors: OSError: EEXIST: the event's fields have other names or types. RuntimeError: no hook is free.
+        Raises: OSError: EEXIST: the event's fields have other names or types. RuntimeError: no hook is free.
         """
 
     def probe_counts(self) -> list[tuple[int, int]]:
@@ -294,7 +294,7 @@ class Event:
         what all hits do besides. With a switch, hits are recorded while that is on. It replaces what the
         instance wanted before.
 
-        Errors: OSError: EINVAL: no such instance, or no program for its fields; ENOSPC: no free slot; EBUSY:
+        Raises: OSError: EINVAL: no such instance, or no program for its fields; ENOSPC: no free slot; EBUSY:
         another thread changes the instance. RuntimeError: no hook is free. ValueError: it is closed.
         """
 
@@ -306,7 +306,7 @@ class Event:
             values: for each field a hist_plan.Term of the other event's hits, or a text.
             filter: a filter's program for the other event's fields, or None.
 
-        Errors: ValueError: it is on another one already, probes hit it, or a value is none.
+        Raises: ValueError: it is on another one already, probes hit it, or a value is none.
         """
 
     def trigger(
@@ -332,7 +332,7 @@ class Event:
                  the Event that it makes or None, the terms of that event's fields, whether it takes a
                  snapshot).
 
-        Errors: ValueError: no such trigger, no plan for its fields. OSError: EINVAL: no such program or plan;
+        Raises: ValueError: no such trigger, no plan for its fields. OSError: EINVAL: no such program or plan;
         EEXIST: the rows of the table are made otherwise.
         """
 
@@ -343,7 +343,7 @@ class Event:
 class Trigger:
     """What an event does at its hits. Event.trigger() makes them; an Event keeps those that it has.
 
-    Errors: ValueError, of what is about a histogram: it has none.
+    Raises: ValueError, of what is about a histogram: it has none.
     """
 
     @property
@@ -383,7 +383,7 @@ class FuncCommand:
         functions: the functions.
         actions: what each of them does; all of one kind.
 
-    Errors: OSError: EINVAL: no such instance, or no functions; ENOENT: one is gone; ENOSPC: no free slot;
+    Raises: OSError: EINVAL: no such instance, or no functions; ENOENT: one is gone; ENOSPC: no free slot;
     EBUSY: another thread changes the instance. RuntimeError: no hook is free. MemoryError.
     """
 
@@ -400,7 +400,7 @@ def set_print_dump(function: Callable[[int, int], object], /) -> None:
     """
 
 def command_action(name: str, count: int, target: EventSwitch | None, /) -> Trigger:
-    """Make an action for a FuncCommand. Errors: ValueError: no such command, or not with that target."""
+    """Make an action for a FuncCommand. Raises: ValueError: no such command, or not with that target."""
 
 class Instance:
     """An instance in this process's memory. funcgraph.Instance wraps it.
@@ -410,7 +410,7 @@ class Instance:
         buffer_kb: the size of the buffer.
         overwrite: a full buffer loses the oldest records; False: the newest.
 
-    Errors: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no free slot), EBUSY (another thread is changing
+    Raises: OSError: ENAMETOOLONG, EINVAL (the size), ENOSPC (no free slot), EBUSY (another thread is changing
     it). ValueError, from any method: it is closed. MemoryError.
     """
 
@@ -468,7 +468,7 @@ class Instance:
     def set_tracer(self, name: str, /) -> None:
         """Set the tracer, and empty the buffer.
 
-        Errors: ValueError (no such tracer), RuntimeError (no free hook).
+        Raises: ValueError (no such tracer), RuntimeError (no free hook).
         """
 
     def set_buffer_kb(self, kb: int, /) -> None:
@@ -491,20 +491,20 @@ class Instance:
             notrace_tids: no calls in these threads; None: no such threads.
             c_calls: C functions too.
 
-        Errors: ValueError (an invalid pattern), TypeError.
+        Raises: ValueError (an invalid pattern), TypeError.
         """
 
     def set_event_tids(self, only: Iterable[int] | None, never: Iterable[int] | None, /) -> None:
         """See only hits of events in these threads, and none in those; None: in all, in none.
 
-        Errors: OSError: EINVAL: the instance is closed; EBUSY: another thread changes it. ValueError,
+        Raises: OSError: EINVAL: the instance is closed; EBUSY: another thread changes it. ValueError,
         TypeError: no thread ids. MemoryError.
         """
 
     def set_setting(self, name: str, value: int, /) -> None:
         """Change one of `settings`.
 
-        Errors: ValueError (an unknown setting; a value out of range).
+        Raises: ValueError (an unknown setting; a value out of range).
         """
 
     def set_tracing_on(self, on: bool, /) -> None: ...
@@ -521,19 +521,19 @@ class Instance:
             path: the file, which must not exist; or the descriptor of an empty file.
             consume: remove the records from the buffer.
 
-        Errors: OSError (the file exists; it cannot be written).
+        Raises: OSError (the file exists; it cannot be written).
         """
 
     def copy_snapshot(self, path: str | PathLike[str] | int, /) -> int:
         """Write the snapshot's records as copy() does those of the buffer.
 
-        Errors: OSError (as copy(); ENOENT: there is no memory for snapshots).
+        Raises: OSError (as copy(); ENOENT: there is no memory for snapshots).
         """
 
     def write_snapshot(self, number: int, /) -> None:
         """Do what a number asks for: 0 frees the snapshot, 1 takes one, any other empties it.
 
-        Errors: MemoryError.
+        Raises: MemoryError.
         """
 
     def mark(self, text: str, /) -> int:
@@ -542,7 +542,7 @@ class Instance:
     def mark_raw(self, data: bytes, /) -> int:
         """Write an id of 4 bytes and data into the trace; return how many bytes those are.
 
-        Errors: OSError: EINVAL: less than 4 bytes or more than 992. TypeError: no bytes. MemoryError.
+        Raises: OSError: EINVAL: less than 4 bytes or more than 992. TypeError: no bytes. MemoryError.
         """
 
     def printk(self, format: str, /, *args: object) -> int:
@@ -563,7 +563,7 @@ def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
 
     The function runs in that thread, apart(). None: it is no longer called.
 
-    Errors: OSError: EOPNOTSUPP: this Python has no call hooks, or threading is not imported.
+    Raises: OSError: EOPNOTSUPP: this Python has no call hooks, or threading is not imported.
     """
 
 def mark(text: str, /) -> int:
@@ -623,7 +623,7 @@ def trace_event(group: str, name: str, fields: tuple[tuple[Any, ...], ...], /) -
         group, name: its names.
         fields: as those of Event, each ("arg", N).
 
-    Errors: ValueError: a type is none. OSError: EEXIST: it has other fields; EPERM: the group is CPython's;
+    Raises: ValueError: a type is none. OSError: EEXIST: it has other fields; EPERM: the group is CPython's;
     E2BIG: the fields take too much room.
     """
 
@@ -645,7 +645,7 @@ def trace_printk(format: str, /, *args: object) -> int:
     Returns:
         The length of the text.
 
-    Errors: TypeError, ValueError: the format does not fit the values.
+    Raises: TypeError, ValueError: the format does not fit the values.
     """
 
 # ---- the function graph
@@ -693,7 +693,7 @@ class FgraphOps:
     by a callback are not traced. A signal handler that runs during a callback belongs to the program: its
     calls are traced, and the program gets its exceptions.
 
-    Errors: ValueError (an invalid pattern, with its column; a number that is no address or no thread id),
+    Raises: ValueError (an invalid pattern, with its column; a number that is no address or no thread id),
     TypeError, RuntimeError (__init__ of a registered object).
     """
 
@@ -748,7 +748,7 @@ class FgraphOps:
             patterns: as for the constructor.
             reset: replace the existing patterns.
 
-        Errors: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
+        Raises: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
         """
 
     def set_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
@@ -764,7 +764,7 @@ class FgraphOps:
     def set_tids(self, tids: Iterable[int] | None, /) -> None:
         """Restrict the user to calls in these threads (native ids); None: all threads.
 
-        Errors: ValueError (no native id), TypeError, MemoryError. Then nothing has changed.
+        Raises: ValueError (no native id), TypeError, MemoryError. Then nothing has changed.
         """
 
     def reserve_data(self, size_bytes: int, /) -> memoryview | None:
@@ -783,14 +783,14 @@ class FgraphOps:
             A writable view of bytes; None if the shadow stack has no room, or if this entry has already
             reserved data.
 
-        Errors: ValueError (the size), RuntimeError (not in this user's entry function).
+        Raises: ValueError (the size), RuntimeError (not in this user's entry function).
         """
 
     def retrieve_data(self) -> memoryview | None:
         """Return, in the return function, the data reserved at this call's entry, or None. The kernel's
         fgraph_retrieve_data().
 
-        Errors: RuntimeError (not in this user's return function).
+        Raises: RuntimeError (not in this user's return function).
         """
 
     def retrieve_parent_data(self, depth: int, /) -> memoryview | None:
@@ -802,7 +802,7 @@ class FgraphOps:
         Returns:
             None: there is no such call, or it has no data.
 
-        Errors: ValueError (depth is negative), RuntimeError (not in a callback of this user).
+        Raises: ValueError (depth is negative), RuntimeError (not in a callback of this user).
         """
 
     def reserve_object(self, obj: object, /) -> bool:
@@ -817,20 +817,20 @@ class FgraphOps:
         Returns:
             False: the shadow stack has no room, or this entry has already reserved an object.
 
-        Errors: RuntimeError (not in this user's entry function).
+        Raises: RuntimeError (not in this user's entry function).
         """
 
     def retrieve_object(self) -> Any:
         """Return, in the return function, the object reserved at this call's entry, or None.
 
-        Errors: RuntimeError (not in this user's return function).
+        Raises: RuntimeError (not in this user's return function).
         """
 
     task_var: int
     """This user's 64-bit word (0 to 2**64 - 1) in the calling thread, in callbacks and outside of them. It is
     zero in a new thread, and after each registration. The kernel's fgraph_get_task_var().
 
-    Errors: RuntimeError (not registered), OverflowError, TypeError.
+    Raises: RuntimeError (not registered), OverflowError, TypeError.
     """
 
     @property
@@ -960,14 +960,14 @@ class FtraceRegs:
 
             regs.get_argument("amount")
 
-        Errors: IndexError, KeyError (no such argument), RuntimeError (at a return; after the callback),
+        Raises: IndexError, KeyError (no such argument), RuntimeError (at a return; after the callback),
         TypeError.
         """
 
     def arguments(self) -> dict[str, Any]:
         """Return all arguments at the entry, by name, in the order of their numbers.
 
-        Errors: RuntimeError (at a return; a C function; after the callback).
+        Raises: RuntimeError (at a return; a C function; after the callback).
         """
 
     def get_return_value(self) -> Any:
@@ -976,7 +976,7 @@ class FtraceRegs:
         Before 3.12 this may be just the class of an exception that C code raised. The kernel's
         ftrace_regs_get_return_value().
 
-        Errors: RuntimeError (at an entry; CPython did not report the call's end; a C function; after the
+        Raises: RuntimeError (at an entry; CPython did not report the call's end; a C function; after the
         callback).
         """
 
@@ -987,7 +987,7 @@ class FtraceRegs:
 
             func, offset, line = regs.get_instruction_pointer()
 
-        Errors: RuntimeError (a C function; CPython did not report the call's end; after the callback).
+        Raises: RuntimeError (a C function; CPython did not report the call's end; after the callback).
         """
 
     def get_callable(self) -> Any:
@@ -995,13 +995,13 @@ class FtraceRegs:
 
         All closures of one function share one Function, but each is a callable of its own.
 
-        Errors: RuntimeError (CPython did not report the call's end; after the callback).
+        Raises: RuntimeError (CPython did not report the call's end; after the callback).
         """
 
     def get_frame_pointer(self) -> int:
         """Return the address of the interpreter's frame. It is unique among calls in progress, then reused.
 
-        Errors: as get_instruction_pointer().
+        Raises: as get_instruction_pointer().
         """
 
     def get_stack_pointer(self) -> int:
@@ -1009,7 +1009,7 @@ class FtraceRegs:
 
         The kernel's kernel_stack_pointer().
 
-        Errors: as get_instruction_pointer(); RuntimeError (the return of a generator on 3.12 and 3.13, where
+        Raises: as get_instruction_pointer(); RuntimeError (the return of a generator on 3.12 and 3.13, where
         CPython does not provide it).
         """
 
@@ -1019,7 +1019,7 @@ class FtraceRegs:
 
             regs.get_stack_nth(regs.query_register_offset("total"))
 
-        Errors: KeyError (the function has no such variable), TypeError; as get_instruction_pointer().
+        Raises: KeyError (the function has no such variable), TypeError; as get_instruction_pointer().
         """
 
     def get_stack_nth(self, n: int, /) -> Any:
@@ -1028,7 +1028,7 @@ class FtraceRegs:
         A cell gives its contents. At the return, variables have their values of that time. The kernel's
         ftrace_regs_get_kernel_stack_nth().
 
-        Errors: IndexError (no such index), KeyError (the variable is unbound), RuntimeError (CPython does not
+        Raises: IndexError (no such index), KeyError (the variable is unbound), RuntimeError (CPython does not
         provide the depth of the evaluation stack), TypeError; as get_instruction_pointer().
         """
 
@@ -1047,7 +1047,7 @@ class FtraceRegs:
         the program; all other values here are only read. A copy, dict(frame.f_locals), changes nothing.
         Before 3.13 f_locals is a copy already, and what is written to it is lost.
 
-        Errors: as get_instruction_pointer(); MemoryError.
+        Raises: as get_instruction_pointer(); MemoryError.
         """
 
     def partial_regs(self) -> PartialRegs:
@@ -1062,7 +1062,7 @@ class FtraceRegs:
             def entry(trace, ops, regs):
                 check(None, regs.partial_regs())
 
-        Errors: RuntimeError (after the callback), MemoryError.
+        Raises: RuntimeError (after the callback), MemoryError.
         """
 
     def fill_perf_regs(self, max_stack: int = 127) -> PerfSample:
@@ -1076,14 +1076,14 @@ class FtraceRegs:
         Args:
             max_stack: how many places `callchain` has at most.
 
-        Errors: ValueError (max_stack is negative), RuntimeError (after the callback).
+        Raises: ValueError (max_stack is negative), RuntimeError (after the callback).
         """
 
     def available(self) -> dict[str, bool]:
         """Return which parts are available: arguments, return_value, exception, instruction_pointer,
         frame_pointer, stack_pointer, callable, stack and frame (the full frame).
 
-        Errors: RuntimeError (after the callback).
+        Raises: RuntimeError (after the callback).
         """
 
 @final
@@ -1101,7 +1101,7 @@ class PartialRegs:
     def get_local(self, name: str, /) -> Any:
         """Return the value of an argument, at an entry.
 
-        Errors: KeyError (no such argument, it is unbound, or these are the regs of a return), TypeError.
+        Raises: KeyError (no such argument, it is unbound, or these are the regs of a return), TypeError.
         """
 
     def locals(self) -> dict[str, Any]:
@@ -1110,20 +1110,20 @@ class PartialRegs:
     def get_return_value(self) -> Any:
         """Return the result at a return, or the exception that ended the call.
 
-        Errors: RuntimeError (at an entry; CPython does not provide it).
+        Raises: RuntimeError (at an entry; CPython does not provide it).
         """
 
     def get_instruction_pointer(self) -> InstructionPointer:
         """Return the place in the function.
 
-        Errors: RuntimeError (a C function; CPython did not report the call's end).
+        Raises: RuntimeError (a C function; CPython did not report the call's end).
         """
 
     def get_frame_pointer(self) -> int:
-        """Return the address of the interpreter's frame. Errors: as get_instruction_pointer()."""
+        """Return the address of the interpreter's frame. Raises: as get_instruction_pointer()."""
 
     def get_stack_pointer(self) -> int:
-        """Return the address just above the frame's evaluation stack. Errors: as
+        """Return the address just above the frame's evaluation stack. Raises: as
         FtraceRegs.get_stack_pointer()."""
 
     def get_regs(self) -> NoReturn:
@@ -1211,7 +1211,7 @@ class Fprobe:
     sys.unraisablehook and is counted; it never reaches the program. The fprobe is disabled then, as by
     disable_fprobe().
 
-    Errors: ValueError (a negative size; a number that is no address), TypeError; RuntimeError (__init__ of
+    Raises: ValueError (a negative size; a number that is no address), TypeError; RuntimeError (__init__ of
     one that is registered).
     """
 
@@ -1281,7 +1281,7 @@ class ReturnAddress:
 
     @property
     def location(self) -> ReturnLocation:
-        """All of the following. Errors: RuntimeError (CPython does not provide it)."""
+        """All of the following. Raises: RuntimeError (CPython does not provide it)."""
 
     @property
     def name(self) -> str:
@@ -1345,7 +1345,7 @@ class KprobeMultiLink:
         """Detach the handler. After this has returned, it is not running, except if the handler itself is the
         caller. Calls in progress get no return.
 
-        Errors: OSError EINVAL (it is detached already).
+        Raises: OSError EINVAL (it is detached already).
         """
 
     def __enter__(self) -> KprobeMultiLink: ...
@@ -1373,7 +1373,7 @@ class KprobeMultiCtx:
 
     @property
     def regs(self) -> FtraceRegs:
-        """Errors: RuntimeError (after the handler)."""
+        """Raises: RuntimeError (after the handler)."""
 
     @property
     def cookie(self) -> int:
@@ -1387,7 +1387,7 @@ class KprobeMultiCtx:
     """In a session, a number (0 to 2**64 - 1) that the entry leaves to the return. It is zero at the entry.
     The kernel's bpf_session_cookie().
 
-    Errors: AttributeError (the link is not a session), RuntimeError (set after the handler), OverflowError,
+    Raises: AttributeError (the link is not a session), RuntimeError (set after the handler), OverflowError,
     TypeError.
     """
 
@@ -1498,7 +1498,7 @@ def register_ftrace_graph(ops: FgraphOps, /) -> None:
 
         funcgraph.register_ftrace_graph(ops)
 
-    Errors: OSError EBUSY (it is registered already), OSError ENOSPC (all slots are in use; the message names
+    Raises: OSError EBUSY (it is registered already), OSError ENOSPC (all slots are in use; the message names
     the users), RuntimeError (CPython has no free hook; the interpreter is ending), TypeError, MemoryError.
     """
 
@@ -1508,7 +1508,7 @@ def unregister_ftrace_graph(ops: FgraphOps, /) -> None:
 
     Calls in progress get no return. The kernel's unregister_ftrace_graph().
 
-    Errors: OSError EINVAL (it is not registered), TypeError.
+    Raises: OSError EINVAL (it is not registered), TypeError.
     """
 
 def users() -> list[User]:
@@ -1527,7 +1527,7 @@ def get_ret_stack(idx: int = 0, task: int | threading.Thread | None = None) -> l
         task: a native thread id (threading.get_native_id()) or a threading.Thread; None: the caller's thread.
             For another thread the result is a snapshot, as that of sys._current_frames().
 
-    Errors: ValueError (idx is negative; no thread id), TypeError, RuntimeError (another thread in a
+    Raises: ValueError (idx is negative; no thread id), TypeError, RuntimeError (another thread in a
     free-threaded build, where its stack can change at any moment).
     """
 
@@ -1536,27 +1536,27 @@ def find_functions(patterns: Sequence[str], notpatterns: Sequence[str] = ()) -> 
 
     A C function matches only a pattern that is its whole name.
 
-    Errors: ValueError (an invalid pattern), TypeError, RuntimeError (the interpreter is ending), MemoryError.
+    Raises: ValueError (an invalid pattern), TypeError, RuntimeError (the interpreter is ending), MemoryError.
     """
 
 def functions_named(names: Sequence[str]) -> dict[str, list[Function]]:
     """Return the Python and C functions with each of these whole names: none, one, or several.
 
-    Errors: TypeError, RuntimeError (the interpreter is ending), MemoryError.
+    Raises: TypeError, RuntimeError (the interpreter is ending), MemoryError.
     """
 
 def function_of(callable: object, /) -> Function:
     """Return the Function of a Python function, a method, a static or class method, a code object, a C
     function or a Function.
 
-    Errors: TypeError (anything else), ValueError (a code object that no function has), RuntimeError (the
+    Raises: TypeError (anything else), ValueError (a code object that no function has), RuntimeError (the
     interpreter is ending).
     """
 
 def function_names(patterns: Sequence[str] | None = None) -> list[str]:
     """Return the names of functions that match one of `patterns`; None: of all functions, also in C.
 
-    Errors: as find_functions().
+    Raises: as find_functions().
     """
 
 # ---- fprobes
@@ -1574,7 +1574,7 @@ def register_fprobe_ips(fp: Fprobe, functions: Iterable[object], /) -> None:
         functions: Python functions, methods, static and class methods, code objects, C functions, Functions.
             Duplicates count once. None of them is kept alive.
 
-    Errors: OSError EINVAL (no function), ENOENT (a Function whose function was freed), and as
+    Raises: OSError EINVAL (no function), ENOENT (a Function whose function was freed), and as
     register_fprobe(); TypeError (anything else), ValueError (a code object that no function has),
     MemoryError, RuntimeError. Then nothing is registered.
     """
@@ -1585,7 +1585,7 @@ def unregister_fprobe(fp: Fprobe, /) -> None:
 
     Calls in progress get no exit. The kernel's unregister_fprobe().
 
-    Errors: OSError EINVAL (it is not registered), TypeError.
+    Raises: OSError EINVAL (it is not registered), TypeError.
     """
 
 def unregister_fprobe_async(fp: Fprobe, /) -> None:
@@ -1594,13 +1594,13 @@ def unregister_fprobe_async(fp: Fprobe, /) -> None:
     No handler begins after this has returned. The engine keeps the fprobe alive as long as needed. The
     kernel's unregister_fprobe_async().
 
-    Errors: OSError EINVAL (it is not registered), TypeError.
+    Raises: OSError EINVAL (it is not registered), TypeError.
     """
 
 def enable_fprobe(fp: Fprobe, /) -> None:
     """Enable an fprobe, also after a handler has raised. The kernel's enable_fprobe().
 
-    Errors: OSError EINVAL (it is not registered), TypeError.
+    Raises: OSError EINVAL (it is not registered), TypeError.
     """
 
 def disable_fprobe(fp: Fprobe, /) -> None:
@@ -1608,13 +1608,13 @@ def disable_fprobe(fp: Fprobe, /) -> None:
     call in progress gets its exit handler only if the fprobe is enabled again by then. The kernel's
     disable_fprobe().
 
-    Errors: OSError EINVAL (it is not registered), TypeError.
+    Raises: OSError EINVAL (it is not registered), TypeError.
     """
 
 def fprobe_is_registered(fp: Fprobe, /) -> bool:
     """Return whether an fprobe is registered. The kernel's fprobe_is_registered().
 
-    Errors: TypeError.
+    Raises: TypeError.
     """
 
 def fprobe_count_ips_from_filter(filter: Sequence[str], notfilter: Sequence[str], /) -> int:
@@ -1675,7 +1675,7 @@ class Kprobe:
 
     When the function is freed, the probe is `gone`: it stays registered, and is never called.
 
-    Errors: TypeError (no function, no place, two places), ValueError (an invalid line or offset).
+    Raises: TypeError (no function, no place, two places), ValueError (an invalid line or offset).
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Kprobe: ...
@@ -1759,32 +1759,32 @@ class KprobeRegs:
     def get_regs(self) -> FrameType:
         """Return the frame object. If it is kept, it keeps its variables alive, and follows the call.
 
-        Errors: RuntimeError (in another thread than the handler's; after the handler).
+        Raises: RuntimeError (in another thread than the handler's; after the handler).
         """
 
     def get_local(self, name: str, /) -> Any:
         """Return the value of a variable: an argument, a local, or one shared with inner or outer functions.
 
-        Errors: KeyError (no such variable, or it is unbound), TypeError, RuntimeError (after the handler; the
+        Raises: KeyError (no such variable, or it is unbound), TypeError, RuntimeError (after the handler; the
         namespace of a class body is a mapping that the program defines).
         """
 
     def locals(self) -> dict[str, Any]:
         """Return all bound variables, by name.
 
-        Errors: RuntimeError (as get_local).
+        Raises: RuntimeError (as get_local).
         """
 
     def get_instruction_pointer(self) -> InstructionPointer:
         """Return the probe's place.
 
-        Errors: RuntimeError (after the handler).
+        Raises: RuntimeError (after the handler).
         """
 
     def get_frame_pointer(self) -> int:
         """Return the address of the interpreter's frame: the same within one call.
 
-        Errors: RuntimeError (after the handler).
+        Raises: RuntimeError (after the handler).
         """
 
 def register_kprobe_at(kprobe: Kprobe, function: Function, /) -> None:
@@ -1862,7 +1862,7 @@ class ProfileBase:
     def start(self) -> None:
         """Start to count, from zero.
 
-        Errors: OSError EBUSY (it is enabled already), OSError ENOSPC (all slots are in use), RuntimeError
+        Raises: OSError EBUSY (it is enabled already), OSError ENOSPC (all slots are in use), RuntimeError
         (CPython has no free hook; the interpreter is ending), MemoryError. Then the earlier counts remain.
         """
 
@@ -1871,13 +1871,13 @@ class ProfileBase:
 
         Calls in progress are counted, but get no time.
 
-        Errors: OSError EINVAL (it is not enabled).
+        Raises: OSError EINVAL (it is not enabled).
         """
 
     def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
         """Add patterns to `filter`, or (reset) replace it. It may be called at any time.
 
-        Errors: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
+        Raises: ValueError (an invalid pattern), TypeError, MemoryError. Then nothing has changed.
         """
 
     def set_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
@@ -1893,7 +1893,7 @@ class ProfileBase:
         """Return (name, file, line, hit, time_ns, variance in ns^2) of each function called in a thread, or
         (0) in all threads.
 
-        Errors: OSError ESRCH (nothing was counted in that thread, or it has ended), MemoryError.
+        Raises: OSError ESRCH (nothing was counted in that thread, or it has ended), MemoryError.
         """
 
     def tids(self) -> list[int]:

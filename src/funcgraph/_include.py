@@ -8,6 +8,6 @@ def get_include() -> str:
 
         Extension("mine", ["mine.c"], include_dirs=[funcgraph.get_include()])
 
-    docs/c-api.md describes what the header declares.
+    docs/reference/c-api.md describes what the header declares.
     """
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")

@@ -557,7 +557,7 @@ def event_format(system: str, name: str, fields: str, fields_at: int, id: int, /
         fields, fields_at: as _engine.Event has them.
         id: its number.
 
-    Errors: OSError: EINVAL: these describe no event. MemoryError.
+    Raises: OSError: EINVAL: these describe no event. MemoryError.
     """
 
 def replace_file(path: str | bytes | PathLike[str], data: bytes | bytearray | memoryview, /) -> None:

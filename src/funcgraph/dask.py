@@ -9,7 +9,7 @@
     print(collected.merged.hosts, collected.missing)
 
 Each worker records its calls, and an event `dask/task` with the key of each task in the thread that runs it,
-which has the task's calls inside. One trace comes of all: see funcgraph merge. docs/clusters.md tells more.
+which has the task's calls inside. One trace comes of all: see funcgraph merge, and docs/guides/clusters.md.
 """
 
 from __future__ import annotations

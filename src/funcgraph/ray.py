@@ -9,8 +9,8 @@
     print(collected.merged.hosts, collected.missing)
 
 Each worker process records its calls into a file on its node, by a recorder that outlives it: what a worker
-that is killed has recorded is in the trace. One trace comes of all: see funcgraph merge. docs/clusters.md
-tells more.
+that is killed has recorded is in the trace. One trace comes of all: see funcgraph merge, and
+docs/guides/clusters.md.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Record:
 def setup() -> None:
     """Begin to record in this worker process: Ray calls it at the process's start.
 
-    Nothing is recorded where a process heeds no variables of ours (docs/boot.md).
+    Nothing is recorded where a process heeds no variables of ours (docs/guides/boot.md).
     """
     value = environ.value_of(_VARIABLE)
     if not value:

@@ -21,8 +21,8 @@
  *         error = register_ftrace_graph(&ops);
  *
  * The semantics are those of the Linux kernel's fgraph_ops (Documentation/trace/ftrace-uses.rst and
- * include/linux/ftrace.h). docs/c-api.md describes each function and struct, and which thread may call
- * what.
+ * include/linux/ftrace.h). docs/reference/c-api.md describes each function and struct, and which thread
+ * may call what.
  *
  * C11 or C++11, gcc or clang. Include Python.h first to use funcgraph_import(). */
 #ifndef FUNCGRAPH_H
@@ -119,7 +119,7 @@ enum fgraph_filter_set {
 
 /* ---- fprobes: handlers at the entry and exit of many functions
  *
- * All fprobes of an interpreter share one user (docs/fprobes.md). */
+ * All fprobes of an interpreter share one user (docs/internals/fprobes.md). */
 
 struct fprobe;
 

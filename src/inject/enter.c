@@ -1,3 +1,4 @@
+/* See enter.h. */
 #include "inject/enter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See filter.h. */
 #include "inject/filter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See place.h. */
 #include "inject/place.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See span.h. */
 #include "inject/span.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See stopped.h. */
 #include "inject/stopped.h"
 
 #include "inject/tracer.h"

@@ -1,3 +1,4 @@
+/* See thread.h. */
 #include "inject/thread.h"
 
 #include <errno.h>

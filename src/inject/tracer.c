@@ -1,3 +1,4 @@
+/* See tracer.h. */
 #include "inject/tracer.h"
 
 #include <pthread.h>

@@ -440,7 +440,7 @@ def test_loading_the_parser_loads_no_slow_module() -> None:
     assert set(printed.split()) <= {"__future__", "errno", "_thread", "time"}
 
 
-DOCUMENT = (ROOT / "docs" / "events.md").read_text()
+DOCUMENT = (ROOT / "docs" / "reference" / "events.md").read_text()
 
 
 def section(heading: str) -> str:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_python
 _MORE_VALUES = "there may be 8 values, and hitcount"
 _FILTER = "the filter's text is parsed by funcgraph.events.filter"
 
-#: Where the answer differs, and why. Each is in docs/events-hist.md, or is not the histogram's.
+#: Where the answer differs, and why. Each is in docs/reference/events-hist.md, or is not the histogram's.
 DIFFERENT = {
     "hist_errors:42": "there may be 8 keys",
     "hist_errors:91": _MORE_VALUES,

@@ -359,7 +359,7 @@ def test_not_a_number_is_sorted_last() -> None:
 
 
 def test_the_example_of_the_document_is_what_is_printed() -> None:
-    page = (DATA.parent.parent.parent / "docs" / "events-hist.md").read_text()
+    page = (DATA.parent.parent.parent / "docs" / "reference" / "events-hist.md").read_text()
     trigger = re.search(r"^    (hist:.* if .*)$", page, re.MULTILINE)
     assert trigger
     fields = [Field("user", "string"), Field("size", "s64"), Field("total", "s64")]

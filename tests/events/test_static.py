@@ -633,7 +633,9 @@ def test_tasks(one: funcgraph.Instance, factory: Any) -> None:
     assert field(hits(one, "task_switch")[1], "next_coro") == "worker"
 
 
-@pytest.mark.skipif(sys.version_info[:2] not in ((3, 12), (3, 13)), reason="docs/events.md: eager tasks")
+@pytest.mark.skipif(
+    sys.version_info[:2] not in ((3, 12), (3, 13)), reason="docs/reference/events.md: eager tasks"
+)
 def test_an_eager_task_makes_a_step_while_it_is_made(one: funcgraph.Instance) -> None:
     async def outer() -> None:
         await asyncio.create_task(worker(0), name="quick")

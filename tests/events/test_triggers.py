@@ -253,7 +253,7 @@ def test_the_first_example_of_the_document_ends_with_what_led_to_the_exception(
             with contextlib.suppress(ValueError):
                 shop.pay(n)
 
-    exec(first_example_of("events-triggers.md"), {"funcgraph": funcgraph, "serve": serve})
+    exec(first_example_of("reference/events-triggers.md"), {"funcgraph": funcgraph, "serve": serve})
     kept = re.findall(r"shop\.(\w+)", capsys.readouterr().out)
     assert [name for name in kept if name in ("retry", "pay")] == ["retry", "pay", "retry", "pay"]
 

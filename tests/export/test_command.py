@@ -88,7 +88,7 @@ def test_the_longest_suffix_wins() -> None:
 
 def test_each_format_has_a_suffix_of_its_own_and_a_section_in_the_document() -> None:
     """The section says what the format cannot hold, in the words of its message."""
-    document = (Path(__file__).parent.parent.parent / "docs" / "export.md").read_text()
+    document = (Path(__file__).parent.parent.parent / "docs" / "reference" / "export.md").read_text()
     suffixes = [suffix for form in formats.all_formats() for suffix in form.suffixes]
     assert len(suffixes) == len(set(suffixes))
     words = " ".join(document.split())

@@ -431,7 +431,7 @@ def test_what_a_format_lacks_is_in_its_document_and_said_once(
     assert ran.status == 0 and said[0].startswith(f"funcgraph: {form}: it has ")
     assert len(said) == len(set(said))
     lacks = said[0].partition(": ")[2].partition(": ")[2]
-    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "export.md").read_text()
     assert " ".join(lacks.split()) in " ".join(page.split())
 
 

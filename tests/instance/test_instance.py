@@ -161,7 +161,7 @@ def test_an_open_pipe_prevents_closing_and_another_tracer() -> None:
 
 
 def test_all_but_the_tracer_can_change_while_a_pipe_is_open() -> None:
-    """Also the size of the buffer: docs/instances.md."""
+    """Also the size of the buffer: docs/guides/instances.md."""
     with graph(buffer_size_kb=64) as instance, instance.trace_pipe(blocking=False) as pipe:
         outer()
         for file, value in (

@@ -1,7 +1,7 @@
 """CPython's own tests pass while they are traced, as they do untraced.
 
-docs/compatibility.md lists the few cases that fail, with reasons; no others are left out. Some of the tests
-always run, all of them in `make nightly`.
+docs/reference/compatibility.md lists the few cases that fail, with reasons; no others are left out. Some of
+the tests always run, all of them in `make nightly`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SLOW = (
     "test_types",
     "test_weakref",
 )
-#: It asserts that code is not instrumented (docs/compatibility.md).
+#: It asserts that code is not instrumented (docs/reference/compatibility.md).
 LEFT_OUT = {"test_code": ["-i", "test_stateless"]} if sys.version_info >= (3, 14) else {}
 
 SHARED_MONITORING = Path(__file__).parent / "shared_monitoring.py"

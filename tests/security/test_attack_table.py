@@ -1,4 +1,7 @@
-"""docs/security.md names the test of each attack: the files exist, and it names each file of this folder."""
+"""docs/reference/security.md names the test of each attack.
+
+The files exist, and it names each file of this folder.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 TESTS = Path(__file__).parents[1]
-PAGE = TESTS.parent / "docs" / "security.md"
+PAGE = TESTS.parent / "docs" / "reference" / "security.md"
 
 
 def named() -> set[str]:

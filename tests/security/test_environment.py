@@ -231,7 +231,7 @@ def variables_in_sources() -> set[str]:
 
 
 def test_document_lists_each_variable() -> None:
-    section = (ROOT / "docs/boot.md").read_text().partition("## Variables")[2]
+    section = (ROOT / "docs/guides/boot.md").read_text().partition("## Variables")[2]
     assert set(re.findall(r"^\| `(FUNCGRAPH\w*)`", section, re.MULTILINE)) == variables_in_sources()
 
 

@@ -1,4 +1,4 @@
-"""Hostile environments: a recording does there what the table of docs/compatibility.md says."""
+"""Hostile environments: a recording does there what the table of docs/reference/compatibility.md says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/compatibility.md names each module of ours that a traced program has."""
+"""docs/reference/compatibility.md names each module of ours that a traced program has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest import Funcgraph
 
-PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "compatibility.md"
 
 
 def test_the_page_names_all_modules_that_are_loaded(fg: Funcgraph) -> None:

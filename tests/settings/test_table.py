@@ -296,20 +296,20 @@ def test_the_table_is_quick_to_import() -> None:
 
 
 def test_the_page_on_instances_has_each_file() -> None:
-    listed = [code for cells in rows("instances.md") for code in codes(cells[0])]
+    listed = [code for cells in rows("guides/instances.md") for code in codes(cells[0])]
     for file in BY_FILE:
         assert listed.count(file) == 1, file
 
 
 def test_the_page_on_instances_has_the_options_that_are_on_at_first() -> None:
-    text = (DOCS / "instances.md").read_text()
+    text = (DOCS / "guides" / "instances.md").read_text()
     sentence = re.search(r"In a new instance these options are on.*?:(.*?)\.\n", text, re.DOTALL)
     assert sentence
     assert codes(sentence[1]) == [name for name, option in OPTIONS.items() if option.initial]
 
 
 def test_the_page_on_the_start_of_a_program_has_each_parameter() -> None:
-    listed = {codes(cells[0])[0]: cells[1] for cells in rows("boot.md") if codes(cells[0])}
+    listed = {codes(cells[0])[0]: cells[1] for cells in rows("guides/boot.md") if codes(cells[0])}
     for setting in boot.PARAMETERS.values():
         value = "" if setting.kind == FLAG else f"={setting.boot_value}"
         meaning = listed.pop(f"{setting.boot}{value}")

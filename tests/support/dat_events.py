@@ -1,7 +1,7 @@
 """Events that programs define in a trace.dat, and at random.
 
-Written from docs/trace-file.md, and independent of the code in C. Texts are only of what `random_value`
-makes.
+Written from docs/reference/trace-file.md, and independent of the code in C. Texts are only of what
+`random_value` makes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Images of events, as docs/trace-file.md and engine/ring/field.h lay them out: made of values, and read.
+"""Images of events, as docs/reference/trace-file.md and engine/ring/field.h lay them out.
 
-Nothing of the code in C is used. There are stand-ins for values that no Python object can be.
+They are made of values, and read. Nothing of the code in C is used. There are stand-ins for values that no
+Python object can be.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A reader of .fg files in plain Python, written from docs/trace-file.md: slow, and independent of that in C.
+"""A reader of .fg files in plain Python, written from docs/reference/trace-file.md.
 
-It uses nothing of funcgraph. What it can read, anybody can read who has that page.
+It is slow, and independent of the reader in C. It uses nothing of funcgraph. What it can read, anybody can
+read who has that page.
 """
 
 from __future__ import annotations

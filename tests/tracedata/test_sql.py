@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(not (find_spec("duckdb") and find_spec("pyarrow")), reason="no extra 'sql'"),
 ]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "sql.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "sql.md"
 S, US = 1_000_000_000, 1000
 HANDLE, RENDER, QUERY, PAY = range(4)
 FUNCTIONS = [

@@ -1,4 +1,4 @@
-"""The tables of docs/trace-file.md are those of the code, of the format texts and of the JSON in a trace."""
+"""The tables of docs/reference/trace-file.md are those of the code, the format texts and a trace's JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracereader import Desk, Trace
 from funcgraph import _tracedata
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "trace-file.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "trace-file.md").read_text()
 SOURCE = ROOT / "src"
 BYTES = {"char": 1, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
 

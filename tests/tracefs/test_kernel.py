@@ -26,7 +26,7 @@ DATA = Path(__file__).resolve().parent / "data" / "errors.txt"
 _WRITE = re.compile(r'^(\S+): write\("(.*)", (\d+)\) = (-?\w+)')
 _ACCESS = re.compile(r"^(\S+): (read|open\(WR\|TRUNC\)) = -(\w+)")
 
-#: Files that are not here (docs/tracefs.md), and those whose options belong to the kernel alone.
+#: Files that are not here (docs/reference/tracefs.md), and those whose options belong to the kernel alone.
 ABSENT = (
     "buffer_percent",
     "syscall_user_buf_size",

@@ -67,7 +67,7 @@ def keep_logs(work: Path) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.kselftest", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default="", metavar="TAG", help="the newest here if not given")
-    parser.add_argument("--write", action="store_true", help="write the table and docs/kselftest.md anew")
+    parser.add_argument("--write", action="store_true", help="write docs/internals/kselftest.md")
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="a part of the paths of tests; all if not given"
     )

@@ -16,7 +16,7 @@ from tools.kselftest.suite import PASSING
 from tools.layout import ROOT
 
 FILE = Path(__file__).resolve().parent / "results.tsv"
-PAGE = ROOT / "docs" / "kselftest.md"
+PAGE = ROOT / "docs" / "internals" / "kselftest.md"
 
 #: Whose reason a test has that does not pass.
 CAUSES = {"kernel": "the kernel's alone", "difference": "differences"}
@@ -28,9 +28,9 @@ _TITLE = "# The kernel's selftests\n"
 _HEAD = """\
 The kernel brings selftests of ftrace: shell scripts that write to tracefs, and look at what it answers.
 `make kselftest` runs them as they are in Debian's package `linux-source-6.12`
-(tools/testing/selftests/ftrace; they are GPL, so they are not here) on a [mount](mount.md) of a Python
-program. What the scripts demand stays. What is the kernel's in them is replaced, by the table of rewritings
-in `tools/kselftest/mapping.py`:
+(tools/testing/selftests/ftrace; they are GPL, so they are not here) on a [mount](../guides/mount.md) of a
+Python program. What the scripts demand stays. What is the kernel's in them is replaced, by the table of
+rewritings in `tools/kselftest/mapping.py`:
 """
 _USE = """\
 A test of a feature that is not here does not pass, even if something similar could be put in its place:

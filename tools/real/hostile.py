@@ -1,4 +1,6 @@
-"""Runs a program in hostile environments, untraced and traced, and writes the table of docs/compatibility.md.
+"""Runs a program in hostile environments, untraced and traced.
+
+The outcome is the table of docs/reference/compatibility.md.
 
 Usage: python -m tools.real.hostile [--write] [--python TAG] [NAME...]
 
@@ -26,7 +28,7 @@ from tools.pythons import choose
 from tools.real.environments import ROWS, Row, Scene
 from tools.venvs import test_environment
 
-PAGE = ROOT / "docs" / "compatibility.md"
+PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 BEGIN, END = (
     "<!-- environments: written by python -m tools.real.hostile --write -->",
     "<!-- end of environments -->",
@@ -177,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="tools.real.hostile", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--python", default="", metavar="TAG", help="the newest here if not given")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/compatibility.md")
+    parser.add_argument("--write", action="store_true", help="write docs/reference/compatibility.md")
     parser.add_argument("names", nargs="*", metavar="NAME", help="of rows; all if not given")
     options = parser.parse_args(argv)
     rows = [row for row in ROWS if not options.names or row.name in options.names]

@@ -1,3 +1,4 @@
+/* See raise.h. */
 #include "binding/base/raise.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See sequences.h. */
 #include "binding/base/sequences.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* See types.h. */
 #include "binding/base/types.h"
 
 #include <stdbool.h>

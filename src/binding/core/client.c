@@ -1,3 +1,4 @@
+/* See client.h. */
 #include "binding/core/client.h"
 
 #include "binding/base/critical_section.h"

@@ -1,3 +1,4 @@
+/* See filter.h. */
 #include "binding/core/filter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See state.h. */
 #include "binding/core/state.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* See instance_object.h. */
 #include "binding/engine/instance_object.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See marker.h. */
 #include "binding/engine/marker.h"
 
 #include <errno.h>

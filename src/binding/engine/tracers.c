@@ -1,3 +1,4 @@
+/* See tracers.h. */
 #include "binding/engine/tracers.h"
 
 #include <string.h>

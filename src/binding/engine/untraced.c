@@ -1,3 +1,4 @@
+/* See untraced.h. */
 #include "binding/engine/untraced.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* See ops.h. */
 #include "binding/graph/ops.h"
 
 #include "binding/base/critical_section.h"

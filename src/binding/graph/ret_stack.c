@@ -1,3 +1,4 @@
+/* See ret_stack.h. */
 #include "binding/graph/ret_stack.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* See symbols.h. */
 #include "binding/graph/symbols.h"
 
 #include <errno.h>

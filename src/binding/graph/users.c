@@ -1,3 +1,4 @@
+/* See users.h. */
 #include "binding/graph/users.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See kprobe.h. */
 #include "binding/probe/kprobe.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* See kprobe_multi_ctx.h. */
 #include "binding/probe/kprobe_multi_ctx.h"
 
 #include "binding/base/critical_section.h"

@@ -1,3 +1,4 @@
+/* See probe.h. */
 #include "binding/probe/probe.h"
 
 #include <errno.h>

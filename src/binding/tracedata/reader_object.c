@@ -1,3 +1,4 @@
+/* See reader_object.h. */
 #include "binding/tracedata/reader_object.h"
 
 #include <errno.h>

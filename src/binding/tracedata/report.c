@@ -1,3 +1,4 @@
+/* See report.h. */
 #include "binding/tracedata/report.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst; docs/fprobes.md
- * says how they work).
+/* fprobes: entry and exit handlers on many functions (Documentation/trace/fprobe.rst;
+ * docs/internals/fprobes.md says how they work).
  *
  * All fprobes of a scope share one user of the function graph. A function's record has the list
  * of its fprobes. */

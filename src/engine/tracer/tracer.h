@@ -2,7 +2,7 @@
  *
  * A tracer is a file of its own and a name in FG_TRACERS. Everything that lists tracers asks
  * fg_tracer_at(): the flags of commands, the files of instances, the messages. An arch adds its own with
- * fg_tracer_add(). docs/add-a-tracer.md builds one, step by step. */
+ * fg_tracer_add(). docs/guides/add-a-tracer.md builds one, step by step. */
 #ifndef FG_TRACER_H
 #define FG_TRACER_H
 

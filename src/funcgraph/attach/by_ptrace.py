@@ -1,7 +1,7 @@
 """Starting code in a process by ptrace: one of its threads is made to start a new thread.
 
 The new thread takes the GIL and runs a short text, which finds the code in the exchange folder.
-docs/attach.md says where that is safe, and what is left when the attacher is killed at any moment.
+docs/guides/attach.md says where that is safe, and what is left when the attacher is killed at any moment.
 """
 
 from __future__ import annotations

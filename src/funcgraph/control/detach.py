@@ -1,4 +1,4 @@
-"""Procedures that leave this process as it was before somebody steered it: see docs/detach.md."""
+"""Procedures that leave this process as it was before somebody steered it: see docs/guides/detach.md."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def serve(on: bool = True, *, follow_fork: bool = False) -> "str | None":
 
     A native thread waits at a Unix socket until somebody asks something: `funcgraph` commands with `-P PID`,
     a mount. Until then nothing runs and nothing else is loaded. Calling it again changes nothing. Only this
-    user and root can connect: see docs/control.md.
+    user and root can connect: see docs/guides/control.md.
 
         path = funcgraph.serve()
 

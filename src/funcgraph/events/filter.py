@@ -2,8 +2,8 @@
 
     count > 3 && (user ~ "a*" || !ok)
 
-docs/events-filters.md has the syntax, and what differs from the kernel's. filter_predicate.py reads one
-comparison; this module has what joins them.
+docs/reference/events-filters.md has the syntax, and what differs from the kernel's. filter_predicate.py reads
+one comparison; this module has what joins them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     hist:keys=user,size.log2:vals=total:sort=total.descending if size > 100
 
-docs/events-hist.md has the syntax, and what differs from the kernel's. hist_expression.py reads what stands
-for a value; hist_actions.py reads actions; this module has what joins them.
+docs/reference/events-hist.md has the syntax, and what differs from the kernel's. hist_expression.py reads
+what stands for a value; hist_actions.py reads actions; this module has what joins them.
 """
 
 from __future__ import annotations

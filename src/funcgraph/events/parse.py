@@ -23,7 +23,7 @@ def parse_definition(
         'f:shop/order shop.place item=cart.items[0].name:string'
 
     The syntax is that of Documentation/trace/fprobetrace.rst, kprobetrace.rst, eprobetrace.rst and
-    histogram.rst ("Synthetic Events"); docs/events.md describes it.
+    histogram.rst ("Synthetic Events"); docs/reference/events.md describes it.
 
     Args:
         line: the line, without a comment and a newline.

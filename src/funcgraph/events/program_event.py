@@ -35,9 +35,10 @@ def trace_event(group: str, name: str, /, **fields: type | str) -> TraceEvent:
             paid(amount=order.amount, user=order.user.name)
 
     A call does nothing until somebody wants the event: an instance, `funcgraph record -e shop:paid`, a write
-    to `set_event`. Then it is an event like CPython's own (docs/events.md): it has `events/shop/paid/` with
-    `enable`, `filter`, `trigger`, `hist`, `format` and `id`, histograms and synthetic events use it, and it
-    stands in traces of all formats. A recording that names it before it is declared has it from then on.
+    to `set_event`. Then it is an event like CPython's own (docs/reference/events.md): it has
+    `events/shop/paid/` with `enable`, `filter`, `trigger`, `hist`, `format` and `id`, histograms and
+    synthetic events use it, and it stands in traces of all formats. A recording
+    that names it before it is declared has it from then on.
 
     An event stays until the process ends. To declare it again gives the same event, so a module can be
     reloaded. In another interpreter it is declared for itself, and has no hits from here.
@@ -49,8 +50,8 @@ def trace_event(group: str, name: str, /, **fields: type | str) -> TraceEvent:
             (py, asyncio, ftrace), and not `synthetic`.
         name: its name in the group, a C identifier of at most 63 characters.
         fields: field -> type, in the order of the event's arguments: int (s64), float (f64), str or bytes
-            (string), bool, or the name of a type that docs/events.md lists: "u8", "s32", "x64", "value". A
-            field's name is a C identifier of at most 32 characters.
+            (string), bool, or the name of a type that docs/reference/events.md lists: "u8", "s32", "x64",
+            "value". A field's name is a C identifier of at most 32 characters.
 
     Returns:
         What hits the event.

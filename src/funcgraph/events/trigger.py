@@ -1,6 +1,7 @@
 """Triggers of an event, read from the kernel's syntax: `traceoff:3 if size > 100`, `hist:keys=user`.
 
-Documentation/trace/events.rst, "Event triggers", and histogram.rst; docs/events-triggers.md has the syntax.
+Documentation/trace/events.rst, "Event triggers", and histogram.rst; docs/reference/events-triggers.md has the
+syntax.
 """
 
 from __future__ import annotations

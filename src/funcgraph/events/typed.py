@@ -35,8 +35,8 @@ class Event:
             would refuse is refused by whoever takes the event: ProbeError.
         TypeError: a value of another type.
 
-    The semantics are those of Documentation/trace/fprobetrace.rst and kprobetrace.rst; docs/events.md has the
-    syntax.
+    The semantics are those of Documentation/trace/fprobetrace.rst and kprobetrace.rst;
+    docs/reference/events.md has the syntax.
     """
 
     __slots__ = ("arguments", "at", "fields", "function", "group", "name")

@@ -21,8 +21,8 @@ class Format:
         name: its name on the command line.
         suffixes: of the names of its files; the first is that of files which we name.
         help: one line: what opens it.
-        lacks: what a trace has and the format cannot hold, in one sentence; docs/export.md says it too. "":
-            nothing.
+        lacks: what a trace has and the format cannot hold, in one sentence; docs/reference/export.md says it
+            too. "": nothing.
         write: writes what a source has into a binary file, from its beginning to its end.
         extra: the extra of the package that `write` needs, as `funcgraph[arrow]`; "": none.
         modules: what that extra brings, and `write` imports.

@@ -105,7 +105,7 @@ class FunctionCommands:
     A command is `FUNCTION:traceon`, `traceoff`, `snapshot`, `stacktrace`, `dump`, `cpudump`,
     `enable_event:GROUP:EVENT` or `disable_event:GROUP:EVENT`, each but the dumps with `[:COUNT]` behind it.
     FUNCTION may be a glob: it stands for the functions that exist now, and each has a count of its own.
-    Iterating gives the newest kind first. docs/events-triggers.md says what each does.
+    Iterating gives the newest kind first. docs/reference/events-triggers.md says what each does.
     """
 
     def __init__(self, state: State) -> None:

@@ -69,7 +69,7 @@ class EventFile:
 
             i.events["shop/co"].filter = 'amount > 1000 && user ~ "a*"'
 
-        docs/events-filters.md has the syntax.
+        docs/reference/events-filters.md has the syntax.
 
         Raises:
             ValueError: it is no filter for the event's fields; nothing has changed.
@@ -101,7 +101,7 @@ class EventFile:
 
         Kinds: `traceon`, `traceoff`, `snapshot`, `stacktrace`, `enable_event:GROUP:EVENT`,
         `disable_event:...`, `enable_hist:...`, `disable_hist:...`, each with `[:COUNT]` and ` if FILTER`
-        (docs/events-triggers.md), and histograms (docs/events-hist.md).
+        (docs/reference/events-triggers.md), and histograms (docs/reference/events-hist.md).
 
         Raises:
             ValueError: it is no trigger; the text has the place. Some are OSError, too, with the kernel's

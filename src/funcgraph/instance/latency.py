@@ -6,7 +6,7 @@
     print(latency.report())
 
 The semantics are those of the kernel's latency tracers (Documentation/trace/ftrace.rst: irqsoff, wakeup,
-tracing_max_latency, tracing_thresh); docs/latency.md says what a section is here.
+tracing_max_latency, tracing_thresh); docs/guides/latency.md says what a section is here.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class TraceMarkerRaw:
     Attributes:
         write: write(data: bytes) -> int: puts an id of 4 bytes (little-endian) and up to 988 bytes of data
             into the trace; returns how many bytes those are. When nothing records, it does nothing. When the
-            buffer is full, they are lost and counted. Errors: OSError: EINVAL: another number of bytes.
+            buffer is full, they are lost and counted. Raises: OSError: EINVAL: another number of bytes.
     """
 
     __slots__ = ("write",)

@@ -1,1 +1,1 @@
-"""tracefs of running processes as a folder, by FUSE: `funcgraph mount`, docs/mount.md."""
+"""tracefs of running processes as a folder, by FUSE: `funcgraph mount`, docs/guides/mount.md."""

@@ -1,7 +1,7 @@
 """The variable that names a process's sessions: hidden from the program, passed to its children.
 
 A process heeds none of our variables if its user gave -I or -E, or if it got more rights at its exec than
-who started it (AT_SECURE): the environment is then somebody else's. docs/boot.md lists the variables.
+who started it (AT_SECURE): the environment is then somebody else's. docs/guides/boot.md lists the variables.
 A Python with -I or -E is told of its sessions by `funcgraph record --isolated` alone, in a sealed memfd that
 processes inherit under a fixed number: who can only set variables cannot make one. With AT_SECURE nothing
 tells.

@@ -10,7 +10,7 @@ tests compare them with it:
 - the parameters of the variable FUNCGRAPH (instance/boot.py)
 - the properties of Instance and the files of Instance.files (instance/access.py, instance/files.py)
 - the engine's limits and flags (FG_INSTANCE_LIMITS and FG_INSTANCE_FLAGS) and the report's options
-- the tables in docs/instances.md, docs/boot.md and docs/man/funcgraph-record.md
+- the tables in docs/guides/instances.md, docs/guides/boot.md and docs/man/funcgraph-record.md
 
 A new setting is one entry of SETTINGS, a new trace option one entry of OPTIONS; the tests in
 tests/settings/ then name each place that lacks it.

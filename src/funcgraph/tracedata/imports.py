@@ -1,5 +1,5 @@
 """Folded imports: which functions are the import machinery's, and which are the program's own.
-docs/trace-text.md ("Imports") has the rules."""
+docs/reference/trace-text.md ("Imports") has the rules."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ class Trace:
         select: Selection | None = None,
         external: bool = False,
     ) -> SqlRows:
-        """Ask a question about the trace in SQL, which DuckDB answers. docs/sql.md has the tables.
+        """Ask a question about the trace in SQL, which DuckDB answers. docs/guides/sql.md has the tables.
 
         Args:
             query: one or more statements; the rows are those of the last one.

@@ -1,7 +1,7 @@
 """Selections: which part of a trace a command, an iterator or an export reads.
 
-One description for all of them: docs/trace-text.md, "Selections". What a selection means for one trace is
-worked out here; its events are picked in C (src/tracedata/select).
+One description for all of them: docs/reference/trace-text.md, "Selections". What a selection means for one
+trace is worked out here; its events are picked in C (src/tracedata/select).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Trace.sql`: questions about a trace, in SQL, answered by DuckDB. docs/sql.md has the tables."""
+"""`Trace.sql`: questions about a trace, in SQL, answered by DuckDB. docs/guides/sql.md has the tables."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* See cfi.h. */
 #include "inject/unwind/cfi.h"
 
 #include <string.h>

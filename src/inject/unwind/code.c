@@ -1,3 +1,4 @@
+/* See code.h. */
 #include "inject/unwind/code.h"
 
 #include <string.h>

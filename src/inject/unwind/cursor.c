@@ -1,3 +1,4 @@
+/* See cursor.h. */
 #include "inject/unwind/cursor.h"
 
 #include <string.h>

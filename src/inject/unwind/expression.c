@@ -1,3 +1,4 @@
+/* See expression.h. */
 #include "inject/unwind/expression.h"
 
 #include "inject/unwind/cursor.h"

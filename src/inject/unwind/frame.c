@@ -1,3 +1,4 @@
+/* See frame.h. */
 #include "inject/unwind/frame.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See memory.h. */
 #include "inject/unwind/memory.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See search.h. */
 #include "inject/unwind/search.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* See stack.h. */
 #include "inject/unwind/stack.h"
 
 #include <errno.h>

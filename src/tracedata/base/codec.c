@@ -129,7 +129,7 @@ static const struct zstd_setting zstd_quick[] = {
 
 /* For pages of events, where no level is as good: each event repeats all but a few bytes of one before it. A
  * match of fewer than 6 bytes takes more to say where it is than the bytes themselves, and one more search
- * finds the event that is alike. docs/performance.md has the figures. */
+ * finds the event that is alike. docs/reference/performance.md has the figures. */
 static const struct zstd_setting zstd_dense[] = {
     {ZSTD_WINDOW_LOG, 18}, {ZSTD_HASH_LOG, 17},     {ZSTD_CHAIN_LOG, 17},        {ZSTD_SEARCH_LOG, 3},
     {ZSTD_MIN_MATCH, 6},   {ZSTD_TARGET_LENGTH, 0}, {ZSTD_STRATEGY, ZSTD_LAZY2}, {0, 0},

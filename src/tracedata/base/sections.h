@@ -1,5 +1,5 @@
 /* The options of trace.dat, and the sections of which version 7 consists. The writer and the reader have them
- * from here; docs/trace-file.md tells people. From trace-cmd's manual page trace-cmd.dat.v7(5).
+ * from here; docs/reference/trace-file.md tells people. From trace-cmd's manual page trace-cmd.dat.v7(5).
  *
  *     +----------------------------+
  *     | magic, "7\0", machine      |

@@ -1,10 +1,10 @@
 /* The events of a trace.dat file: the one table from which the writer, the reader, the format texts in
- * the file and the check for damage are made. docs/trace-file.md has the same table for people; a test
- * compares the two.
+ * the file and the check for damage are made. docs/reference/trace-file.md has the same table for
+ * people; a test compares the two.
  *
- * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of docs/trace-file.md.
- * convert.c fills it in (it is 0 until then), and what view/ prints of it goes there. To add an event: a
- * line in FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
+ * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of
+ * docs/reference/trace-file.md. convert.c fills it in (it is 0 until then), and what view/ prints of it goes
+ * there. To add an event: a line in FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
  *
  * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because
  * readers of trace.dat take offsets and sizes from the format texts.

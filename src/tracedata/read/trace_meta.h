@@ -1,5 +1,5 @@
 /* The trace's own JSON: what trace.dat has no place for. It lies after the last lane's data; the footer
- * (wire.h) says where. docs/trace-file.md has the same list. Its members:
+ * (wire.h) says where. docs/reference/trace-file.md has the same list. Its members:
  *
  *     version      1
  *     functions    [module, qualname, file, line, flags (enum fg_func_flags), [argument names]], by index

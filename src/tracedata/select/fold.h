@@ -7,7 +7,7 @@
  *     }
  *
  * What the program's own functions do in an import is shown all the same, with all that they call, one level
- * below the import. So are events that are not calls. docs/trace-text.md ("Imports") has the rules.
+ * below the import. So are events that are not calls. docs/reference/trace-text.md ("Imports") has the rules.
  *
  * The stage reads on in the lane until it has the import's name, and its end or what is shown in it first. It
  * keeps counts, never events. */

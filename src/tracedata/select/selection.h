@@ -1,4 +1,5 @@
-/* Which events of a trace are read. docs/trace-text.md ("Selections") has the meaning of each choice. */
+/* Which events of a trace are read. docs/reference/trace-text.md ("Selections") has the meaning of each
+ * choice. */
 #ifndef FG_SELECTION_H
 #define FG_SELECTION_H
 

@@ -18,7 +18,8 @@
  * What only the whole session tells is not in the file but made by its readers: the line from ticks to
  * nanoseconds, which functions of several processes are one, lanes.
  *
- * All numbers are little-endian. docs/trace-file.md describes the file for who writes another reader. */
+ * All numbers are little-endian. docs/reference/trace-file.md describes the file for who writes another
+ * reader. */
 #ifndef FG_CHUNK_H
 #define FG_CHUNK_H
 

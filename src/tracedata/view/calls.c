@@ -1,4 +1,4 @@
-/* See call_columns.h: from events to rows. */
+/* Calls from events: the rows of call_columns.h. */
 #include <errno.h>
 #include <stdlib.h>
 

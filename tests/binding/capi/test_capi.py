@@ -26,7 +26,7 @@ import funcgraph
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 EXAMPLE = ROOT / "examples" / "native_user"
-REFERENCE = ROOT / "docs" / "c-api.md"
+REFERENCE = ROOT / "docs" / "reference" / "c-api.md"
 HEADER = Path(funcgraph.get_include()) / "funcgraph.h"
 
 FILTER, NOTRACE, GRAPH, GRAPH_NOTRACE = range(4)

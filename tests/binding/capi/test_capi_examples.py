@@ -1,4 +1,6 @@
-"""The examples of docs/c-api.md are compiled here as one module and run. Each function of the C API has one.
+"""The examples of docs/reference/c-api.md are compiled here as one module and run.
+
+Each function of the C API has one.
 
 Broken by hand: the flag of a new fprobe was lost; the handlers of a kretprobe got no data;
 ftrace_graph_get_ret_stack() took the place of the caller for that of the call.
@@ -23,7 +25,7 @@ import funcgraph
 from funcgraph import _engine
 
 HEADER = Path(funcgraph.get_include()) / "funcgraph.h"
-REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "c-api.md"
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "c-api.md"
 
 pytestmark = pytest.mark.skipif(not extension.available(), reason="no C compiler is here")
 

@@ -148,8 +148,8 @@ def test_a_capability_is_what_happens(name: str):
 
 
 def test_the_documents_say_the_same():
-    """The table of docs/compatibility.md, the docstring and the table of docs/c-api.md."""
-    page = (ROOT / "docs" / "compatibility.md").read_text()
+    """The tables of docs/reference/compatibility.md and docs/reference/c-api.md, and the docstring."""
+    page = (ROOT / "docs" / "reference" / "compatibility.md").read_text()
     section = page.partition("## What each Python can tell\n")[2].partition("\n## ")[0]
     rows = [
         [cell.strip() for cell in row.split("|")[1:-1]]
@@ -160,8 +160,8 @@ def test_the_documents_say_the_same():
     assert [(row[0].strip("`"), row[1], row[column] == "yes") for row in rows] == [
         (name, meanings[name], there) for name, there in funcgraph.capabilities().items()
     ]
-    api = (ROOT / "docs" / "api.md").read_text()
-    c_api = (ROOT / "docs" / "c-api.md").read_text()
+    api = (ROOT / "docs" / "reference" / "api.md").read_text()
+    c_api = (ROOT / "docs" / "reference" / "c-api.md").read_text()
     for name, meaning in meanings.items():
         assert f"- {name}: {meaning}." in api
         assert f"| `{name}` | " in c_api

@@ -207,7 +207,7 @@ def doubles(amount):
 
 @pytest.mark.parametrize("by_copy", [False, True])
 def test_writing_through_f_locals_changes_the_program_from_3_13_on_and_a_copy_does_not(by_copy):
-    """docs/api.md, FtraceRegs.get_regs(): PEP 667."""
+    """docs/reference/api.md, FtraceRegs.get_regs(): PEP 667."""
 
     def entry(trace, ops, regs):
         variables = regs.get_regs().f_locals

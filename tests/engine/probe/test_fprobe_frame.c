@@ -1,5 +1,5 @@
-/* The frame of a call with two fprobes has the layout drawn in docs/fprobes.md. The registration words
- * are those of the first two registrations of a program. */
+/* The frame of a call with two fprobes has the layout drawn in docs/internals/fprobes.md. The registration
+ * words are those of the first two registrations of a program. */
 #include "engine/core/domain.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"

@@ -1,5 +1,5 @@
-/* The tracer that docs/add-a-tracer.md builds does what the page says. CMakeLists.txt compiles its code
- * from the page. */
+/* The tracer that docs/guides/add-a-tracer.md builds does what the page says. CMakeLists.txt compiles its
+ * code from the page. */
 #include <stdio.h>
 
 #include "engine/core/clock.h"

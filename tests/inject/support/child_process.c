@@ -1,3 +1,4 @@
+/* See child_process.h. */
 #include "support/child_process.h"
 
 #include <assert.h>

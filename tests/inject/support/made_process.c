@@ -1,3 +1,4 @@
+/* See made_process.h. */
 #include "support/made_process.h"
 
 #include <assert.h>

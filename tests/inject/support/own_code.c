@@ -1,3 +1,4 @@
+/* See own_code.h. */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include "support/own_code.h"
 

@@ -13,8 +13,8 @@
 #define FG_HAVE_GIL 1
 #endif
 
-/* X(name, whether this Python has it, meaning): the names are public. docs/compatibility.md has the same
- * rows, and tests/binding/graph/test_capabilities.py compares each with what really happens. */
+/* X(name, whether this Python has it, meaning): the names are public. docs/reference/compatibility.md has
+ * the same rows, and tests/binding/graph/test_capabilities.py compares each with what really happens. */
 #define FG_CAPABILITIES(X)                                                                                   \
     X(c_arguments, FG_HAVE_MONITORING, "the first argument of a C function's call, if passed by position")   \
     X(exact_nmissed, !FG_HAVE_MONITORING, "nmissed counts every call that a callback made")                  \
