@@ -31,7 +31,11 @@ struct fg_event {
     int32_t tid;
     uint32_t lane;
     uint32_t buffer, cpu; /* the lane's buffer, and its number there */
-    uint32_t task;        /* index in the name table */
+    /* Whose calls nest. Of a funcgraph trace the lane: where another task begins in a lane, the calls of the
+     * one before are over. Of a kernel's trace a thread (read/thread_table.h): its task differs by lane. So
+     * calls are over if the thread's next event is of another task in the same lane. */
+    uint32_t thread;
+    uint32_t task; /* index in the name table */
 };
 
 /* False for a record that is too short for its event's fields. A record of an unknown type has none. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracedata/read/cpus.h"
+
 enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 
 #define COMMIT_BYTES ((UINT64_C(1) << 27) - 1)
@@ -234,7 +236,9 @@ static int open_chunks(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 
 int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
-    return cursor->rows ? advance_rows(cursor, reason) : advance_pages(cursor, reason);
+    if (cursor->rows)
+        return advance_rows(cursor, reason);
+    return cursor->cpus ? fg_cpus_advance(cursor, reason) : advance_pages(cursor, reason);
 }
 
 static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane)
@@ -271,7 +275,9 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, s
     int error = 0;
 
     *cursor = (struct fg_cursor){.file = file};
+    cursor->number = lane;
     cursor->head.lane = lane;
+    cursor->head.thread = lane;
     cursor->head.buffer = lane / file->nr_cpus;
     cursor->head.cpu = lane % file->nr_cpus;
     reason[0] = 0;
@@ -287,6 +293,8 @@ void fg_cursor_close(struct fg_cursor *cursor)
     if (cursor->rows)
         fg_row_lane_close(cursor->rows);
     free(cursor->rows);
+    if (cursor->cpus)
+        fg_cpus_close(cursor);
     free(cursor->made);
     for (int i = 0; i < 2; i++) {
         if (cursor->file && cursor->file->has_chunks)

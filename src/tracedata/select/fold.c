@@ -289,7 +289,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
                    struct fg_event *latest, char reason[FG_REASON_BYTES])
 {
     struct fg_fold *fold = (struct fg_fold *)stage;
-    struct stage_lane *lane = &fold->lanes[cursor->head.lane];
+    struct stage_lane *lane = &fold->lanes[cursor->number];
     int error;
 
     cursor->is_idle = false;
@@ -319,8 +319,8 @@ int fg_fold_new(const struct fg_fold_rules *rules, const struct fg_trace_file *f
     made->stage.nr_wakes = rules->nr_functions;
     made->stage.wake_bits = FG_FOLD_MACHINERY;
     made->rules = *rules;
-    made->nr_lanes = file->nr_lanes;
-    made->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*made->lanes));
+    made->nr_lanes = fg_trace_file_nr_cursors(file);
+    made->lanes = calloc(made->nr_lanes + (size_t)1, sizeof(*made->lanes));
     if (!made->lanes) {
         fg_fold_free(made);
         return -ENOMEM;

@@ -47,11 +47,28 @@ int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t dep
     added = &held->events[held->end++];
     *added =
         (struct fg_held_event){.event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
-    added->event.lost = fg_add_lost(event->lost, held->lost);
-    held->lost = 0;
+    added->event.lost = fg_add_lost(event->lost, held->lost[event->lane]);
+    held->lost[event->lane] = 0;
     memcpy(held->data + held->data_bytes, event->data, event->size);
     held->data_bytes += event->size;
     return 0;
+}
+
+static void add_lost(uint64_t *lost, uint64_t more)
+{
+    *lost = fg_add_lost(*lost, more);
+}
+
+/* What was lost before a dropped event, which has left at the front. */
+static void pass_lost_on(struct fg_held *held, const struct fg_event *dropped)
+{
+    size_t next = held->first;
+
+    if (!dropped->lost)
+        return;
+    while (next < held->end && held->events[next].event.lane != dropped->lane)
+        next++;
+    add_lost(next < held->end ? &held->events[next].event.lost : &held->lost[dropped->lane], dropped->lost);
 }
 
 void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict)
@@ -61,7 +78,7 @@ void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdi
     event->verdict = verdict;
     if (verdict != FG_VERDICT_DROP || event != &held->events[held->end - 1])
         return;
-    held->lost = fg_add_lost(held->lost, event->event.lost);
+    add_lost(&held->lost[event->event.lane], event->event.lost);
     held->data_bytes = event->at;
     held->end--;
 }
@@ -70,13 +87,12 @@ const struct fg_held_event *fg_held_take(struct fg_held *held)
 {
     while (held->first < held->end && held->events[held->first].verdict != FG_VERDICT_OPEN) {
         struct fg_held_event *event = &held->events[held->first++];
-        uint64_t *next_lost = held->first < held->end ? &held->events[held->first].event.lost : &held->lost;
 
         held->taken++;
         event->event.data = held->data + event->at;
         if (event->verdict == FG_VERDICT_SHOW)
             return event;
-        *next_lost = fg_add_lost(*next_lost, event->event.lost);
+        pass_lost_on(held, &event->event);
     }
     return NULL;
 }
