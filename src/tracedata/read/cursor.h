@@ -43,8 +43,9 @@ struct fg_cursor {
     uint64_t chunk_offset;          /* of the window's chunk */
     uint32_t chunks_left;
 
-    /* Of a kernel's trace: `head` and the event before it. */
-    struct fg_kernel_record *made;
+    /* The decoded data of `head` and of the event before it. */
+    uint8_t *made;
+    uint32_t made_bytes; /* of one */
     unsigned made_last;
 };
 

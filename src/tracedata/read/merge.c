@@ -56,9 +56,9 @@ static inline bool is_for_stage(const struct fg_merge_stage *stage, const struct
 
     if (fg_likely(event->type == FG_EVENT_funcgraph_exit))
         return false;
-    if (event->type != FG_EVENT_funcgraph_entry || event->size < sizeof(struct fg_wire_funcgraph_entry))
+    if (event->type != FG_EVENT_funcgraph_entry || !fg_event_is_whole(event))
         return false;
-    func = fg_function_index(fg_event_funcgraph_entry(event)->func);
+    func = fg_event_graph(event)->func;
     return func < stage->nr_wakes && (stage->wakes[func] & stage->wake_bits);
 }
 

@@ -89,13 +89,9 @@ static int enqueue_call(struct stage_lane *lane, const struct fg_event *event, u
 
     if (!data)
         return -ENOMEM;
-    _Static_assert(
-        offsetof(struct fg_wire_funcgraph_entry, depth) == offsetof(struct fg_wire_funcgraph_exit, depth) &&
-            offsetof(struct fg_wire_funcgraph_entry, func) == offsetof(struct fg_wire_funcgraph_exit, func),
-        "both ends of a call begin with the same fields");
     memcpy(data, event->data, event->size);
     memset(data + event->size, 0, extra_bytes);
-    memcpy(data + offsetof(struct fg_wire_funcgraph_entry, depth), &depth, sizeof(depth));
+    ((struct fg_graph_data *)(void *)data)->depth = depth;
     shown.data = data;
     shown.size += (uint32_t)extra_bytes;
     enqueue(lane, &shown);
@@ -105,10 +101,7 @@ static int enqueue_call(struct stage_lane *lane, const struct fg_event *event, u
 /* Makes the event that was made last one of the import. */
 static void set_function(const struct stage_lane *lane, uint32_t index)
 {
-    uint32_t address = FG_WIRE_FUNC_BASE + index * FG_WIRE_FUNC_STEP;
-
-    memcpy(lane->made[lane->latest_made % NR_MADE].data + offsetof(struct fg_wire_funcgraph_entry, func),
-           &address, sizeof(address));
+    ((struct fg_graph_data *)(void *)lane->made[lane->latest_made % NR_MADE].data)->func = index;
 }
 
 static int enqueue_end(struct stage_lane *lane, const struct fg_event *event,

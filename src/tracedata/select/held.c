@@ -6,6 +6,8 @@
 
 #include "engine/core/array.h"
 
+#define DATA_ALIGNMENT ((size_t)8)
+
 void fg_held_free(struct fg_held *held)
 {
     free(held->events);
@@ -34,23 +36,24 @@ int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t dep
                 uint64_t *number)
 {
     struct fg_held_event *added;
+    size_t at;
     int error;
 
     if (held->first)
         compact(held);
+    at = (held->data_bytes + DATA_ALIGNMENT - 1) & ~(DATA_ALIGNMENT - 1);
     error = fg_array_reserve(&held->events, &held->capacity, held->end + 1);
     if (!error)
-        error = fg_array_reserve(&held->data, &held->data_capacity, held->data_bytes + event->size + 1);
+        error = fg_array_reserve(&held->data, &held->data_capacity, at + event->size + 1);
     if (error)
         return error;
     *number = held->taken + held->end - held->first;
     added = &held->events[held->end++];
-    *added =
-        (struct fg_held_event){.event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
+    *added = (struct fg_held_event){.event = *event, .depth = depth, .at = at, .verdict = verdict};
     added->event.lost = fg_add_lost(event->lost, held->lost[event->lane]);
     held->lost[event->lane] = 0;
-    memcpy(held->data + held->data_bytes, event->data, event->size);
-    held->data_bytes += event->size;
+    memcpy(held->data + at, event->data, event->size);
+    held->data_bytes = at + event->size;
     return 0;
 }
 

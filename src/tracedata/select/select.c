@@ -67,15 +67,12 @@ static int show(struct stage_lane *lane, struct fg_cursor *cursor, const struct 
                 uint32_t depth)
 {
     struct shown *shown = &lane->shown[lane->latest = !lane->latest];
-    size_t at = event->type == FG_EVENT_funcgraph_entry  ? offsetof(struct fg_wire_funcgraph_entry, depth)
-                : event->type == FG_EVENT_funcgraph_exit ? offsetof(struct fg_wire_funcgraph_exit, depth)
-                                                         : SIZE_MAX;
 
     if (fg_array_reserve(&shown->data, &shown->capacity, event->size + (size_t)1) < 0)
         return -ENOMEM;
     memcpy(shown->data, event->data, event->size);
-    if (event->size >= sizeof(depth) && at <= event->size - sizeof(depth))
-        memcpy(shown->data + at, &depth, sizeof(depth));
+    if (fg_event_is_call(event->type) && fg_event_is_whole(event))
+        ((struct fg_graph_data *)(void *)shown->data)->depth = depth;
     cursor->head = *event;
     cursor->head.data = shown->data;
     return 0;
