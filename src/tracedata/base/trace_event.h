@@ -57,7 +57,7 @@ struct fg_graph_data {
     uint32_t caller_place; /* the line at which it did; in native code the offset */
 };
 
-/* What an entry tells of its caller: nothing; a function, maybe unknown; that no function called. */
+/* Of an entry: its caller was not recorded; it is a function, maybe unknown; no function made the call. */
 enum fg_graph_caller { FG_CALLER_NOT_RECORDED, FG_CALLER_FUNCTION, FG_CALLER_NONE };
 
 static inline bool fg_event_is_call(uint32_t type)
@@ -87,7 +87,7 @@ static inline bool fg_event_is_whole(const struct fg_event *event)
     }
 }
 
-/* fg_event_function(event) and so on: the fields of a whole record of that type, which is no entry or exit. */
+/* fg_event_function(event) and so on: the fields of a whole record of that type, not an entry or exit. */
 #define X(name, id, system, print)                                                                           \
     static inline const struct fg_wire_##name *fg_event_##name(const struct fg_event *event)                 \
     {                                                                                                        \
