@@ -14,7 +14,7 @@ static void take_head(struct fg_cursor *cursor)
         cursor->head = heap->cursors[0]->head;
 }
 
-int fg_cpus_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
+static int advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     struct fg_cpus *cpus = cursor->cpus;
     struct fg_cursor *earliest;
@@ -54,7 +54,7 @@ int fg_cpus_open(struct fg_cursor *cursor, const struct fg_trace_file *file, str
     struct fg_cpus *cpus = calloc(1, sizeof(*cpus));
     int error = 0;
 
-    *cursor = (struct fg_cursor){.file = file, .cpus = cpus, .at_end = true};
+    *cursor = (struct fg_cursor){.file = file, .cpus = cpus, .advance_cpus = advance, .at_end = true};
     reason[0] = 0;
     if (!cpus)
         return -ENOMEM;
@@ -76,9 +76,12 @@ void fg_cpus_close(struct fg_cursor *cursor)
 {
     struct fg_cpus *cpus = cursor->cpus;
 
+    if (!cpus)
+        return;
     for (uint32_t i = 0; i < cpus->n; i++)
         fg_cursor_close(&cpus->cursors[i]);
     free(cpus->cursors);
     free((void *)cpus->heap.cursors);
     free(cpus);
+    *cursor = (struct fg_cursor){0};
 }

@@ -29,7 +29,4 @@ int fg_cpus_open(struct fg_cursor *cursor, const struct fg_trace_file *file, str
                  char reason[FG_REASON_BYTES]);
 void fg_cpus_close(struct fg_cursor *cursor);
 
-/* As fg_cursor_advance(), which calls this. */
-int fg_cpus_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES]);
-
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracedata/read/cpus.h"
 #include "tracedata/read/dat_graph.h"
 
 enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
@@ -249,7 +248,7 @@ int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     if (cursor->rows)
         return advance_rows(cursor, reason);
-    return cursor->cpus ? fg_cpus_advance(cursor, reason) : advance_pages(cursor, reason);
+    return cursor->cpus ? cursor->advance_cpus(cursor, reason) : advance_pages(cursor, reason);
 }
 
 static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane)
@@ -306,8 +305,6 @@ void fg_cursor_close(struct fg_cursor *cursor)
     if (cursor->rows)
         fg_row_lane_close(cursor->rows);
     free(cursor->rows);
-    if (cursor->cpus)
-        fg_cpus_close(cursor);
     free(cursor->made);
     for (int i = 0; i < 2; i++) {
         if (cursor->file && cursor->file->has_chunks)

@@ -28,6 +28,7 @@ struct fg_cursor {
     bool is_idle;             /* set by a stage of the merge: see fg_merge_stage.wakes */
     struct fg_row_lane *rows; /* of a .fg, or NULL */
     struct fg_cpus *cpus;     /* several lanes read as one, or NULL. Without both: a lane of a trace.dat */
+    int (*advance_cpus)(struct fg_cursor *cursor, char reason[FG_REASON_BYTES]);
 
     const uint8_t *position, *page_end; /* after `head`, in the current page */
     uint64_t time_ns;

@@ -160,7 +160,10 @@ int fg_merge_open_selected(struct fg_merge *merge, const struct fg_trace_file *f
 void fg_merge_close(struct fg_merge *merge)
 {
     for (uint32_t i = 0; i < merge->nr_cursors; i++)
-        fg_cursor_close(&merge->cursors[i]);
+        if (merge->file->kernel)
+            fg_cpus_close(&merge->cursors[i]);
+        else
+            fg_cursor_close(&merge->cursors[i]);
     fg_row_pass_end(&merge->pass);
     fg_thread_table_free(&merge->threads);
     free(merge->tasks);
