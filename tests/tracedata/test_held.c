@@ -11,10 +11,11 @@
 
 #define ROUNDS 400
 #define STEPS 600
+#define LANES 3
 
 struct one {
     uint64_t number, lost;
-    uint32_t bytes, depth;
+    uint32_t lane, bytes, depth;
     enum fg_verdict verdict;
     uint8_t first;
     bool has_left;
@@ -28,9 +29,10 @@ static void add(struct fg_held *held)
 {
     uint8_t data[200];
     struct one *one = &list[n++];
-    struct fg_event event = {.data = data, .time_ns = n};
+    struct fg_event event = {.data = data, .time_ns = n, .lane = (uint32_t)rand() % LANES};
 
     *one = (struct one){.lost = rand() % 4 ? 0 : (uint64_t)rand() % 100,
+                        .lane = event.lane,
                         .bytes = (uint32_t)rand() % (uint32_t)sizeof(data),
                         .depth = (uint32_t)n,
                         .first = (uint8_t)rand(),
@@ -55,7 +57,7 @@ static bool decide(struct fg_held *held)
 }
 
 /* Takes all that can leave. Adds what they tell of losses. */
-static void take(struct fg_held *held, uint64_t *told)
+static void take(struct fg_held *held, uint64_t told[LANES])
 {
     const struct fg_held_event *event;
 
@@ -69,7 +71,8 @@ static void take(struct fg_held *held, uint64_t *told)
         for (uint32_t k = 0; k < list[i].bytes; k++)
             assert(event->event.data[k] == list[i].first);
         list[i].has_left = true;
-        *told += event->event.lost;
+        assert(event->event.lane == list[i].lane);
+        told[list[i].lane] += event->event.lost;
     }
     for (size_t i = 0; i < n && list[i].verdict != FG_VERDICT_OPEN; i++)
         assert(list[i].has_left || list[i].verdict == FG_VERDICT_DROP);
@@ -77,8 +80,8 @@ static void take(struct fg_held *held, uint64_t *told)
 
 static void run(unsigned seed)
 {
-    struct fg_held held = {0};
-    uint64_t told = 0, lost = 0;
+    uint64_t told[LANES] = {0}, lost[LANES] = {0}, left[LANES] = {0};
+    struct fg_held held = {.lost = left};
 
     srand(seed);
     n = 0;
@@ -88,14 +91,16 @@ static void run(unsigned seed)
         else
             decide(&held);
         if (rand() % 3 == 0)
-            take(&held, &told);
+            take(&held, told);
     }
     while (decide(&held))
         ;
-    take(&held, &told);
+    take(&held, told);
     for (size_t i = 0; i < n; i++)
-        lost += list[i].lost;
-    assert(held.first == held.end && told + held.lost == lost);
+        lost[list[i].lane] += list[i].lost;
+    assert(held.first == held.end);
+    for (int lane = 0; lane < LANES; lane++)
+        assert(told[lane] + left[lane] == lost[lane]);
     fg_held_free(&held);
 }
 

@@ -13,6 +13,7 @@ import struct
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import kerneldat
@@ -30,10 +31,10 @@ from kerneldat import (
     retaddr_entry,
 )
 from sizes import NIGHTLY
-from tracefile import COMPRESSIONS, Sections
+from tracefile import COMPRESSIONS, Sections, Task, Trace
 
 import funcgraph
-from funcgraph.tracedata import TraceError, TraceFile
+from funcgraph.tracedata import Selection, TraceError, TraceFile
 
 pytestmark = pytest.mark.one_python
 
@@ -378,6 +379,85 @@ def test_a_call_goes_on_when_its_task_moves_to_another_cpu(tmp_path: Path) -> No
         ("three", None, 400, 0),
         ("three", None, 500, 0),
     ]
+
+
+@dataclass
+class Thread:
+    """A thread of `moving_threads`: it makes the same calls in a kernel's trace and in one of ours."""
+
+    task: Task
+    cpu: int
+    calls: list[tuple[int, int]] = field(default_factory=list)
+
+
+def moving_threads(seed: int, folder: Path) -> tuple[Path, Path]:
+    """Write a kernel's trace whose threads go from CPU to CPU, and a trace of ours with the same events."""
+    rng = random.Random(seed)
+    kernel, own = KernelTrace(cpus=3, clock="[mono]"), Trace(["m.one", "m.two", "m.three"])
+    threads = [Thread(own.task(tid, "work"), 0) for tid in (63, 64, 65)]
+    time = 1000
+    for _ in range(300):
+        time += rng.choice([1, 20, 300])
+        thread = rng.choice(threads)
+        tid, depth = thread.task.tid, len(thread.calls)
+        if rng.random() < 0.3:
+            thread.cpu = rng.randrange(3)
+        if rng.random() < 0.5 and depth < 5:
+            func = rng.randrange(3)
+            thread.calls.append((func, time))
+            kernel.add(thread.cpu, time, entry(tid, (ONE, TWO, THREE)[func], depth))
+            thread.task.enter(time, func, depth)
+        elif depth:
+            func, began = thread.calls.pop()
+            record = leave(tid, (ONE, TWO, THREE)[func], depth - 1, began, time)
+            kernel.add(thread.cpu, time, record)
+            thread.task.leave(time, func, depth - 1, calltime=began)
+    return kernel.save(folder / "kernel.dat"), own.save(folder / "own.dat")
+
+
+@pytest.mark.parametrize("seed", range(200 if NIGHTLY else 10))
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(functions=["*two"]),
+        Selection(graph=["*two"]),
+        Selection(graph=["*one"], max_depth=2),
+        Selection(max_depth=1),
+        Selection(longer_us=0.4),
+        Selection(functions=["*two", "*three*"], longer_us=1),
+    ],
+    ids=["functions", "graph", "graph-levels", "levels", "longer", "functions-longer"],
+)
+def test_a_selection_nests_the_calls_of_threads_that_move(
+    seed: int, selection: Selection, tmp_path: Path
+) -> None:
+    def selected(path: Path) -> list[tuple[object, ...]]:
+        with funcgraph.open(path) as trace:
+            return [
+                (e.time_ns, e.task.tid, e.kind, e.function and e.function.qualname.split()[0], e.depth)
+                for e in trace.events(select=selection)
+            ]
+
+    kernel, own = moving_threads(seed, tmp_path)
+    assert selected(kernel) == selected(own) != []
+
+
+def test_a_loss_before_a_call_that_is_not_selected_stays_with_its_cpu(tmp_path: Path) -> None:
+    trace = KernelTrace(cpus=2)
+    trace.add(0, 1000, entry(63, ONE, 0))
+    trace.add(0, 1100, entry(63, TWO, 1), lost=5)
+    trace.add(1, 1200, entry(64, THREE, 0))
+    trace.add(1, 1250, leave(64, THREE, 0, 1200, 1250))
+    trace.add(0, 1300, leave(63, TWO, 1, 1100, 1300))
+    trace.add(1, 9000, entry(64, THREE, 0))
+    trace.add(0, 9400, leave(63, ONE, 0, 1000, 9400))
+    trace.add(1, 9500, leave(64, THREE, 0, 9000, 9500))
+    path = trace.save(tmp_path / "trace.dat")
+    for selection in (Selection(functions=["one", "three*"]), Selection(longer_us=0.4)):
+        text = b"".join(TraceFile(path).report(select=selection)).decode()
+        lines = [line for line in text.splitlines() if "DROPPED" in line or "work" in line]
+        assert lines[-2] == "CPU:0 [5 EVENTS DROPPED]" and lines[-1].endswith("}")
+        assert text.count("DROPPED") == 1
 
 
 def test_open_has_results_arguments_and_callers(tmp_path: Path) -> None:

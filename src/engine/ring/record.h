@@ -24,41 +24,61 @@
 
 #include <stdint.h>
 
-/* X(kind, value, fixed payload words, meaning). The payload has the fixed words first, then `start` if
- * has_start, then the values if has_values. */
+/* What a kind of record is: bits of the last column of FG_RECORD_KINDS. */
+#define FG_KIND_BEGIN 1u        /* a call begins, or goes on */
+#define FG_KIND_END 2u          /* a call ends, or gives way */
+#define FG_KIND_OF_FUNCTION 4u  /* it is about its func: a call, a mark, or an event that was hit there */
+#define FG_KIND_TIME 8u         /* its first payload word is a time, in ticks of the record's clock */
+#define FG_KIND_HALVES 16u      /* its payload words are two numbers of 32 bits each */
+#define FG_KIND_BYTES 32u       /* bytes follow its payload words that are no values */
+#define FG_KIND_FUNC_IN_ROW 64u /* rows.h: its row names func, which nothing else tells */
+
+#define FG_KIND_IS_BEGIN (FG_KIND_BEGIN | FG_KIND_OF_FUNCTION | FG_KIND_FUNC_IN_ROW)
+#define FG_KIND_IS_END (FG_KIND_END | FG_KIND_OF_FUNCTION | FG_KIND_TIME)
+#define FG_KIND_IS_OTHER (FG_KIND_OF_FUNCTION | FG_KIND_FUNC_IN_ROW)
+
+/* X(kind, value, fixed payload words, meaning, FG_KIND_ bits). The payload has the fixed words first, then
+ * `start` if has_start, then the values if has_values. */
 #define FG_RECORD_KINDS(X)                                                                                   \
-    X(ENTRY, 0, 0, "a call began")                                                                           \
-    X(RESUME, 1, 0, "a suspended call runs again; start says which")                                         \
-    X(RETURN, 2, 1, "a call returned; payload: calltime")                                                    \
-    X(RAISE, 3, 1, "a call ended by an exception; payload: calltime; values: the exception")                 \
-    X(SUSPEND, 4, 1, "a generator or coroutine gave way; payload: calltime")                                 \
-    X(CLOSE, 5, 1, "a suspended call was closed, cancelled or collected; payload: calltime")                 \
+    X(ENTRY, 0, 0, "a call began", FG_KIND_IS_BEGIN)                                                         \
+    X(RESUME, 1, 0, "a suspended call runs again; start says which", FG_KIND_IS_BEGIN)                       \
+    X(RETURN, 2, 1, "a call returned; payload: calltime", FG_KIND_IS_END)                                    \
+    X(RAISE, 3, 1, "a call ended by an exception; payload: calltime; values: the exception", FG_KIND_IS_END) \
+    X(SUSPEND, 4, 1, "a generator or coroutine gave way; payload: calltime", FG_KIND_IS_END)                 \
+    X(CLOSE, 5, 1, "a suspended call was closed, cancelled or collected; payload: calltime", FG_KIND_IS_END) \
     X(FUNCTION, 6, 1,                                                                                        \
       "the function tracer's record; payload: who called, as in CALL_AT, without a place if those are not "  \
-      "recorded, or 0")                                                                                      \
+      "recorded, or 0",                                                                                      \
+      FG_KIND_IS_OTHER)                                                                                      \
     X(WAIT, 7, 1,                                                                                            \
       "the writer waited for the recorder; payload: ticks at which the wait began; time: its end; depth: 1 " \
-      "if durations leave it out already, as all sleep")                                                     \
-    X(LOST, 8, 1, "payload: how many records of this task were lost just before this one")                   \
-    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full")      \
+      "if durations leave it out already, as all sleep",                                                     \
+      FG_KIND_TIME)                                                                                          \
+    X(LOST, 8, 1, "payload: how many records of this task were lost just before this one", 0)                \
+    X(OVERRUN, 9, 1, "payload: calls of this task not traced so far because its shadow stack was full", 0)   \
     X(MARK, 10, 1,                                                                                           \
       "a text that the program put in; payload: low half its length in bytes, high half FG_MARK_RAW if it "  \
-      "is no text but an id of 4 bytes and data; then its bytes; func: who, or 0")                           \
+      "is no text but an id of 4 bytes and data; then its bytes; func: who, or 0",                           \
+      FG_KIND_IS_OTHER | FG_KIND_BYTES)                                                                      \
     X(STACK, 11, 0,                                                                                          \
       "what the call before it was made from; values: function ids, u32 each, the nearest first; 0 ends "    \
-      "them")                                                                                                \
+      "them",                                                                                                \
+      FG_KIND_FUNC_IN_ROW)                                                                                   \
     X(REPEATS, 12, 2,                                                                                        \
       "the function tracer's: the call before it came again; time: when last; payload: who called, as in "   \
-      "FUNCTION; how often")                                                                                 \
+      "FUNCTION; how often",                                                                                 \
+      FG_KIND_FUNC_IN_ROW)                                                                                   \
     X(CALL_AT, 13, 1,                                                                                        \
       "a call began; payload: where it was made: low half the caller's function id, high half its line (in " \
-      "native code: the offset behind the call)")                                                            \
+      "native code: the offset behind the call)",                                                            \
+      FG_KIND_IS_BEGIN | FG_KIND_HALVES)                                                                     \
     X(EVENT, 14, 2,                                                                                          \
       "an event; func: the function where it was hit, or 0; payload: its number in the low half and the "    \
-      "bytes of its fields in the high half; who called, as in CALL_AT, or 0; then its fields (field.h)")
+      "bytes of its fields in the high half; who called, as in CALL_AT, or 0; then its fields (field.h)",    \
+      FG_KIND_IS_OTHER | FG_KIND_HALVES | FG_KIND_BYTES)
 
 enum fg_record_kind {
-#define X(name, value, words, text) FG_RECORD_##name = (value),
+#define X(name, value, words, text, bits) FG_RECORD_##name = (value),
     FG_RECORD_KINDS(X)
 #undef X
 };
@@ -100,22 +120,28 @@ static inline uint32_t fg_record_depth(uint32_t info)
     return info >> FG_RECORD_DEPTH_SHIFT;
 }
 
+/* The FG_KIND_ bits of a kind. */
+static inline uint32_t fg_record_kind_bits(enum fg_record_kind kind)
+{
+    static const uint8_t kind_bits[16] = {
+#define X(name, value, words, text, bits) [(value)] = (bits),
+        FG_RECORD_KINDS(X)
+#undef X
+    };
+
+    return kind_bits[kind];
+}
+
 /* How many payload words come before `start` and the values. */
 static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
 {
     static const uint8_t fixed_words[16] = {
-#define X(name, value, words, text) [(value)] = (words),
+#define X(name, value, words, text, bits) [(value)] = (words),
         FG_RECORD_KINDS(X)
 #undef X
     };
 
     return fixed_words[kind];
-}
-
-/* True if the first payload word is a time, in ticks of the record's clock. `start` always is one. */
-static inline int fg_record_has_time(enum fg_record_kind kind)
-{
-    return (kind >= FG_RECORD_RETURN && kind <= FG_RECORD_CLOSE) || kind == FG_RECORD_WAIT;
 }
 
 /* Values: the arguments at a call's entry, the result or exception at its end. They are a byte stream of

@@ -162,7 +162,7 @@ static void record_to_ns(struct fg_record *record)
     uint64_t *payload = (uint64_t *)(record + 1);
 
     record->time = fg_clock_to_ns(record->time);
-    if (fg_record_has_time(kind))
+    if (fg_record_kind_bits(kind) & FG_KIND_TIME)
         payload[0] = fg_clock_to_ns(payload[0]);
     if (record->info & FG_RECORD_HAS_START)
         payload[fg_record_fixed_words(kind)] = fg_clock_to_ns(payload[fg_record_fixed_words(kind)]);

@@ -179,11 +179,6 @@ def _limits(trace: Named, selection: Selection) -> tuple[int, int]:
         raise SelectionError(f"--max-depth {depth}: must be 0 to {_MAX_DEPTH}")
     if not 0 <= longer_us <= _MAX_LONGER_US:
         raise SelectionError(f"--longer {longer_us}: must be 0 to {_MAX_LONGER_US} microseconds")
-    if trace.is_kernel and (selection.graph or longer_us):
-        flag = "-g" if selection.graph else "--longer"
-        raise SelectionError(
-            f"{flag} is for funcgraph's own traces: the threads of a kernel's trace move between its lanes"
-        )
     return depth, round(longer_us * 1000)
 
 

@@ -2,7 +2,7 @@
  *
  * The end of what they were folded into is an exit, with the counts as its last bytes:
  *
- *     | funcgraph_exit, start, values | 0 ... | struct fg_folded |
+ *     | struct fg_graph_data, values | 0 ... | struct fg_folded |
  *
  * If that end is not in the trace, an event of the type FG_EVENT_FOLDED has them. Neither is in a file. */
 #ifndef FG_FOLDED_H
@@ -19,7 +19,6 @@ struct fg_folded {
 
 /* The data of such an event. */
 struct __attribute__((packed)) fg_folded_event {
-    struct fg_wire_common common;
     uint32_t func; /* index of what they were folded into */
     uint32_t depth;
     struct fg_folded folded;
@@ -30,7 +29,7 @@ static inline struct fg_folded fg_event_folded(const struct fg_event *event)
 {
     struct fg_folded folded = {0};
     size_t least = event->type == FG_EVENT_FOLDED ? sizeof(struct fg_folded_event)
-                                                  : sizeof(struct fg_wire_funcgraph_exit) + sizeof(folded);
+                                                  : sizeof(struct fg_graph_data) + sizeof(folded);
 
     if (event->size >= least)
         memcpy(&folded, event->data + event->size - sizeof(folded), sizeof(folded));

@@ -1,5 +1,9 @@
-/* One event of a trace.dat, as cursor, merge and view pass it on, and the decoding of its fields. The
- * fields are those of the table in wire.h. */
+/* One event of a trace, as cursor, merge and view pass it on, and access to its data:
+ *
+ *     entries and exits of calls    struct fg_graph_data, then values (record.h)
+ *     other events of wire.h        as it has them
+ *     events that programs define   their image (field.h), with addresses for function ids
+ *     others of a kernel's trace    the kernel's record */
 #ifndef FG_TRACE_EVENT_H
 #define FG_TRACE_EVENT_H
 
@@ -25,18 +29,53 @@ static inline uint64_t fg_add_lost(uint64_t a, uint64_t b)
 struct fg_event {
     uint64_t time_ns;
     uint64_t lost;       /* records lost just before this one in its lane, or FG_LOST_UNKNOWN */
-    const uint8_t *data; /* begins with the common fields */
+    const uint8_t *data; /* of a call's entry and exit aligned to 8 bytes */
     uint32_t size;
     uint32_t type; /* enum fg_event_id, one that a later version knows, or from FG_EVENT_KERNEL on */
     int32_t tid;
     uint32_t lane;
     uint32_t buffer, cpu; /* the lane's buffer, and its number there */
-    uint32_t task;        /* index in the name table */
+    /* Whose calls nest. Of a funcgraph trace the lane: where another task begins in a lane, the calls of the
+     * one before are over. Of a kernel's trace a thread (read/thread_table.h): its task differs by lane. So
+     * calls are over if the thread's next event is of another task in the same lane. */
+    uint32_t thread;
+    uint32_t task; /* index in the name table */
 };
+
+/* The data of a funcgraph_entry or funcgraph_exit; values follow, up to the end of the data. */
+struct fg_graph_data {
+    uint32_t func; /* index, or FG_FUNC_UNKNOWN */
+    uint32_t depth;
+    uint8_t kind; /* enum fg_wire_entry_kind or fg_wire_exit_kind */
+    uint8_t has_start;
+    uint8_t is_irq;      /* the interpreter made the call for a signal */
+    uint8_t caller_kind; /* enum fg_graph_caller */
+    uint16_t overrun;    /* exit only, as are the next two times */
+    uint64_t start_ns;   /* when the call first began, if it has_start: it names the call */
+    uint64_t calltime_ns, rettime_ns;
+    uint32_t caller;       /* entry only: the function that made the call, or FG_FUNC_UNKNOWN */
+    uint32_t caller_place; /* the line at which it did; in native code the offset */
+};
+
+/* Of an entry: its caller was not recorded; it is a function, maybe unknown; no function made the call. */
+enum fg_graph_caller { FG_CALLER_NOT_RECORDED, FG_CALLER_FUNCTION, FG_CALLER_NONE };
+
+static inline bool fg_event_is_call(uint32_t type)
+{
+    return type == FG_EVENT_funcgraph_entry || type == FG_EVENT_funcgraph_exit;
+}
+
+/* The data of a whole entry or exit. */
+static inline const struct fg_graph_data *fg_event_graph(const struct fg_event *event)
+{
+    return (const struct fg_graph_data *)(const void *)event->data;
+}
 
 /* False for a record that is too short for its event's fields. A record of an unknown type has none. */
 static inline bool fg_event_is_whole(const struct fg_event *event)
 {
+    if (fg_event_is_call(event->type))
+        return event->size >= sizeof(struct fg_graph_data);
     switch (event->type) {
 #define X(name, id, system, print)                                                                           \
     case id:                                                                                                 \
@@ -48,7 +87,7 @@ static inline bool fg_event_is_whole(const struct fg_event *event)
     }
 }
 
-/* fg_event_funcgraph_entry(event) and so on: the fields of a whole record of that type. */
+/* fg_event_function(event) and so on: the fields of a whole record of that type, not an entry or exit. */
 #define X(name, id, system, print)                                                                           \
     static inline const struct fg_wire_##name *fg_event_##name(const struct fg_event *event)                 \
     {                                                                                                        \
@@ -98,6 +137,14 @@ static inline uint32_t fg_function_index(uint32_t address)
     return address < FG_WIRE_FUNC_BASE ? FG_FUNC_UNKNOWN : (address - FG_WIRE_FUNC_BASE) / FG_WIRE_FUNC_STEP;
 }
 
+/* The address of a function; FG_WIRE_FUNC_UNKNOWN of FG_FUNC_UNKNOWN. */
+static inline uint32_t fg_function_address(uint32_t index)
+{
+    return FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * index;
+}
+_Static_assert((uint32_t)(FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * FG_FUNC_UNKNOWN) == FG_WIRE_FUNC_UNKNOWN,
+               "the address of an unknown function is that before the first one's");
+
 /* Who made a call of the function tracer, and the rest of the record. */
 struct fg_flat_caller {
     uint32_t func;  /* index, or FG_FUNC_UNKNOWN */
@@ -132,57 +179,39 @@ struct fg_graph_event {
     const uint8_t *values, *values_end;
 };
 
-static inline __attribute__((always_inline)) bool
-fg_decode_tail(const struct fg_event *event, uint8_t kind, const uint8_t *tail, struct fg_graph_event *graph)
+static inline __attribute__((always_inline)) bool fg_decode_graph(const struct fg_event *event,
+                                                                  struct fg_graph_event *graph)
 {
-    graph->kind = kind & ~(FG_WIRE_HAS_START | FG_WIRE_HAS_CALLER | FG_WIRE_IRQ);
-    graph->is_irq = (kind & FG_WIRE_IRQ) != 0;
-    graph->has_start = (kind & FG_WIRE_HAS_START) != 0;
-    graph->start_ns = 0;
-    graph->values = tail;
+    const struct fg_graph_data *data = fg_event_graph(event);
+
+    if (event->size < sizeof(*data))
+        return false;
+    graph->func = data->func;
+    graph->depth = data->depth;
+    graph->kind = data->kind;
+    graph->overrun = data->overrun;
+    graph->has_start = data->has_start;
+    graph->is_irq = data->is_irq;
+    graph->start_ns = data->start_ns;
+    graph->calltime_ns = data->calltime_ns;
+    graph->rettime_ns = data->rettime_ns;
+    graph->caller = data->caller;
+    graph->caller_place = data->caller_place;
+    graph->values = (const uint8_t *)(data + 1);
     graph->values_end = event->data + event->size;
-    if (graph->has_start) {
-        if (graph->values_end - graph->values < 8)
-            return false;
-        graph->start_ns = fg_load64(graph->values);
-        graph->values += 8;
-    }
-    graph->caller = FG_FUNC_UNKNOWN;
-    if (kind & FG_WIRE_HAS_CALLER) {
-        if (graph->values_end - graph->values < 8)
-            return false;
-        graph->caller = fg_function_index(fg_load32(graph->values));
-        graph->caller_place = fg_load32(graph->values + 4);
-        graph->values += 8;
-    }
     return true;
 }
 
 /* False: the record is too short. */
 static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph_event *graph)
 {
-    const struct fg_wire_funcgraph_entry *entry = fg_event_funcgraph_entry(event);
-
-    if (event->size < sizeof(*entry))
-        return false;
-    graph->func = fg_function_index(entry->func);
-    graph->depth = entry->depth;
-    return fg_decode_tail(event, entry->kind, entry->tail, graph);
+    return fg_decode_graph(event, graph);
 }
 
 /* False: the record is too short. */
 static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_event *graph)
 {
-    const struct fg_wire_funcgraph_exit *exit = fg_event_funcgraph_exit(event);
-
-    if (event->size < sizeof(*exit))
-        return false;
-    graph->func = fg_function_index(exit->func);
-    graph->depth = exit->depth;
-    graph->calltime_ns = exit->calltime;
-    graph->rettime_ns = exit->rettime;
-    graph->overrun = exit->overrun;
-    return fg_decode_tail(event, exit->kind, exit->tail, graph);
+    return fg_decode_graph(event, graph);
 }
 
 /* The time of the last of the calls that a whole func_repeats record counts. */

@@ -5,6 +5,7 @@
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_events.h"
+#include "tracedata/make/dat_graph_image.h"
 #include "tracedata/make/pages.h"
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_sections.h"
@@ -30,21 +31,31 @@ static uint64_t page_round(uint64_t bytes)
     return (bytes + FG_WIRE_PAGE_BYTES - 1) & ~(uint64_t)(FG_WIRE_PAGE_BYTES - 1);
 }
 
+static int write_other(struct assembly *assembly, const struct fg_event *event)
+{
+    uint32_t bytes = event->size;
+    const uint8_t *data = event->data;
+
+    if (event->type >= FG_EVENT_FIRST_DYNAMIC)
+        data = fg_dat_events_record(&assembly->events, event, &bytes);
+    if (data == NULL)
+        return -ENOMEM;
+    memcpy(fg_pages_reserve(&assembly->pages, event->time_ns, bytes), data, bytes);
+    return 0;
+}
+
 static int write_lane(struct assembly *assembly, struct fg_row_lane *lane)
 {
     struct fg_event event;
     int result;
 
     while ((result = fg_row_lane_next(lane, &event)) > 0) {
-        uint32_t bytes = event.size;
-        const uint8_t *data = event.data;
-
-        if (fg_unlikely(event.type >= FG_EVENT_FIRST_DYNAMIC))
-            data = fg_dat_events_record(&assembly->events, &event, &bytes);
-        if (fg_unlikely(data == NULL))
-            return -ENOMEM;
         fg_pages_miss(&assembly->pages, event.lost);
-        memcpy(fg_pages_reserve(&assembly->pages, event.time_ns, bytes), data, bytes);
+        if (fg_likely(fg_event_is_call(event.type)))
+            fg_dat_graph_put(&event,
+                             fg_pages_reserve(&assembly->pages, event.time_ns, fg_dat_graph_bytes(&event)));
+        else if (write_other(assembly, &event) < 0)
+            return -ENOMEM;
         if (fg_unlikely(assembly->pages.error))
             return assembly->pages.error;
     }

@@ -7,14 +7,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static inline uint32_t address_in(const uint32_t *addresses, size_t count, uint32_t func)
+static inline uint32_t function_in(const uint32_t *functions, size_t count, uint32_t func)
 {
-    return fg_likely(func < count) ? addresses[func] : FG_WIRE_FUNC_UNKNOWN;
+    return fg_likely(func < count) ? functions[func] : FG_FUNC_UNKNOWN;
+}
+
+static inline uint32_t function_index(const struct fg_convert *convert, uint32_t func)
+{
+    return function_in(convert->functions, convert->nr_functions, func);
 }
 
 static inline uint32_t func_address(const struct fg_convert *convert, uint32_t func)
 {
-    return address_in(convert->addresses, convert->nr_addresses, func);
+    return fg_function_address(function_index(convert, func));
 }
 
 /* The time of an event on a clock that does not count nanoseconds. */
@@ -128,42 +133,36 @@ static inline uint32_t caller_address(const struct fg_convert *convert, uint32_t
     return caller ? func_address(convert, caller) : 0;
 }
 
-/* Bytes of `start` and the values in an event's tail. */
-static inline uint32_t tail_bytes(const struct payload *payload)
+/* Begins the event of a call's entry or end: with its values, and what all of them have. */
+static inline struct fg_graph_data *graph_begin(struct fg_convert *convert, struct fg_event *event,
+                                                const struct fg_record *record, uint32_t type, uint32_t kind,
+                                                const struct payload *payload)
 {
-    return (payload->start ? 8 : 0) + payload->values_bytes;
-}
+    struct fg_graph_data *graph =
+        event_begin(convert, event, record->time, type, sizeof(*graph) + payload->values_bytes);
 
-static inline void store_tail(const struct fg_convert *convert, uint8_t *kind, uint8_t *tail,
-                              const struct payload *payload)
-{
+    *graph = (struct fg_graph_data){
+        .func = function_index(convert, record->func),
+        .depth = fg_record_depth(record->info),
+        .kind = (uint8_t)kind,
+        .is_irq = (record->info & FG_RECORD_IRQ) != 0,
+        .caller = FG_FUNC_UNKNOWN,
+    };
     if (payload->start) {
-        uint64_t start_ns = fg_time_scale_ns(&convert->scale, *payload->start);
-
-        *kind |= FG_WIRE_HAS_START;
-        memcpy(tail, &start_ns, sizeof(start_ns));
-        tail += sizeof(start_ns);
+        graph->has_start = true;
+        graph->start_ns = fg_time_scale_ns(&convert->scale, *payload->start);
     }
     if (payload->values_bytes)
-        memcpy(tail, payload->values, payload->values_bytes);
-}
-
-/* The flag of a call that the interpreter made for a signal. */
-static inline uint32_t irq_flag(const struct fg_record *record)
-{
-    return record->info & FG_RECORD_IRQ ? FG_WIRE_IRQ : 0;
+        memcpy(graph + 1, payload->values, payload->values_bytes);
+    return graph;
 }
 
 static inline void convert_entry(struct fg_convert *convert, struct fg_event *event,
                                  const struct fg_record *record, enum fg_wire_entry_kind kind)
 {
     struct payload payload = record_payload(record, 0);
-    struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, event, funcgraph_entry, record->time, tail_bytes(&payload),
-              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
-              .kind = (uint8_t)(kind | irq_flag(record)));
 
-    store_tail(convert, &entry->kind, entry->tail, &payload);
+    graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, kind, &payload);
 }
 
 /* An entry with the place that the call was made from. */
@@ -171,15 +170,15 @@ static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
                             const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
-    uint32_t caller[2] = {caller_address(convert, (uint32_t)*payload.fixed),
-                          (uint32_t)(*payload.fixed >> 32)};
-    struct fg_wire_funcgraph_entry *entry =
-        EVENT(convert, event, funcgraph_entry, record->time, sizeof(caller) + payload.values_bytes,
-              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
-              .kind = (uint8_t)(FG_WIRE_START | FG_WIRE_HAS_CALLER | irq_flag(record)));
+    uint32_t caller = (uint32_t)*payload.fixed;
+    struct fg_graph_data *graph;
 
-    memcpy(entry->tail, caller, sizeof(caller));
-    memcpy(entry->tail + sizeof(caller), payload.values, payload.values_bytes);
+    payload.start = NULL; /* it begins now */
+    graph = graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, FG_WIRE_START, &payload);
+
+    graph->caller_kind = caller ? FG_CALLER_FUNCTION : FG_CALLER_NONE;
+    graph->caller = caller ? function_index(convert, caller) : FG_FUNC_UNKNOWN;
+    graph->caller_place = (uint32_t)(*payload.fixed >> 32);
 }
 
 static inline uint16_t overrun_field(const struct fg_convert *convert)
@@ -191,15 +190,13 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
                                 const struct fg_record *record, enum fg_wire_exit_kind kind)
 {
     struct payload payload = record_payload(record, 1);
-    uint64_t rettime = fg_time_scale_ns(&convert->scale, record->time);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
-    struct fg_wire_funcgraph_exit *exit =
-        EVENT(convert, event, funcgraph_exit, record->time, tail_bytes(&payload),
-              .func = func_address(convert, record->func), .depth = fg_record_depth(record->info),
-              .calltime = fg_time_scale_ns(&convert->scale, calltime), .rettime = rettime,
-              .overrun = overrun_field(convert), .kind = (uint8_t)(kind | irq_flag(record)));
+    struct fg_graph_data *graph =
+        graph_begin(convert, event, record, FG_EVENT_funcgraph_exit, kind, &payload);
 
-    store_tail(convert, &exit->kind, exit->tail, &payload);
+    graph->calltime_ns = fg_time_scale_ns(&convert->scale, calltime);
+    graph->rettime_ns = fg_time_scale_ns(&convert->scale, record->time);
+    graph->overrun = overrun_field(convert);
 }
 
 /* Who called, as the function tracer's events have it. */
@@ -439,33 +436,30 @@ static inline uint32_t choose(uint32_t is_end, uint32_t exit, uint32_t entry)
 /* What all events of one call of fg_convert_plain() have in common. */
 struct plain_run {
     const struct fg_convert *convert;
-    const uint32_t *addresses;
-    size_t nr_addresses;
+    const uint32_t *functions;
+    size_t nr_functions;
     struct fg_time_scale scale;
     uint64_t waits_end; /* of the latest wait */
-    int32_t tid;
     uint16_t overrun;
 };
 
 /* Whether an entry or a return comes next cannot be foreseen, so both take the same way, without a branch: an
- * entry is made as a return whose calltime is 0, of which it is the beginning. */
+ * entry is made as a return of a call that took no time. */
 static inline void convert_plain(const struct plain_run *run, const struct fg_record *record, uint32_t is_end,
                                  struct fg_plain_event *event)
 {
-    struct fg_wire_funcgraph_exit *image = &event->image;
+    struct fg_graph_data *graph = &event->graph;
     uint64_t begin = record[is_end].time; /* the payload of a return; of an entry its own time */
 
     if (fg_unlikely(run->waits_end > begin))
         begin = calltime_without_waits(run->convert, begin, record->time);
     event->time_ns = fg_time_scale_ns(&run->scale, record->time);
-    event->size = choose(is_end, sizeof(*image), sizeof(struct fg_wire_funcgraph_entry));
-    image->common_type = (uint16_t)choose(is_end, FG_EVENT_funcgraph_exit, FG_EVENT_funcgraph_entry);
-    image->common_pid = run->tid;
-    image->func = address_in(run->addresses, run->nr_addresses, record->func);
-    image->depth = fg_record_depth(record->info);
-    image->calltime = fg_time_scale_ns(&run->scale, begin) & (0 - (uint64_t)is_end);
-    image->rettime = event->time_ns;
-    image->overrun = run->overrun;
+    event->type = choose(is_end, FG_EVENT_funcgraph_exit, FG_EVENT_funcgraph_entry);
+    graph->func = function_in(run->functions, run->nr_functions, record->func);
+    graph->depth = fg_record_depth(record->info);
+    graph->calltime_ns = fg_time_scale_ns(&run->scale, begin);
+    graph->rettime_ns = event->time_ns;
+    graph->overrun = run->overrun;
 }
 
 /* Out of line, so that all that it needs has registers. */
@@ -475,11 +469,10 @@ FG_NOINLINE size_t fg_convert_plain(const struct fg_convert *convert, const uint
 {
     const struct plain_run run = {
         .convert = convert,
-        .addresses = convert->addresses,
-        .nr_addresses = convert->nr_addresses,
+        .functions = convert->functions,
+        .nr_functions = convert->nr_functions,
         .scale = convert->scale,
         .waits_end = convert->nr_waits ? convert->waits[convert->nr_waits - 1].end : 0,
-        .tid = convert->tid,
         .overrun = overrun_field(convert),
     };
     const enum fg_clock_unit unit = convert->unit;

@@ -1,5 +1,5 @@
-/* Converts compact records (record.h) to events (wire.h): one task at a time, record by record. Between
- * records it keeps the task's waits and its overrun count. */
+/* Converts compact records (record.h) to events (trace_event.h): one task at a time, record by record.
+ * Between records it keeps the task's waits and its overrun count. */
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
@@ -26,8 +26,8 @@ struct fg_convert {
     enum fg_clock_unit unit; /* of the times of events */
     struct fg_ranks *ranks;  /* with FG_UNIT_COUNT */
     uint32_t lane;
-    const uint32_t *addresses; /* function id -> synthetic address */
-    size_t nr_addresses;
+    const uint32_t *functions; /* function id -> index in the trace, or FG_FUNC_UNKNOWN */
+    size_t nr_functions;
     const uint32_t *event_numbers; /* the ring's number of an event -> number in event_types plus 1, or 0 */
     size_t nr_event_numbers;
     const struct fg_event_table *event_types;
@@ -43,13 +43,18 @@ struct fg_convert {
     _Alignas(8) uint8_t events[2][FG_CONVERT_EVENT_BYTES];
 };
 
-/* The event of a plain entry or return: one without start and values, and not for a signal. The memory is all
- * zeros at first: fields that are 0 in each of these events are not written. */
+/* The event of a plain entry or return: one without start and values, and not for a signal. */
 struct fg_plain_event {
     uint64_t time_ns;
-    uint32_t size;
-    struct fg_wire_funcgraph_exit image; /* an entry is the beginning of it */
+    uint32_t type;
+    struct fg_graph_data graph;
 };
+
+/* To be called before @event is made for the first time: fills in what all of them have in common. */
+static inline void fg_plain_event_init(struct fg_plain_event *event)
+{
+    *event = (struct fg_plain_event){.graph.caller = FG_FUNC_UNKNOWN};
+}
 
 /* Begins a task and forgets the one before; the memory for waits is reused. */
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tracedata/read/dat_graph.h"
+
 enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 
 #define COMMIT_BYTES ((UINT64_C(1) << 27) - 1)
@@ -170,15 +172,21 @@ static int advance_rows(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return result < 0 ? result : 0;
 }
 
+/* Where the data of the next event is made. */
+static void *next_made(struct fg_cursor *cursor)
+{
+    cursor->made_last = !cursor->made_last;
+    return cursor->made + cursor->made_last * (size_t)cursor->made_bytes;
+}
+
 /* Makes an event of a kernel's record. */
 static int make_event(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     const struct fg_kernel *kernel = cursor->file->kernel;
     const uint8_t *record = cursor->head.data;
 
-    cursor->made_last = !cursor->made_last;
     cursor->head.time_ns = fg_kernel_time(kernel, cursor->head.time_ns);
-    if (fg_kernel_convert(kernel, &cursor->made[cursor->made_last], &cursor->head))
+    if (fg_kernel_convert(kernel, next_made(cursor), &cursor->head))
         return 0;
     return damaged(cursor, record, "a record is shorter than its event's format says", reason);
 }
@@ -212,7 +220,11 @@ static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     cursor->head.type = common->common_type;
     cursor->head.tid = common->common_pid;
     cursor->lost = 0;
-    return cursor->file->kernel ? make_event(cursor, reason) : 0;
+    if (cursor->file->kernel)
+        return make_event(cursor, reason);
+    if (fg_event_is_call(cursor->head.type))
+        fg_dat_graph_decode(&cursor->head, next_made(cursor));
+    return 0;
 }
 
 /* Reads how many chunks the lane has. */
@@ -234,7 +246,9 @@ static int open_chunks(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 
 int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
-    return cursor->rows ? advance_rows(cursor, reason) : advance_pages(cursor, reason);
+    if (cursor->rows)
+        return advance_rows(cursor, reason);
+    return cursor->cpus ? cursor->advance_cpus(cursor, reason) : advance_pages(cursor, reason);
 }
 
 static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane)
@@ -251,11 +265,13 @@ static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_b
 {
     const struct fg_lane_data *data = &cursor->file->lanes[lane];
 
-    if (cursor->file->kernel) {
-        cursor->made = calloc(2, sizeof(*cursor->made));
-        if (!cursor->made)
-            return -ENOMEM;
-    }
+    /* A record lies in one page, of some 2^n bytes. */
+    cursor->made_bytes = sizeof(struct fg_graph_data) + cursor->file->head.page_bytes;
+    if (cursor->made_bytes < sizeof(struct fg_kernel_record))
+        cursor->made_bytes = sizeof(struct fg_kernel_record);
+    cursor->made = malloc(2 * (size_t)cursor->made_bytes);
+    if (!cursor->made)
+        return -ENOMEM;
     cursor->file_offset = data->offset;
     cursor->file_end = data->offset + data->bytes;
     /* trace-cmd does not count the number of chunks to a lane's bytes. */
@@ -271,7 +287,9 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, s
     int error = 0;
 
     *cursor = (struct fg_cursor){.file = file};
+    cursor->number = lane;
     cursor->head.lane = lane;
+    cursor->head.thread = lane;
     cursor->head.buffer = lane / file->nr_cpus;
     cursor->head.cpu = lane % file->nr_cpus;
     reason[0] = 0;

@@ -1,4 +1,5 @@
-/* Walks one lane of a trace, event by event: that of a `.fg` (row_lane.h), or the pages of a trace.dat.
+/* Walks one lane of a trace, event by event: that of a `.fg` (row_lane.h), or the pages of a trace.dat. Of a
+ * kernel's trace also all lanes of a buffer as one (cpus.h).
  *
  *     +----------------+ page
  *     | u64 timestamp  |
@@ -17,12 +18,17 @@
 #include "tracedata/read/row_lane.h"
 #include "tracedata/read/trace_file.h"
 
+struct fg_cpus;
+
 struct fg_cursor {
     const struct fg_trace_file *file;
     struct fg_event head; /* the current event, without its task */
+    uint32_t number;      /* among those of a merge */
     bool at_end;
     bool is_idle;             /* set by a stage of the merge: see fg_merge_stage.wakes */
-    struct fg_row_lane *rows; /* of a .fg; NULL: all below is of a trace.dat */
+    struct fg_row_lane *rows; /* of a .fg, or NULL */
+    struct fg_cpus *cpus;     /* several lanes read as one, or NULL. Without both: a lane of a trace.dat */
+    int (*advance_cpus)(struct fg_cursor *cursor, char reason[FG_REASON_BYTES]);
 
     const uint8_t *position, *page_end; /* after `head`, in the current page */
     uint64_t time_ns;
@@ -38,8 +44,9 @@ struct fg_cursor {
     uint64_t chunk_offset;          /* of the window's chunk */
     uint32_t chunks_left;
 
-    /* Of a kernel's trace: `head` and the event before it. */
-    struct fg_kernel_record *made;
+    /* The decoded data of `head` and of the event before it. */
+    uint8_t *made;
+    uint32_t made_bytes; /* of one */
     unsigned made_last;
 };
 

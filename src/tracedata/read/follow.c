@@ -69,16 +69,16 @@ static void enter_task(struct fg_follow *follow, const struct fg_trace_ring *rin
     follow->convert.lost = task->lost;
 }
 
-static int find_addresses(struct fg_follow *follow, const struct fg_trace_ring *ring)
+static int find_functions(struct fg_follow *follow, const struct fg_trace_ring *ring)
 {
-    free(follow->addresses);
-    follow->addresses = fg_recorded_addresses(&follow->contents.symbols, ring);
-    follow->convert.addresses = follow->addresses;
-    follow->convert.nr_addresses = ring->functions_capacity;
+    free(follow->functions);
+    follow->functions = fg_recorded_functions(&follow->contents.symbols, ring);
+    follow->convert.functions = follow->functions;
+    follow->convert.nr_functions = ring->functions_capacity;
     follow->convert.event_numbers = ring->events;
     follow->convert.nr_event_numbers = ring->events_capacity;
     follow->convert.event_types = &follow->contents.events;
-    return follow->addresses ? 0 : -ENOMEM;
+    return follow->functions ? 0 : -ENOMEM;
 }
 
 /* Reads a DATA chunk. A damaged one counts as lost. */
@@ -94,7 +94,7 @@ static int begin_chunk(struct fg_follow *follow, const struct fg_spool_place *pl
     error = find_task(follow, chunk.ring,
                       (uint32_t)fg_hash_find(&ring->by_id, fg_hash_uint64(chunk.task)) - 1, &follow->current);
     if (error == 0)
-        error = find_addresses(follow, ring);
+        error = find_functions(follow, ring);
     if (error < 0)
         return error;
     damaged = fg_chunk_read_records(&follow->chunks, place->offset, chunk.stored_bytes, &chunk);
@@ -190,7 +190,7 @@ void fg_follow_close(struct fg_follow *follow)
     for (size_t i = 0; i < follow->nr_tasks; i++)
         free(follow->tasks[i].waits);
     free(follow->tasks);
-    free(follow->addresses);
+    free(follow->functions);
     fg_hash_clear(&follow->by_place);
     fg_chunk_reader_free(&follow->chunks);
     fg_contents_free(&follow->contents);

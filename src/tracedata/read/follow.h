@@ -38,7 +38,7 @@ struct fg_follow {
     struct fg_contents contents;
     struct fg_chunk_reader chunks;
     struct fg_convert convert; /* of the current chunk */
-    uint32_t *addresses;       /* of the current chunk's ring: function id -> synthetic address */
+    uint32_t *functions;       /* of the current chunk's ring: function id -> index, or FG_FUNC_UNKNOWN */
     const uint64_t *at, *end;  /* its next records */
     uint32_t current;          /* its task */
     uint64_t nr_events;

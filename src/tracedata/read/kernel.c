@@ -112,13 +112,13 @@ static const struct fg_kernel_address *find_address(const struct fg_kernel *kern
                                                                                    : NULL;
 }
 
-/* The synthetic address of the function in which an address lies; *offset is its place there. */
+/* The index of the function in which an address lies; *offset is its place there. */
 static uint32_t find_function(const struct fg_kernel *kernel, uint64_t address, uint32_t *offset)
 {
     const struct fg_kernel_address *found = find_address(kernel, address);
 
     *offset = found ? found->offset : 0;
-    return found ? FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * found->function : FG_WIRE_FUNC_UNKNOWN;
+    return found ? found->function : FG_FUNC_UNKNOWN;
 }
 
 static uint8_t *put_word(uint8_t *at, uint64_t word, uint8_t bytes)
@@ -144,45 +144,48 @@ static uint8_t *put_args(uint8_t *at, const struct fg_event *head, struct fg_ker
     return at;
 }
 
+/* What entries and exits have. */
+static void make_graph(const struct fg_kernel *kernel, const struct fg_kernel_event *event,
+                       struct fg_graph_data *graph, const struct fg_event *head, uint32_t kind)
+{
+    const struct fg_kernel_place *places = event->places;
+    uint32_t place;
+
+    *graph = (struct fg_graph_data){
+        .func = find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_FUNC]), &place),
+        .depth = (uint32_t)fg_kernel_number(head->data, places[FG_KERNEL_FIELD_DEPTH]),
+        .kind = (uint8_t)kind,
+        .caller = FG_FUNC_UNKNOWN,
+    };
+}
+
 static uint32_t make_entry(const struct fg_kernel *kernel, const struct fg_kernel_event *event,
                            struct fg_kernel_record *made, const struct fg_event *head)
 {
     const struct fg_kernel_place *places = event->places;
-    uint8_t *at = made->entry.tail;
-    uint32_t place;
+    struct fg_graph_data *graph = &made->graph;
 
-    made->entry.func =
-        find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_FUNC]), &place);
-    made->entry.depth = (uint32_t)fg_kernel_number(head->data, places[FG_KERNEL_FIELD_DEPTH]);
-    made->entry.kind = FG_WIRE_START;
+    make_graph(kernel, event, graph, head, FG_WIRE_START);
     if (places[FG_KERNEL_FIELD_RETADDR].bytes) {
-        uint32_t caller =
-            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETADDR]), &place);
-
-        made->entry.kind |= FG_WIRE_HAS_CALLER;
-        memcpy(at, &caller, sizeof(caller));
-        memcpy(at + sizeof(caller), &place, sizeof(place));
-        at += sizeof(caller) + sizeof(place);
+        graph->caller_kind = FG_CALLER_FUNCTION;
+        graph->caller = find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETADDR]),
+                                      &graph->caller_place);
     }
-    at = put_args(at, head, places[FG_KERNEL_FIELD_ARGS]);
-    return (uint32_t)(at - made->bytes);
+    return (uint32_t)(put_args((uint8_t *)(graph + 1), head, places[FG_KERNEL_FIELD_ARGS]) - made->bytes);
 }
 
 static uint32_t make_exit(const struct fg_kernel *kernel, const struct fg_kernel_event *event,
                           struct fg_kernel_record *made, const struct fg_event *head)
 {
     const struct fg_kernel_place *places = event->places;
-    uint8_t *at = made->exit.tail;
+    struct fg_graph_data *graph = &made->graph;
+    uint8_t *at = (uint8_t *)(graph + 1);
     uint64_t overrun = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_OVERRUN]);
-    uint32_t place;
 
-    made->exit.func =
-        find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_FUNC]), &place);
-    made->exit.depth = (uint32_t)fg_kernel_number(head->data, places[FG_KERNEL_FIELD_DEPTH]);
-    made->exit.calltime = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_CALLTIME]);
-    made->exit.rettime = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETTIME]);
-    made->exit.overrun = overrun > UINT16_MAX ? UINT16_MAX : (uint16_t)overrun;
-    made->exit.kind = FG_WIRE_RETURN;
+    make_graph(kernel, event, graph, head, FG_WIRE_RETURN);
+    graph->calltime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_CALLTIME]);
+    graph->rettime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETTIME]);
+    graph->overrun = overrun > UINT16_MAX ? UINT16_MAX : (uint16_t)overrun;
     if (places[FG_KERNEL_FIELD_RETVAL].bytes)
         at = put_word(at, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETVAL]),
                       places[FG_KERNEL_FIELD_RETVAL].bytes);
@@ -193,20 +196,24 @@ static uint32_t make_function(const struct fg_kernel *kernel, const struct fg_ke
                               struct fg_kernel_record *made, const struct fg_event *head)
 {
     const struct fg_kernel_place *places = event->places;
+    struct fg_wire_function *function = &made->function;
     uint32_t place;
 
-    made->function.ip =
-        find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_IP]), &place);
-    made->function.parent_ip =
-        find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_PARENT_IP]), &place);
-    return sizeof(made->function);
+    *function = (struct fg_wire_function){
+        .common_type = FG_EVENT_function,
+        .common_pid = head->tid,
+        .ip = fg_function_address(
+            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_IP]), &place)),
+        .parent_ip = fg_function_address(
+            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_PARENT_IP]), &place)),
+    };
+    return sizeof(*function);
 }
 
 bool fg_kernel_convert(const struct fg_kernel *kernel, struct fg_kernel_record *made, struct fg_event *head)
 {
     const struct fg_kernel_event *event = fg_kernel_event(kernel, head->type);
-    uint16_t type;
-    uint32_t size;
+    uint32_t type, size;
 
     head->type += FG_EVENT_KERNEL;
     if (!event || event->role == FG_KERNEL_OTHER)
@@ -215,7 +222,6 @@ bool fg_kernel_convert(const struct fg_kernel *kernel, struct fg_kernel_record *
         return false;
     if (!kernel->addresses)
         return true;
-    memcpy(made->bytes, head->data, sizeof(made->common));
     switch (event->role) {
     case FG_KERNEL_ENTRY:
         type = FG_EVENT_funcgraph_entry;
@@ -230,7 +236,6 @@ bool fg_kernel_convert(const struct fg_kernel *kernel, struct fg_kernel_record *
         size = make_function(kernel, event, made, head);
         break;
     }
-    made->common.common_type = type;
     head->type = type;
     head->data = made->bytes;
     head->size = size;

@@ -1,10 +1,10 @@
 /* What the records of a kernel's trace are. The kernel tells it in texts: a `format` for each event, and
  * kallsyms. Python reads these texts, and hands in what is here; with that, a record becomes an event of
- * wire.h's:
+ * trace_event.h:
  *
  *     kernel's record        role, and places of fields      event
  *     +------------------+   +-------------------------+     +-----------------------+
- *     | common_type 11   |-->| 11: ENTRY, func at 8,   |---->| funcgraph_entry       |
+ *     | common_type 11   |-->| 11: ENTRY, func at 8,   |---->| struct fg_graph_data: |
  *     | func, depth, ... |   |     depth at 16, ...    |     | func (index), depth   |
  *     +------------------+   +-------------------------+     +-----------------------+
  *
@@ -71,15 +71,13 @@ struct fg_kernel {
 #define FG_KERNEL_NR_IDS 65536u
 #define FG_KERNEL_ARGS_MAX 16u /* a kernel records 6 at most */
 
-/* An event made of a record; its tail has return address and values. */
+/* The data of an event made of a record. */
 struct fg_kernel_record {
     union {
-        struct fg_wire_common common;
-        struct fg_wire_funcgraph_entry entry;
-        struct fg_wire_funcgraph_exit exit;
+        struct fg_graph_data graph;
         struct fg_wire_function function;
-        /* u32 caller and place; FG_VALUE_WORD each: tag, size, word; FG_VALUE_MORE */
-        uint8_t bytes[sizeof(struct fg_wire_funcgraph_exit) + 8 + FG_KERNEL_ARGS_MAX * 10 + 1];
+        /* values: FG_VALUE_WORD each: tag, size, word; FG_VALUE_MORE */
+        uint8_t bytes[sizeof(struct fg_graph_data) + FG_KERNEL_ARGS_MAX * 10 + 1];
     };
 };
 

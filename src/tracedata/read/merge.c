@@ -8,34 +8,12 @@
 #include <stdlib.h>
 
 #include "engine/core/compiler.h"
+#include "tracedata/read/cpus.h"
 
 #define WINDOWS_BYTES (32u << 20) /* of all lanes together, unless each then had less than a few pages */
-#define NO_LANE UINT32_MAX
+#define NO_CURSOR UINT32_MAX
 #define WINDOW_MAX_BYTES (256u << 10)
 #define WINDOW_MIN_PAGES 4u
-
-static bool earlier(const struct fg_merge *merge, uint32_t a, uint32_t b)
-{
-    uint64_t time_a = merge->lanes[a].cursor.head.time_ns, time_b = merge->lanes[b].cursor.head.time_ns;
-    return time_a != time_b ? time_a < time_b : a < b;
-}
-
-static void sift_down(struct fg_merge *merge, uint32_t index)
-{
-    uint32_t *heap = merge->heap, moving = heap[index];
-    for (;;) {
-        uint32_t child = 2 * index + 1;
-        if (child >= merge->heap_lanes)
-            break;
-        if (child + 1 < merge->heap_lanes && earlier(merge, heap[child + 1], heap[child]))
-            child++;
-        if (!earlier(merge, heap[child], moving))
-            break;
-        heap[index] = heap[child];
-        index = child;
-    }
-    heap[index] = moving;
-}
 
 static bool has_selected_task(const struct fg_name_table *names, uint32_t lane)
 {
@@ -78,9 +56,9 @@ static inline bool is_for_stage(const struct fg_merge_stage *stage, const struct
 
     if (fg_likely(event->type == FG_EVENT_funcgraph_exit))
         return false;
-    if (event->type != FG_EVENT_funcgraph_entry || event->size < sizeof(struct fg_wire_funcgraph_entry))
+    if (event->type != FG_EVENT_funcgraph_entry || !fg_event_is_whole(event))
         return false;
-    func = fg_function_index(fg_event_funcgraph_entry(event)->func);
+    func = fg_event_graph(event)->func;
     return func < stage->nr_wakes && (stage->wakes[func] & stage->wake_bits);
 }
 
@@ -99,13 +77,40 @@ static inline int advance(struct fg_merge *merge, struct fg_cursor *cursor, stru
     return stage->advance(stage, cursor, true, latest, merge->reason);
 }
 
-static int open_lane(struct fg_merge *merge, uint32_t lane, uint32_t window_bytes)
+static int open_rows_or_pages(struct fg_merge *merge, uint32_t lane, uint32_t window_bytes)
 {
-    struct fg_cursor *cursor = &merge->lanes[lane].cursor;
     struct fg_row_pass *pass = merge->file->recorded ? &merge->pass : NULL;
-    int error = fg_cursor_open(cursor, merge->file, pass, lane, window_bytes, merge->reason);
 
-    merge->lanes[lane].task = UINT32_MAX;
+    if (!has_selected_task(merge->names, lane)) {
+        merge->cursors[lane].at_end = true;
+        return 0;
+    }
+    return fg_cursor_open(&merge->cursors[lane], merge->file, pass, lane, window_bytes, merge->reason);
+}
+
+static int open_cpus(struct fg_merge *merge, uint32_t buffer, uint32_t window_bytes)
+{
+    const struct fg_trace_file *file = merge->file;
+    uint32_t *lanes = malloc((file->nr_cpus + (size_t)1) * sizeof(*lanes)), n = 0;
+    int error = -ENOMEM;
+
+    for (uint32_t cpu = 0; cpu < file->nr_cpus && lanes; cpu++)
+        if (has_selected_task(merge->names, buffer * file->nr_cpus + cpu))
+            lanes[n++] = buffer * file->nr_cpus + cpu;
+    if (lanes)
+        error = fg_cpus_open(&merge->cursors[buffer], file, &merge->threads, lanes, n, window_bytes,
+                             merge->reason);
+    free(lanes);
+    return error;
+}
+
+static int open_cursor(struct fg_merge *merge, uint32_t number, uint32_t window_bytes)
+{
+    struct fg_cursor *cursor = &merge->cursors[number];
+    int error = merge->file->kernel ? open_cpus(merge, number, window_bytes)
+                                    : open_rows_or_pages(merge, number, window_bytes);
+
+    cursor->number = number;
     if (!error && merge->stage && !cursor->at_end)
         error = merge->stage->advance(merge->stage, cursor, true, NULL, merge->reason);
     return error;
@@ -116,55 +121,72 @@ int fg_merge_open(struct fg_merge *merge, const struct fg_trace_file *file, stru
     return fg_merge_open_selected(merge, file, names, NULL);
 }
 
+static int allocate(struct fg_merge *merge)
+{
+    const struct fg_trace_file *file = merge->file;
+    uint32_t nr_cursors = fg_trace_file_nr_cursors(file);
+
+    merge->tasks = malloc((file->nr_lanes + (size_t)1) * sizeof(*merge->tasks));
+    merge->cursors = calloc(nr_cursors + (size_t)1, sizeof(*merge->cursors));
+    merge->heap.cursors = calloc(nr_cursors + (size_t)1, sizeof(*merge->heap.cursors));
+    if (!merge->tasks || !merge->cursors || !merge->heap.cursors)
+        return -ENOMEM;
+    merge->nr_cursors = nr_cursors;
+    for (uint32_t lane = 0; lane < file->nr_lanes; lane++)
+        merge->tasks[lane] = (struct fg_merge_task){.task = UINT32_MAX};
+    return 0;
+}
+
 int fg_merge_open_selected(struct fg_merge *merge, const struct fg_trace_file *file,
                            struct fg_name_table *names, struct fg_merge_stage *stage)
 {
-    *merge = (struct fg_merge){.file = file, .names = names, .stage = stage};
-    merge->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->lanes));
-    merge->heap = calloc(file->nr_lanes + (size_t)1, sizeof(*merge->heap));
-    if (!merge->lanes || !merge->heap)
-        return -ENOMEM;
-    int error = file->recorded ? fg_row_pass_begin(&merge->pass, file->recorded) : 0;
-    if (error)
-        return error;
     uint32_t window_bytes = fg_merge_window_bytes(file);
-    for (uint32_t lane = 0; lane < file->nr_lanes; lane++) {
-        if (!has_selected_task(names, lane))
-            continue;
-        error = open_lane(merge, lane, window_bytes);
-        if (error)
-            return error;
-        if (!merge->lanes[lane].cursor.at_end)
-            merge->heap[merge->heap_lanes++] = lane;
+    int error;
+
+    *merge = (struct fg_merge){.file = file, .names = names, .stage = stage};
+    error = allocate(merge);
+    if (!error && file->recorded)
+        error = fg_row_pass_begin(&merge->pass, file->recorded);
+    for (uint32_t i = 0; i < merge->nr_cursors && !error; i++) {
+        error = open_cursor(merge, i, window_bytes);
+        if (!error && !merge->cursors[i].at_end)
+            merge->heap.cursors[merge->heap.n++] = &merge->cursors[i];
     }
-    for (uint32_t i = merge->heap_lanes / 2; i-- > 0;)
-        sift_down(merge, i);
-    return 0;
+    if (!error)
+        fg_cursor_heap_make(&merge->heap);
+    return error;
 }
 
 void fg_merge_close(struct fg_merge *merge)
 {
-    for (uint32_t i = 0; merge->lanes && i < merge->file->nr_lanes; i++)
-        fg_cursor_close(&merge->lanes[i].cursor);
+    for (uint32_t i = 0; i < merge->nr_cursors; i++)
+        if (merge->file->kernel)
+            fg_cpus_close(&merge->cursors[i]);
+        else
+            fg_cursor_close(&merge->cursors[i]);
     fg_row_pass_end(&merge->pass);
-    free(merge->lanes);
-    free(merge->heap);
-    merge->lanes = NULL;
-    merge->heap = NULL;
+    fg_thread_table_free(&merge->threads);
+    free(merge->tasks);
+    free(merge->cursors);
+    free((void *)merge->heap.cursors);
+    merge->tasks = NULL;
+    merge->cursors = NULL;
+    merge->nr_cursors = 0;
+    merge->heap = (struct fg_cursor_heap){0};
 }
 
-static int find_task(struct fg_merge *merge, struct fg_merge_lane *lane, const struct fg_event *event)
+static int find_task(struct fg_merge *merge, struct fg_merge_task *latest, const struct fg_event *event)
 {
-    lane->task = fg_name_table_find_task(merge->names, event->lane, event->tid, event->time_ns);
-    lane->tid = event->tid;
-    return lane->task == UINT32_MAX ? -ENOMEM : 0;
+    latest->task = fg_name_table_find_task(merge->names, event->lane, event->tid, event->time_ns);
+    latest->tid = event->tid;
+    return latest->task == UINT32_MAX ? -ENOMEM : 0;
 }
 
-static bool is_latest_task(const struct fg_merge *merge, const struct fg_merge_lane *lane,
-                           const struct fg_event *event)
+static inline bool is_latest_task(const struct fg_merge *merge, const struct fg_merge_task *latest,
+                                  const struct fg_event *event)
 {
-    return lane->task != UINT32_MAX && lane->tid == event->tid &&
-           event->time_ns <= merge->names->tasks[lane->task].last_ns;
+    return latest->task != UINT32_MAX && latest->tid == event->tid &&
+           event->time_ns <= merge->names->tasks[latest->task].last_ns;
 }
 
 /* All that is whole has been read: damage is told now. */
@@ -184,30 +206,32 @@ static inline void settle(struct fg_merge *merge)
     if (!merge->top_moved)
         return;
     merge->top_moved = false;
-    if (merge->lanes[merge->heap[0]].cursor.at_end)
-        merge->heap[0] = merge->heap[--merge->heap_lanes];
-    if (merge->heap_lanes > 1)
-        sift_down(merge, 0);
+    fg_cursor_heap_settle(&merge->heap);
 }
 
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
 {
     for (;;) {
+        struct fg_cursor *cursor;
+        struct fg_merge_task *latest;
+
         if (merge->error)
             return merge->error;
         settle(merge);
-        if (!merge->heap_lanes)
+        if (!merge->heap.n)
             return end(merge);
-        struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
-        *event = lane->cursor.head;
-        if (!is_latest_task(merge, lane, event)) {
-            int error = find_task(merge, lane, event);
+        cursor = merge->heap.cursors[0];
+        *event = cursor->head;
+        latest = &merge->tasks[event->lane];
+        if (!is_latest_task(merge, latest, event)) {
+            int error = find_task(merge, latest, event);
+
             if (error)
                 return error;
         }
-        event->task = lane->task;
+        event->task = latest->task;
         merge->top_moved = true;
-        merge->error = advance(merge, &lane->cursor, event);
+        merge->error = advance(merge, cursor, event);
         if (merge->names->tasks[event->task].selected)
             return 1;
     }
@@ -215,26 +239,28 @@ int fg_merge_next(struct fg_merge *merge, struct fg_event *event)
 
 const struct fg_event *fg_merge_peek(const struct fg_merge *merge)
 {
-    const struct fg_merge_lane *lane = &merge->lanes[merge->heap[0]];
-    bool same = !merge->error && !lane->cursor.at_end && is_latest_task(merge, lane, &lane->cursor.head);
-    return same ? &lane->cursor.head : NULL;
+    const struct fg_cursor *cursor = merge->heap.cursors[0];
+    bool same = !merge->error && !cursor->at_end &&
+                is_latest_task(merge, &merge->tasks[cursor->head.lane], &cursor->head);
+
+    return same ? &cursor->head : NULL;
 }
 
 void fg_merge_skip(struct fg_merge *merge)
 {
-    merge->error = advance(merge, &merge->lanes[merge->heap[0]].cursor, NULL);
+    merge->error = advance(merge, merge->heap.cursors[0], NULL);
 }
 
-/* The lane below heap[at] with the earliest event of this buffer that is earlier than that of `best`, or
- * `best`. Events of lanes further down are later than those above, so most of the heap is not looked at. */
-static uint32_t earliest_of(const struct fg_merge *merge, uint32_t at, uint32_t buffer, uint32_t best)
+/* The cursor below heap[at] with the earliest event of this buffer that is earlier than that of `best`, or
+ * `best`. Events of cursors further down are later than those above, so most of the heap is not looked at. */
+static uint32_t earliest_of(const struct fg_cursor_heap *heap, uint32_t at, uint32_t buffer, uint32_t best)
 {
-    if (at >= merge->heap_lanes || (best != NO_LANE && !earlier(merge, merge->heap[at], merge->heap[best])))
+    if (at >= heap->n || (best != NO_CURSOR && !fg_cursor_is_earlier(heap->cursors[at], heap->cursors[best])))
         return best;
-    if (merge->lanes[merge->heap[at]].cursor.head.buffer == buffer)
+    if (heap->cursors[at]->head.buffer == buffer)
         return at;
-    best = earliest_of(merge, 2 * at + 1, buffer, best);
-    return earliest_of(merge, 2 * at + 2, buffer, best);
+    best = earliest_of(heap, 2 * at + 1, buffer, best);
+    return earliest_of(heap, 2 * at + 2, buffer, best);
 }
 
 const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buffer)
@@ -242,27 +268,23 @@ const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buf
     if (merge->error)
         return NULL;
     settle(merge);
-    merge->peeked = earliest_of(merge, 0, buffer, NO_LANE);
-    return merge->peeked == NO_LANE ? NULL : &merge->lanes[merge->heap[merge->peeked]].cursor.head;
+    merge->peeked = earliest_of(&merge->heap, 0, buffer, NO_CURSOR);
+    return merge->peeked == NO_CURSOR ? NULL : &merge->heap.cursors[merge->peeked]->head;
 }
 
 void fg_merge_skip_peeked(struct fg_merge *merge)
 {
+    struct fg_cursor_heap *heap = &merge->heap;
     uint32_t at = merge->peeked;
 
-    merge->error = advance(merge, &merge->lanes[merge->heap[at]].cursor, NULL);
-    if (merge->lanes[merge->heap[at]].cursor.at_end) {
-        merge->heap[at] = merge->heap[--merge->heap_lanes];
-        while (at && at < merge->heap_lanes && earlier(merge, merge->heap[at], merge->heap[(at - 1) / 2])) {
-            uint32_t parent = (at - 1) / 2, lane = merge->heap[at];
-
-            merge->heap[at] = merge->heap[parent];
-            merge->heap[parent] = lane;
-            at = parent;
-        }
+    merge->error = advance(merge, heap->cursors[at], NULL);
+    if (heap->cursors[at]->at_end) {
+        heap->cursors[at] = heap->cursors[--heap->n];
+        if (at < heap->n)
+            fg_cursor_heap_sift_up(heap, at);
     }
-    if (at < merge->heap_lanes)
-        sift_down(merge, at);
+    if (at < heap->n)
+        fg_cursor_heap_sift_down(heap, at);
 }
 
 int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event)

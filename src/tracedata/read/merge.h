@@ -2,16 +2,18 @@
 #ifndef FG_MERGE_H
 #define FG_MERGE_H
 
-#include "tracedata/read/cursor.h"
+#include "tracedata/read/cursor_heap.h"
 #include "tracedata/read/name_table.h"
+#include "tracedata/read/thread_table.h"
 
-struct fg_merge_lane {
-    struct fg_cursor cursor;
-    uint32_t task; /* of the latest event */
+/* The latest event's in a lane. */
+struct fg_merge_task {
+    uint32_t task;
     int32_t tid;
 };
 
-/* What stands between the lanes and their merge, and leaves events out. */
+/* What stands between the lanes and their merge, and leaves events out. What it keeps of a cursor it finds by
+ * cursor->number, below fg_trace_file_nr_cursors(). */
 struct fg_merge_stage {
     struct fg_merge_stage *below; /* where its events come from; NULL: the lanes themselves */
     /* Moves a lane to its next event that is not left out, or to its end: as fg_cursor_advance().
@@ -41,13 +43,15 @@ struct fg_merge {
     const struct fg_trace_file *file;
     struct fg_merge_stage *stage; /* or NULL: all events are read */
     struct fg_name_table *names;
-    struct fg_merge_lane *lanes;
-    uint32_t *heap; /* lanes by the time of their next event; heap[0] is the earliest */
-    uint32_t heap_lanes;
-    struct fg_row_pass pass; /* of a .fg */
-    bool top_moved;          /* heap[0] has moved on since the heap was put in order */
-    uint32_t peeked;         /* in the heap: what fg_merge_peek_buffer() showed */
-    int error;               /* met after the latest event; the next call returns it */
+    struct fg_merge_task *tasks; /* by lane */
+    struct fg_cursor *cursors;   /* of each lane; of a kernel's trace of each buffer (cpus.h) */
+    uint32_t nr_cursors;
+    struct fg_cursor_heap heap;
+    struct fg_row_pass pass;        /* of a .fg */
+    struct fg_thread_table threads; /* of a kernel's trace */
+    bool top_moved;                 /* heap[0] has moved on since the heap was put in order */
+    uint32_t peeked;                /* in the heap: what fg_merge_peek_buffer() showed */
+    int error;                      /* met after the latest event; the next call returns it */
     char reason[FG_REASON_BYTES];
 };
 
@@ -63,7 +67,7 @@ void fg_merge_close(struct fg_merge *merge);
  * stays valid until its lane moves again: by fg_merge_skip(), or when the lane's next event is taken. */
 int fg_merge_next(struct fg_merge *merge, struct fg_event *event);
 
-/* The event after the latest one in its lane; NULL if it belongs to another task. */
+/* The event after the latest one in its lane; NULL if it belongs to another task. Not of a kernel's trace. */
 const struct fg_event *fg_merge_peek(const struct fg_merge *merge);
 
 /* Skips the event that fg_merge_peek() showed. */
@@ -75,6 +79,12 @@ const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buf
 
 /* Skips the event that fg_merge_peek_buffer() showed. The latest event's data is no longer valid then. */
 void fg_merge_skip_peeked(struct fg_merge *merge);
+
+/* All events so far have a `thread` below this. It grows while a kernel's trace is read. */
+static inline uint32_t fg_merge_nr_threads(const struct fg_merge *merge)
+{
+    return merge->file->kernel ? merge->threads.n : merge->file->nr_lanes;
+}
 
 /* How much of a lane of a trace.dat is read at once. */
 uint32_t fg_merge_window_bytes(const struct fg_trace_file *file);

@@ -1,7 +1,7 @@
 /* See recorded.h. */
 #include "tracedata/read/recorded.h"
 
-#include "tracedata/base/wire.h"
+#include "tracedata/base/trace_event.h"
 #include "tracedata/read/trace_meta.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -31,28 +31,26 @@ static void sort_pieces(struct fg_contents *contents)
     }
 }
 
-uint32_t *fg_recorded_addresses(const struct fg_symbols *symbols, const struct fg_trace_ring *ring)
+uint32_t *fg_recorded_functions(const struct fg_symbols *symbols, const struct fg_trace_ring *ring)
 {
-    uint32_t *addresses = malloc((ring->functions_capacity + 1) * sizeof(*addresses));
+    uint32_t *functions = malloc((ring->functions_capacity + 1) * sizeof(*functions));
 
-    for (size_t id = 0; addresses && id < ring->functions_capacity; id++)
-        addresses[id] =
-            ring->functions[id] == 0
-                ? FG_WIRE_FUNC_UNKNOWN
-                : FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * symbols->functions[ring->functions[id] - 1].index;
-    return addresses;
+    for (size_t id = 0; functions && id < ring->functions_capacity; id++)
+        functions[id] =
+            ring->functions[id] == 0 ? FG_FUNC_UNKNOWN : symbols->functions[ring->functions[id] - 1].index;
+    return functions;
 }
 
-static int find_addresses(struct fg_recorded *recorded)
+static int find_functions(struct fg_recorded *recorded)
 {
     const struct fg_contents *contents = &recorded->contents;
 
-    recorded->addresses = calloc(contents->nr_rings + 1, sizeof(*recorded->addresses));
-    if (recorded->addresses == NULL)
+    recorded->functions = calloc(contents->nr_rings + 1, sizeof(*recorded->functions));
+    if (recorded->functions == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < contents->nr_rings; i++) {
-        recorded->addresses[i] = fg_recorded_addresses(&contents->symbols, &contents->rings[i]);
-        if (recorded->addresses[i] == NULL)
+        recorded->functions[i] = fg_recorded_functions(&contents->symbols, &contents->rings[i]);
+        if (recorded->functions[i] == NULL)
             return -ENOMEM;
     }
     return 0;
@@ -128,7 +126,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     sort_pieces(&recorded->contents);
     error = fg_lanes_assign(&recorded->contents, &recorded->lanes);
     if (error == 0)
-        error = find_addresses(recorded);
+        error = find_functions(recorded);
     if (error == 0)
         error = find_first_tasks(recorded);
     return error < 0 ? error : count_events(recorded);
@@ -136,9 +134,9 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
 
 void fg_recorded_close(struct fg_recorded *recorded)
 {
-    for (size_t i = 0; recorded->addresses && i < recorded->contents.nr_rings; i++)
-        free(recorded->addresses[i]);
-    free(recorded->addresses);
+    for (size_t i = 0; recorded->functions && i < recorded->contents.nr_rings; i++)
+        free(recorded->functions[i]);
+    free(recorded->functions);
     free(recorded->first_tasks);
     fg_lanes_free(&recorded->lanes);
     fg_contents_free(&recorded->contents);

@@ -15,7 +15,7 @@ struct fg_recorded {
     struct fg_contents contents;
     struct fg_lanes lanes;
     size_t *first_tasks;  /* lane -> its first one in lanes.tasks; one more element ends the last */
-    uint32_t **addresses; /* per ring: function id -> synthetic address */
+    uint32_t **functions; /* per ring: function id -> index in the trace, or FG_FUNC_UNKNOWN */
     enum fg_clock_unit unit;
     bool is_complete;     /* the recording has ended */
     uint64_t whole_bytes; /* of the complete file; 0: it never was */
@@ -33,8 +33,8 @@ int fg_recorded_set_meta(struct fg_recorded *recorded, const char *meta, size_t 
 /* Appends the trace's JSON (trace_meta.h). */
 void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *json);
 
-/* function id -> synthetic address, for the ids below ring->functions_capacity. NULL: memory is short. */
-uint32_t *fg_recorded_addresses(const struct fg_symbols *symbols, const struct fg_trace_ring *ring);
+/* function id -> index in the trace, for the ids below ring->functions_capacity. NULL: memory is short. */
+uint32_t *fg_recorded_functions(const struct fg_symbols *symbols, const struct fg_trace_ring *ring);
 
 /* What the lanes of one pass over the trace share. All zeros but for the trace: fg_row_pass_begin(). */
 struct fg_row_pass {

@@ -17,6 +17,10 @@ void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32
                     .lane = number,
                     .event_types = &pass->recorded->contents.events},
     };
+    for (unsigned i = 0; i < FG_ROW_LANE_BATCH; i++) {
+        fg_plain_event_init(&lane->made[0][i]);
+        fg_plain_event_init(&lane->made[1][i]);
+    }
 }
 
 void fg_row_lane_close(struct fg_row_lane *lane)
@@ -42,8 +46,8 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->end_piece = task->pieces + task->nr_pieces;
     lane->was_damaged = false;
     lane->convert.scale = ring->scale;
-    lane->convert.addresses = recorded->addresses[lane_task->ring];
-    lane->convert.nr_addresses = ring->functions_capacity;
+    lane->convert.functions = recorded->functions[lane_task->ring];
+    lane->convert.nr_functions = ring->functions_capacity;
     lane->convert.event_numbers = ring->events;
     lane->convert.nr_event_numbers = ring->events_capacity;
     fg_convert_begin_task(&lane->convert, (int32_t)task->tid);
@@ -107,10 +111,10 @@ static inline void take_made(struct fg_row_lane *lane, struct fg_event *event)
 
     event->time_ns = made->time_ns;
     event->lost = 0;
-    event->data = (const uint8_t *)&made->image;
-    event->size = made->size;
-    event->type = made->image.common_type;
-    event->tid = made->image.common_pid;
+    event->data = (const uint8_t *)&made->graph;
+    event->size = sizeof(made->graph);
+    event->type = made->type;
+    event->tid = lane->convert.tid;
 }
 
 /* All events that were made are taken. */

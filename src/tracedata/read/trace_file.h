@@ -53,6 +53,12 @@ static inline const struct fg_event_table *fg_trace_file_events(const struct fg_
     return file->recorded ? &file->recorded->contents.events : &file->own_events;
 }
 
+/* How many cursors read it: one for each lane; of a kernel's trace one for each buffer. */
+static inline uint32_t fg_trace_file_nr_cursors(const struct fg_trace_file *file)
+{
+    return file->kernel ? file->nr_buffers : file->nr_lanes;
+}
+
 /* Appends a part of a trace.dat's head; nothing if the file lacks it. Return: as fg_trace_file_read(). */
 int fg_trace_file_read_part(const struct fg_trace_file *file, enum fg_dat_part_name name,
                             struct fg_text *text, char reason[FG_REASON_BYTES]);

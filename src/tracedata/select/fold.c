@@ -89,13 +89,9 @@ static int enqueue_call(struct stage_lane *lane, const struct fg_event *event, u
 
     if (!data)
         return -ENOMEM;
-    _Static_assert(
-        offsetof(struct fg_wire_funcgraph_entry, depth) == offsetof(struct fg_wire_funcgraph_exit, depth) &&
-            offsetof(struct fg_wire_funcgraph_entry, func) == offsetof(struct fg_wire_funcgraph_exit, func),
-        "both ends of a call begin with the same fields");
     memcpy(data, event->data, event->size);
     memset(data + event->size, 0, extra_bytes);
-    memcpy(data + offsetof(struct fg_wire_funcgraph_entry, depth), &depth, sizeof(depth));
+    ((struct fg_graph_data *)(void *)data)->depth = depth;
     shown.data = data;
     shown.size += (uint32_t)extra_bytes;
     enqueue(lane, &shown);
@@ -105,10 +101,7 @@ static int enqueue_call(struct stage_lane *lane, const struct fg_event *event, u
 /* Makes the event that was made last one of the import. */
 static void set_function(const struct stage_lane *lane, uint32_t index)
 {
-    uint32_t address = FG_WIRE_FUNC_BASE + index * FG_WIRE_FUNC_STEP;
-
-    memcpy(lane->made[lane->latest_made % NR_MADE].data + offsetof(struct fg_wire_funcgraph_entry, func),
-           &address, sizeof(address));
+    ((struct fg_graph_data *)(void *)lane->made[lane->latest_made % NR_MADE].data)->func = index;
 }
 
 static int enqueue_end(struct stage_lane *lane, const struct fg_event *event,
@@ -289,7 +282,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
                    struct fg_event *latest, char reason[FG_REASON_BYTES])
 {
     struct fg_fold *fold = (struct fg_fold *)stage;
-    struct stage_lane *lane = &fold->lanes[cursor->head.lane];
+    struct stage_lane *lane = &fold->lanes[cursor->number];
     int error;
 
     cursor->is_idle = false;
@@ -319,8 +312,8 @@ int fg_fold_new(const struct fg_fold_rules *rules, const struct fg_trace_file *f
     made->stage.nr_wakes = rules->nr_functions;
     made->stage.wake_bits = FG_FOLD_MACHINERY;
     made->rules = *rules;
-    made->nr_lanes = file->nr_lanes;
-    made->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*made->lanes));
+    made->nr_lanes = fg_trace_file_nr_cursors(file);
+    made->lanes = calloc(made->nr_lanes + (size_t)1, sizeof(*made->lanes));
     if (!made->lanes) {
         fg_fold_free(made);
         return -ENOMEM;

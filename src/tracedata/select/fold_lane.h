@@ -69,8 +69,7 @@ static inline bool fg_fold_lane_is_outside(const struct fg_fold_lane *lane, cons
     if (lane->nr_imports)
         return false;
     return event->type != FG_EVENT_funcgraph_entry || !fg_event_is_whole(event) ||
-           !(fg_fold_marks(rules, fg_function_index(fg_event_funcgraph_entry(event)->func)) &
-             FG_FOLD_MACHINERY);
+           !(fg_fold_marks(rules, fg_event_graph(event)->func) & FG_FOLD_MACHINERY);
 }
 
 /* Takes in the lane's next event. Return: enum fg_fold_step, or -ENOMEM. */

@@ -6,6 +6,8 @@
 
 #include "engine/core/array.h"
 
+#define DATA_ALIGNMENT ((size_t)8)
+
 void fg_held_free(struct fg_held *held)
 {
     free(held->events);
@@ -34,24 +36,42 @@ int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t dep
                 uint64_t *number)
 {
     struct fg_held_event *added;
+    size_t at;
     int error;
 
     if (held->first)
         compact(held);
+    at = (held->data_bytes + DATA_ALIGNMENT - 1) & ~(DATA_ALIGNMENT - 1);
     error = fg_array_reserve(&held->events, &held->capacity, held->end + 1);
     if (!error)
-        error = fg_array_reserve(&held->data, &held->data_capacity, held->data_bytes + event->size + 1);
+        error = fg_array_reserve(&held->data, &held->data_capacity, at + event->size + 1);
     if (error)
         return error;
     *number = held->taken + held->end - held->first;
     added = &held->events[held->end++];
-    *added =
-        (struct fg_held_event){.event = *event, .depth = depth, .at = held->data_bytes, .verdict = verdict};
-    added->event.lost = fg_add_lost(event->lost, held->lost);
-    held->lost = 0;
-    memcpy(held->data + held->data_bytes, event->data, event->size);
-    held->data_bytes += event->size;
+    *added = (struct fg_held_event){.event = *event, .depth = depth, .at = at, .verdict = verdict};
+    added->event.lost = fg_add_lost(event->lost, held->lost[event->lane]);
+    held->lost[event->lane] = 0;
+    memcpy(held->data + at, event->data, event->size);
+    held->data_bytes = at + event->size;
     return 0;
+}
+
+static void add_lost(uint64_t *lost, uint64_t more)
+{
+    *lost = fg_add_lost(*lost, more);
+}
+
+/* What was lost before a dropped event, which has left at the front. */
+static void pass_lost_on(struct fg_held *held, const struct fg_event *dropped)
+{
+    size_t next = held->first;
+
+    if (!dropped->lost)
+        return;
+    while (next < held->end && held->events[next].event.lane != dropped->lane)
+        next++;
+    add_lost(next < held->end ? &held->events[next].event.lost : &held->lost[dropped->lane], dropped->lost);
 }
 
 void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict)
@@ -61,7 +81,7 @@ void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdi
     event->verdict = verdict;
     if (verdict != FG_VERDICT_DROP || event != &held->events[held->end - 1])
         return;
-    held->lost = fg_add_lost(held->lost, event->event.lost);
+    add_lost(&held->lost[event->event.lane], event->event.lost);
     held->data_bytes = event->at;
     held->end--;
 }
@@ -70,13 +90,12 @@ const struct fg_held_event *fg_held_take(struct fg_held *held)
 {
     while (held->first < held->end && held->events[held->first].verdict != FG_VERDICT_OPEN) {
         struct fg_held_event *event = &held->events[held->first++];
-        uint64_t *next_lost = held->first < held->end ? &held->events[held->first].event.lost : &held->lost;
 
         held->taken++;
         event->event.data = held->data + event->at;
         if (event->verdict == FG_VERDICT_SHOW)
             return event;
-        *next_lost = fg_add_lost(*next_lost, event->event.lost);
+        pass_lost_on(held, &event->event);
     }
     return NULL;
 }

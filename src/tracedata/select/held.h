@@ -1,4 +1,5 @@
-/* Events of a lane that wait until it is known whether they are shown: a queue of copies. */
+/* Events that wait until it is known whether they are shown: a queue of copies. They are of one lane; of a
+ * kernel's trace of a buffer's lanes, each of which has its own losses. */
 #ifndef FG_HELD_H
 #define FG_HELD_H
 
@@ -19,7 +20,7 @@ struct fg_held {
     uint64_t taken; /* how many have left at the front: event i has the number taken + i - first */
     uint8_t *data;
     size_t data_bytes, data_capacity;
-    uint64_t lost; /* before the next event that comes in */
+    uint64_t *lost; /* by lane: before the next event that comes in; stays the owner's */
 };
 
 void fg_held_free(struct fg_held *held);
@@ -27,7 +28,8 @@ void fg_held_free(struct fg_held *held);
 /* Adds a copy of an event at the end. Return: 0 or -ENOMEM; *@number names it. */
 int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t depth, enum fg_verdict verdict,
                 uint64_t *number);
-/* Decides about an event that is open. What was lost before a dropped one is lost before its successor. */
+/* Decides about an event that is open. What was lost before a dropped one is lost before its successor in the
+ * lane. */
 void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict);
 
 /* The first event, with its data, if it is decided that it is shown; else NULL. Valid until the next call. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/core/array.h"
+#include "engine/core/compiler.h"
 #include "tracedata/select/select_lane.h"
 
 /* Data of the events that were handed out last. An event must stay valid while the next one is looked at. */
@@ -15,8 +16,15 @@ struct shown {
     size_t capacity;
 };
 
-struct stage_lane {
+struct thread {
     struct fg_select_lane lane;
+    uint32_t next; /* of the same cursor: number of the thread plus 1 */
+};
+
+/* What is kept of a cursor. */
+struct stage_lane {
+    struct fg_held held;
+    uint32_t threads; /* the latest of them: number of the thread plus 1 */
     struct shown shown[2];
     unsigned latest;
     bool at_end; /* of the cursor; held events may be left */
@@ -27,8 +35,11 @@ struct stage_lane {
 struct fg_select {
     struct fg_merge_stage stage;
     struct fg_select_rules rules;
-    struct stage_lane *lanes;
+    struct stage_lane *lanes; /* by cursor */
     uint32_t nr_lanes;
+    struct thread *threads; /* by fg_event.thread */
+    size_t nr_threads, threads_capacity;
+    uint64_t *lost; /* by lane of the trace, see fg_held */
 };
 
 void fg_select_free(struct fg_select *select)
@@ -38,12 +49,16 @@ void fg_select_free(struct fg_select *select)
     for (uint32_t i = 0; select->lanes && i < select->nr_lanes; i++) {
         struct stage_lane *lane = &select->lanes[i];
 
-        fg_select_lane_free(&lane->lane);
+        fg_held_free(&lane->held);
         free(lane->shown[0].data);
         free(lane->shown[1].data);
         free(lane->reason);
     }
+    for (size_t i = 0; i < select->nr_threads; i++)
+        fg_select_lane_free(&select->threads[i].lane);
+    free(select->threads);
     free(select->lanes);
+    free(select->lost);
     free(select);
 }
 
@@ -52,15 +67,12 @@ static int show(struct stage_lane *lane, struct fg_cursor *cursor, const struct 
                 uint32_t depth)
 {
     struct shown *shown = &lane->shown[lane->latest = !lane->latest];
-    size_t at = event->type == FG_EVENT_funcgraph_entry  ? offsetof(struct fg_wire_funcgraph_entry, depth)
-                : event->type == FG_EVENT_funcgraph_exit ? offsetof(struct fg_wire_funcgraph_exit, depth)
-                                                         : SIZE_MAX;
 
     if (fg_array_reserve(&shown->data, &shown->capacity, event->size + (size_t)1) < 0)
         return -ENOMEM;
     memcpy(shown->data, event->data, event->size);
-    if (event->size >= sizeof(depth) && at <= event->size - sizeof(depth))
-        memcpy(shown->data + at, &depth, sizeof(depth));
+    if (fg_event_is_call(event->type) && fg_event_is_whole(event))
+        ((struct fg_graph_data *)(void *)shown->data)->depth = depth;
     cursor->head = *event;
     cursor->head.data = shown->data;
     return 0;
@@ -73,8 +85,8 @@ static void end_lane(struct fg_select *select, struct stage_lane *lane, int erro
     lane->error = error;
     if (error)
         lane->reason = strdup(reason);
-    if (select->rules.has_stacks)
-        fg_select_lane_finish(&lane->lane, &select->rules);
+    for (uint32_t next = lane->threads; next; next = select->threads[next - 1].next)
+        fg_select_lane_finish(&select->threads[next - 1].lane, &select->rules);
 }
 
 /* Moves the cursor to the next event that is to be judged. Return: false: the lane has ended. */
@@ -84,7 +96,7 @@ static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cu
     const struct fg_selection *selection = select->rules.selection;
     int error = fg_merge_stage_pull(&select->stage, cursor, is_at_next, reason);
     bool is_over = !error && !cursor->at_end && cursor->head.time_ns > selection->to;
-    const struct fg_held *held = &lane->lane.held;
+    const struct fg_held *held = &lane->held;
 
     if (!error && !cursor->at_end && !(is_over && held->first == held->end))
         return true;
@@ -92,15 +104,37 @@ static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cu
     return false;
 }
 
+/* The event's thread, which is of this cursor. NULL: memory is short. */
+static struct fg_select_lane *thread_of(struct fg_select *select, struct stage_lane *lane,
+                                        const struct fg_event *event)
+{
+    struct thread *thread;
+
+    if (fg_unlikely(event->thread >= select->nr_threads)) {
+        if (fg_array_reserve(&select->threads, &select->threads_capacity, event->thread + (size_t)1) < 0)
+            return NULL;
+        for (; select->nr_threads <= event->thread; select->nr_threads++)
+            select->threads[select->nr_threads] = (struct thread){0};
+    }
+    thread = &select->threads[event->thread];
+    if (fg_unlikely(!thread->lane.held)) {
+        thread->lane.held = &lane->held;
+        thread->next = lane->threads;
+        lane->threads = event->thread + 1;
+    }
+    return &thread->lane;
+}
+
 static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_at_next,
                    struct fg_event *latest, char reason[FG_REASON_BYTES])
 {
     (void)latest; /* what is shown is a copy */
     struct fg_select *select = (struct fg_select *)stage;
-    struct stage_lane *lane = &select->lanes[cursor->head.lane];
+    struct stage_lane *lane = &select->lanes[cursor->number];
 
     for (;; is_at_next = false) {
-        const struct fg_held_event *held = fg_held_take(&lane->lane.held);
+        const struct fg_held_event *held = fg_held_take(&lane->held);
+        struct fg_select_lane *thread;
         uint32_t depth = 0;
         int verdict;
 
@@ -116,12 +150,15 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
         }
         if (!move(select, lane, cursor, is_at_next, reason))
             continue;
-        verdict = fg_select_lane_judge(&lane->lane, &select->rules, &cursor->head, &depth);
+        thread = thread_of(select, lane, &cursor->head);
+        verdict = thread ? fg_select_lane_judge(thread, &select->rules, &cursor->head, &depth) : -ENOMEM;
         if (verdict < 0)
             return verdict;
         if (verdict == FG_VERDICT_SHOW && !select->rules.selection->longer_ns) {
-            cursor->head.lost = fg_add_lost(cursor->head.lost, lane->lane.held.lost);
-            lane->lane.held.lost = 0;
+            uint64_t *lost = &select->lost[cursor->head.lane];
+
+            cursor->head.lost = fg_add_lost(cursor->head.lost, *lost);
+            *lost = 0;
             return show(lane, cursor, &cursor->head, depth);
         }
     }
@@ -135,14 +172,16 @@ int fg_select_new(const struct fg_selection *selection, const struct fg_trace_fi
     if (!made)
         return -ENOMEM;
     made->stage.advance = advance;
-    made->rules = (struct fg_select_rules){
-        .selection = selection, .has_stacks = !file->kernel, .counts_time = file->unit != FG_UNIT_NS};
-    made->nr_lanes = file->nr_lanes;
-    made->lanes = calloc(file->nr_lanes + (size_t)1, sizeof(*made->lanes));
-    if (!made->lanes) {
+    made->rules = (struct fg_select_rules){.selection = selection, .counts_time = file->unit != FG_UNIT_NS};
+    made->nr_lanes = fg_trace_file_nr_cursors(file);
+    made->lanes = calloc(made->nr_lanes + (size_t)1, sizeof(*made->lanes));
+    made->lost = calloc(file->nr_lanes + (size_t)1, sizeof(*made->lost));
+    if (!made->lanes || !made->lost) {
         fg_select_free(made);
         return -ENOMEM;
     }
+    for (uint32_t i = 0; i < made->nr_lanes; i++)
+        made->lanes[i].held.lost = made->lost;
     *select = made;
     return 0;
 }

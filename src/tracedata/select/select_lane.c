@@ -11,7 +11,6 @@
 void fg_select_lane_free(struct fg_select_lane *lane)
 {
     free(lane->calls);
-    fg_held_free(&lane->held);
     *lane = (struct fg_select_lane){0};
 }
 
@@ -28,7 +27,7 @@ static inline bool is_wanted(const struct fg_selection *selection, uint8_t marks
 /* Levels are counted among the calls that are shown, if some are left out for their names. */
 static inline bool counts_shown(const struct fg_select_rules *rules)
 {
-    return rules->has_stacks && (rules->selection->has_names || rules->selection->has_roots);
+    return rules->selection->has_names || rules->selection->has_roots;
 }
 
 static inline bool is_in_window(const struct fg_selection *selection, const struct fg_event *event)
@@ -52,7 +51,7 @@ static void set_long(struct fg_select_lane *lane)
 
         call->is_long = true;
         if (call->is_held)
-            fg_held_decide(&lane->held, call->held, FG_VERDICT_SHOW);
+            fg_held_decide(lane->held, call->held, FG_VERDICT_SHOW);
         call->is_held = false;
     }
 }
@@ -71,7 +70,7 @@ static void give_up_calls(struct fg_select_lane *lane, const struct fg_select_ru
         if (ran_ns >= rules->selection->longer_ns)
             set_long(lane);
         else if (call->is_held)
-            fg_held_decide(&lane->held, call->held, FG_VERDICT_DROP);
+            fg_held_decide(lane->held, call->held, FG_VERDICT_DROP);
     }
 }
 
@@ -118,7 +117,7 @@ static int judge_entry(struct fg_select_lane *lane, const struct fg_select_rules
     if (!rules->selection->longer_ns)
         return FG_VERDICT_SHOW;
     call->is_held = true;
-    error = fg_held_add(&lane->held, event, *depth, FG_VERDICT_OPEN, &call->held);
+    error = fg_held_add(lane->held, event, *depth, FG_VERDICT_OPEN, &call->held);
     return error ? error : FG_VERDICT_OPEN;
 }
 
@@ -149,22 +148,9 @@ static int judge_exit(struct fg_select_lane *lane, const struct fg_select_rules 
     if (is_long)
         set_long(lane); /* the calls around it: what is held of them goes first */
     if (call.is_held)
-        fg_held_decide(&lane->held, call.held, is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP);
+        fg_held_decide(lane->held, call.held, is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP);
     return call.is_shown && is_long && is_in_window(rules->selection, event) ? FG_VERDICT_SHOW
                                                                              : FG_VERDICT_DROP;
-}
-
-/* Of a kernel's trace: the threads of a lane take turns. What the record tells decides. */
-static int judge_record(const struct fg_select_rules *rules, const struct fg_event *event,
-                        const struct fg_graph_event *graph)
-{
-    const struct fg_selection *selection = rules->selection;
-    uint8_t marks = marks_of(selection, graph->func);
-    bool is_shown = is_wanted(selection, marks, marks & FG_SELECT_ROOT) &&
-                    (!selection->max_depth || graph->depth < selection->max_depth) &&
-                    is_in_window(selection, event);
-
-    return is_shown ? FG_VERDICT_SHOW : FG_VERDICT_DROP;
 }
 
 static int judge_call(struct fg_select_lane *lane, const struct fg_select_rules *rules,
@@ -179,8 +165,6 @@ static int judge_call(struct fg_select_lane *lane, const struct fg_select_rules 
     if (!is_whole || graph.depth > FG_RECORD_MAX_DEPTH)
         return FG_VERDICT_SHOW; /* who reads it tells of the damage */
     *depth = graph.depth;
-    if (!rules->has_stacks)
-        return judge_record(rules, event, &graph);
     return is_entry ? judge_entry(lane, rules, event, &graph, depth)
                     : judge_exit(lane, rules, event, &graph, depth);
 }
@@ -278,7 +262,7 @@ int fg_select_lane_judge(struct fg_select_lane *lane, const struct fg_select_rul
     uint64_t number;
     int verdict, error;
 
-    if (rules->has_stacks && lane->has_task && lane->tid != event->tid)
+    if (lane->has_task && lane->tid != event->tid)
         fg_select_lane_finish(lane, rules);
     lane->has_task = true;
     lane->tid = event->tid;
@@ -286,10 +270,10 @@ int fg_select_lane_judge(struct fg_select_lane *lane, const struct fg_select_rul
     lane->last_ns = event->time_ns;
     lane->shows_latest = verdict == FG_VERDICT_SHOW;
     if (verdict == FG_VERDICT_SHOW && rules->selection->longer_ns) {
-        error = fg_held_add(&lane->held, event, *depth, FG_VERDICT_SHOW, &number);
+        error = fg_held_add(lane->held, event, *depth, FG_VERDICT_SHOW, &number);
         return error ? error : verdict;
     }
     if (verdict == FG_VERDICT_DROP && event->time_ns >= rules->selection->from)
-        lane->held.lost = fg_add_lost(lane->held.lost, event->lost);
+        lane->held->lost[event->lane] = fg_add_lost(lane->held->lost[event->lane], event->lost);
     return verdict;
 }

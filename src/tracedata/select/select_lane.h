@@ -1,4 +1,4 @@
-/* One lane under a selection: the calls in progress, and from them the verdict on each event. */
+/* One thread under a selection: the calls in progress, and from them the verdict on each event. */
 #ifndef FG_SELECT_LANE_H
 #define FG_SELECT_LANE_H
 
@@ -8,7 +8,6 @@
 /* What the verdicts depend on besides the selection. */
 struct fg_select_rules {
     const struct fg_selection *selection;
-    bool has_stacks;  /* the events of a task lie together; not so in a kernel's trace */
     bool counts_time; /* the trace's clock counts something else than nanoseconds */
 };
 
@@ -24,6 +23,7 @@ struct fg_selected_call {
     uint64_t began_ns, waited_ns;
 };
 
+/* Of one thread (fg_event.thread). */
 struct fg_select_lane {
     struct fg_selected_call *calls; /* from the outermost one on: each is deeper than the one before */
     size_t nr_calls, capacity;
@@ -31,7 +31,7 @@ struct fg_select_lane {
     int32_t tid;
     uint64_t last_ns, wait_ns; /* of the task: its latest event; its waits for the recorder */
     bool shows_latest;         /* the latest event was shown: so is its stack trace */
-    struct fg_held held;
+    struct fg_held *held;      /* of its lane; of a kernel's trace of its buffer */
 };
 
 void fg_select_lane_free(struct fg_select_lane *lane);

@@ -431,8 +431,7 @@ struct fg_survey fg_contents_survey(struct fg_trace_ring *ring, const void *data
         survey.last_ticks = record->time;
         survey.records++;
         /* Also ends alone: with a threshold a call has no other record. */
-        if (kind <= FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT || kind == FG_RECORD_MARK ||
-            kind == FG_RECORD_EVENT) {
+        if (fg_record_kind_bits(kind) & FG_KIND_OF_FUNCTION) {
             if (record->func < ring->functions_capacity)
                 ring->recorded[record->func] = 1;
         } else if (kind == FG_RECORD_LOST) {

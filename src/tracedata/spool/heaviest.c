@@ -14,12 +14,6 @@ struct sample {
     uint64_t sampled;
 };
 
-static bool has_function(enum fg_record_kind kind)
-{
-    return kind <= FG_RECORD_FUNCTION || kind == FG_RECORD_CALL_AT || kind == FG_RECORD_MARK ||
-           kind == FG_RECORD_EVENT;
-}
-
 static void count_records(struct sample *sample, const struct fg_trace_ring *ring, size_t words)
 {
     const uint64_t *at = sample->reader.records, *end = at + words;
@@ -31,8 +25,8 @@ static void count_records(struct sample *sample, const struct fg_trace_ring *rin
         if (!fg_record_is_sound(record, (size_t)(end - at)))
             return;
         sample->sampled += record_bytes;
-        if (has_function(fg_record_kind(record->info)) && record->func < ring->functions_capacity &&
-            ring->functions[record->func])
+        if ((fg_record_kind_bits(fg_record_kind(record->info)) & FG_KIND_OF_FUNCTION) &&
+            record->func < ring->functions_capacity && ring->functions[record->func])
             sample->bytes[ring->functions[record->func] - 1] += record_bytes;
         at += fg_record_words(record->info);
     }

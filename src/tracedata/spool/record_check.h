@@ -13,7 +13,8 @@
 /* The fewest words of a record, indexed by its kind and has_start (the low five bits of info); 0 for an
  * unknown kind. */
 static const uint8_t fg_record_least_words[32] = {
-#define X(name, value, words, text) [(value)] = 2 + (words), [(value) | FG_RECORD_HAS_START] = 3 + (words),
+#define X(name, value, words, text, bits)                                                                    \
+    [(value)] = 2 + (words), [(value) | FG_RECORD_HAS_START] = 3 + (words),
     FG_RECORD_KINDS(X)
 #undef X
 };

@@ -22,29 +22,24 @@ static const uint8_t most_bytes[FG_ROWS_STREAMS] = {
 
 enum part { BEGINS, ENDS, OTHER };
 
-#define IS_BEGIN(kind) ((kind) <= FG_RECORD_RESUME || (kind) == FG_RECORD_CALL_AT)
-#define IS_END(kind) ((kind) >= FG_RECORD_RETURN && (kind) <= FG_RECORD_CLOSE)
-#define NAMES_FUNCTION(kind)                                                                                 \
-    (IS_BEGIN(kind) || (kind) == FG_RECORD_FUNCTION || (kind) == FG_RECORD_MARK ||                           \
-     (kind) == FG_RECORD_STACK || (kind) == FG_RECORD_REPEATS || (kind) == FG_RECORD_EVENT)
-#define HAS_HALVES(kind) ((kind) == FG_RECORD_CALL_AT || (kind) == FG_RECORD_EVENT)
-/* What follows the fixed words is no value. */
-#define HAS_BYTES(kind) ((kind) == FG_RECORD_MARK || (kind) == FG_RECORD_EVENT)
-
 /* What a kind of record means for its row. */
 static const struct kind {
     uint8_t part;
     bool names_function;
     uint8_t fixed_words;
     bool has_time; /* as its first fixed word */
+    bool has_halves;
+    bool has_bytes; /* what follows the fixed words is no value */
 } kinds[16] = {
-#define X(name, value, words, text)                                                                          \
-    [(value)] = {.part = IS_BEGIN(value) ? BEGINS                                                            \
-                         : IS_END(value) ? ENDS                                                              \
-                                         : OTHER,                                                            \
-                 .names_function = NAMES_FUNCTION(value),                                                    \
+#define X(name, value, words, text, bits)                                                                    \
+    [(value)] = {.part = (bits)&FG_KIND_BEGIN ? BEGINS                                                       \
+                         : (bits)&FG_KIND_END ? ENDS                                                         \
+                                              : OTHER,                                                       \
+                 .names_function = ((bits)&FG_KIND_FUNC_IN_ROW) != 0,                                        \
                  .fixed_words = (words),                                                                     \
-                 .has_time = IS_END(value) || (value) == FG_RECORD_WAIT},
+                 .has_time = ((bits)&FG_KIND_TIME) != 0,                                                     \
+                 .has_halves = ((bits)&FG_KIND_HALVES) != 0,                                                 \
+                 .has_bytes = ((bits)&FG_KIND_BYTES) != 0},
     FG_RECORD_KINDS(X)
 #undef X
 };
@@ -116,7 +111,7 @@ static inline void pack_fixed(struct ends *ends, const struct fg_record *record,
 {
     if (kind->has_time) {
         PUT(ends, FG_ROWS_TIMES, zigzag(record->time - words[0]));
-    } else if (HAS_HALVES(fg_record_kind(record->info))) {
+    } else if (kind->has_halves) {
         for (uint32_t i = 0; i < kind->fixed_words; i++) {
             PUT(ends, FG_ROWS_WORDS, (uint32_t)words[i]);
             PUT(ends, FG_ROWS_WORDS, words[i] >> 32);
@@ -144,7 +139,7 @@ static inline void pack_record(struct fg_row_state *state, struct ends *ends, co
     const bool is_end = kind->part == ENDS;
     uint32_t expected = expected_depth(state, kind->part), surprise = 0;
     uint64_t passed = record->time - state->time;
-    bool has_count = (info & FG_RECORD_HAS_VALUES) || HAS_BYTES(fg_record_kind(info));
+    bool has_count = (info & FG_RECORD_HAS_VALUES) || kind->has_bytes;
     uint32_t func = is_end ? state->slots[depth % FG_ROWS_SLOTS].func : 0;
 
     if (fg_unlikely(depth != expected))
@@ -265,12 +260,12 @@ static inline bool is_within(const struct fronts *fronts)
 }
 
 /* The payload words of CALL_AT and of kinds that are neither begin nor end of a call. */
-static inline void unpack_fixed(struct fronts *fronts, const struct kind *kind, uint32_t code, uint64_t time,
+static inline void unpack_fixed(struct fronts *fronts, const struct kind *kind, uint64_t time,
                                 uint64_t *words)
 {
     if (kind->has_time) {
         words[0] = time - unzigzag(get(fronts, FG_ROWS_TIMES));
-    } else if (HAS_HALVES(code & 15u)) {
+    } else if (kind->has_halves) {
         for (uint32_t i = 0; i < kind->fixed_words; i++) {
             words[i] = (uint32_t)get(fronts, FG_ROWS_WORDS);
             words[i] |= get(fronts, FG_ROWS_WORDS) << 32;
@@ -305,12 +300,12 @@ static inline size_t unpack_row(struct fg_row_state *state, struct fronts *front
     if (is_end && fg_likely(!(surprise & FG_ROW_BEGAN)))
         words[0] = state->slots[depth % FG_ROWS_SLOTS].time;
     else if (kind->fixed_words)
-        unpack_fixed(fronts, kind, code, time, words);
+        unpack_fixed(fronts, kind, time, words);
     words += kind->fixed_words;
     if (code & FG_RECORD_HAS_START)
         *words++ = time - unzigzag(get(fronts, FG_ROWS_TIMES));
     nr_words = (size_t)(words - (uint64_t *)record);
-    if (fg_unlikely((code & FG_RECORD_HAS_VALUES) || (surprise & FG_ROW_REST) || HAS_BYTES(code & 15u))) {
+    if (fg_unlikely((code & FG_RECORD_HAS_VALUES) || (surprise & FG_ROW_REST) || kind->has_bytes)) {
         rest = get(fronts, FG_ROWS_WORDS);
         if (rest > FG_RECORD_MAX_WORDS - nr_words ||
             rest * FG_RECORD_WORD_BYTES > (size_t)(fronts->end[FG_ROWS_VALUES] - fronts->at[FG_ROWS_VALUES]))

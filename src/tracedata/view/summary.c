@@ -136,8 +136,8 @@ static inline int add_lane_event(struct fg_summary *summary, const struct fg_eve
 static int add_thread_event(struct fg_summary *summary, const struct fg_event *event)
 {
     struct fg_summary_threads *threads = summary->threads;
-    size_t number;
-    int error = fg_summary_thread_begin(threads, event, &number);
+    uint32_t number = event->thread;
+    int error = fg_summary_thread_begin(threads, number);
 
     if (error == -ENOSPC) {
         snprintf(summary->merge->reason, sizeof(summary->merge->reason),

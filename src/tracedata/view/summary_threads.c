@@ -31,30 +31,16 @@ void fg_summary_threads_free(struct fg_summary_threads *threads)
             free_lane(threads->lanes[i]);
     free((void *)threads->lanes);
     free((void *)threads->spare);
-    fg_hash_clear(&threads->numbers);
     free(threads);
 }
 
-/* One-to-one: no trace has 2^31 lanes. */
-static uint64_t hash_of(const struct fg_event *event)
+/* Makes room for threads up to @number. */
+static int reserve_threads(struct fg_summary_threads *threads, uint32_t number)
 {
-    uint64_t group = event->tid ? event->buffer : UINT64_C(1) << 31 | event->lane;
-
-    return fg_hash_uint64(group << 32 | (uint32_t)event->tid);
-}
-
-static int find_number(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number)
-{
-    uint64_t hash = hash_of(event), found = fg_hash_find(&threads->numbers, hash);
-
-    if (!found) {
-        if (fg_array_reserve(&threads->lanes, &threads->capacity, threads->n + 1) < 0 ||
-            fg_hash_add(&threads->numbers, hash, threads->n + 1) < 0)
-            return -ENOMEM;
-        threads->lanes[threads->n] = NULL;
-        found = ++threads->n;
-    }
-    *number = (size_t)found - 1;
+    if (fg_array_reserve(&threads->lanes, &threads->capacity, number + (size_t)1) < 0)
+        return -ENOMEM;
+    while (threads->n <= number)
+        threads->lanes[threads->n++] = NULL;
     return 0;
 }
 
@@ -75,20 +61,20 @@ static int add_spare(struct fg_summary_threads *threads)
     return 0;
 }
 
-int fg_summary_thread_begin(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number)
+int fg_summary_thread_begin(struct fg_summary_threads *threads, uint32_t number)
 {
-    int error = find_number(threads, event, number);
+    int error = number < threads->n ? 0 : reserve_threads(threads, number);
 
-    if (error || threads->lanes[*number])
+    if (error || threads->lanes[number])
         return error;
     if (!threads->nr_spare)
         error = add_spare(threads);
     if (!error)
-        threads->lanes[*number] = threads->spare[--threads->nr_spare];
+        threads->lanes[number] = threads->spare[--threads->nr_spare];
     return error;
 }
 
-void fg_summary_thread_end(struct fg_summary_threads *threads, size_t number)
+void fg_summary_thread_end(struct fg_summary_threads *threads, uint32_t number)
 {
     struct fg_summary_lane *lane = threads->lanes[number];
 

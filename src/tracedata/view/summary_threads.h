@@ -4,8 +4,6 @@
 #ifndef FG_SUMMARY_THREADS_H
 #define FG_SUMMARY_THREADS_H
 
-#include "engine/core/hash_table.h"
-#include "tracedata/base/trace_event.h"
 #include "tracedata/view/summary_lane.h"
 
 /* For all threads together, unless few have more. */
@@ -14,8 +12,7 @@
 
 struct fg_summary_threads {
     uint32_t nr_functions;
-    struct fg_hash_table numbers;   /* of threads */
-    struct fg_summary_lane **lanes; /* by number; NULL: it is in no call */
+    struct fg_summary_lane **lanes; /* by fg_event.thread; NULL: it is in no call */
     size_t n, capacity;
     struct fg_summary_lane **spare;
     size_t nr_spare, spare_capacity;
@@ -26,12 +23,11 @@ struct fg_summary_threads {
 struct fg_summary_threads *fg_summary_threads_new(uint32_t nr_functions);
 void fg_summary_threads_free(struct fg_summary_threads *threads); /* NULL is let through */
 
-/* Sets *number to that of the event's thread, and gives the thread what its calls are kept in. A lane's idle
- * task is a thread of its own: all have the id 0. Return: 0; -ENOSPC: too many threads are in calls; or
- * -ENOMEM. */
-int fg_summary_thread_begin(struct fg_summary_threads *threads, const struct fg_event *event, size_t *number);
+/* Before an event of a thread is added: gives the thread what its calls are kept in. Return: 0; -ENOSPC: too
+ * many threads are in calls; or -ENOMEM. */
+int fg_summary_thread_begin(struct fg_summary_threads *threads, uint32_t number);
 
 /* The event has been added. */
-void fg_summary_thread_end(struct fg_summary_threads *threads, size_t number);
+void fg_summary_thread_end(struct fg_summary_threads *threads, uint32_t number);
 
 #endif

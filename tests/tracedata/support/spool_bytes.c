@@ -128,7 +128,7 @@ static void put_event(struct fg_text *data, uint64_t time)
 static void put_record(struct fg_text *data, uint64_t time)
 {
     static const uint8_t fixed_words[] = {
-#define X(name, value, words, text) [value] = (words),
+#define X(name, value, words, text, bits) [value] = (words),
         FG_RECORD_KINDS(X)
 #undef X
     };
