@@ -120,10 +120,22 @@ def read_text(
     Args:
         lanes: only what these have; None: all.
     """
+    return _text(engine, engine, name, options, clock, _in_lanes(lanes))
+
+
+def _text(
+    source: Copied,
+    engine: _engine.Instance,
+    name: str,
+    options: Mapping[str, bool],
+    clock: str,
+    wanted: Callable[[Task], bool] | None,
+) -> str:
+    """Return the text of what `source` copies, with its header: the buffer or the snapshot of `engine`."""
     tracer = engine.tracer
     with memory_file() as trace:
-        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, _in_lanes(lanes))
+        write_trace(source, trace, describe(tracer, name), consume=False, clock=clock)
+        return text_of(trace, tracer, options, wanted)
 
 
 def take_lines(
@@ -174,10 +186,7 @@ def dump_text(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str, tid: int
 ) -> str:
     """Return the text of an instance's buffer; tid: only what this thread recorded, 0: all."""
-    tracer = engine.tracer
-    with memory_file() as trace:
-        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, (lambda task: task.tid == tid) if tid else None)
+    return _text(engine, engine, name, options, clock, (lambda task: task.tid == tid) if tid else None)
 
 
 class _SnapshotOf:
@@ -206,24 +215,25 @@ def snapshot_text(
     Args:
         lanes: only what these have; None: all.
     """
-    tracer = engine.tracer
     snapshot = _SnapshotOf(engine)
-    with memory_file() as trace:
-        write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, _in_lanes(lanes)) if snapshot.bytes else ""
+    text = _text(snapshot, engine, name, options, clock, _in_lanes(lanes))
+    return text if snapshot.bytes else ""
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: bool = False) -> bytes:
     """Return a trace of an instance's buffer: the bytes of a .fg."""
-    with memory_file() as trace:
-        write_trace(engine, trace, describe(engine.tracer, name), consume=consume, clock=clock)
-        return contents(trace)
+    return _bytes(engine, engine, name, clock, consume)
 
 
 def snapshot_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
     """Return a trace of an instance's snapshot: the bytes of a .fg."""
+    return _bytes(_SnapshotOf(engine), engine, name, clock, False)
+
+
+def _bytes(source: Copied, engine: _engine.Instance, name: str, clock: str, consume: bool) -> bytes:
+    """Return a trace of what `source` copies: the buffer or the snapshot of `engine`."""
     with memory_file() as trace:
-        write_trace(_SnapshotOf(engine), trace, describe(engine.tracer, name), consume=False, clock=clock)
+        write_trace(source, trace, describe(engine.tracer, name), consume=consume, clock=clock)
         return contents(trace)
 
 
