@@ -100,6 +100,23 @@ def test_the_documents_have_a_new_file(row: ControlFile[State]) -> None:
     assert page.replace(line, "") == control_files.PAGE.read_text()
 
 
+def test_the_row_of_the_page_on_tracers_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (control_files.PAGE.parent / "add-a-tracer.md").read_text()
+    space: dict[str, ControlFile[State]] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], space)
+    row = space["row"]
+    monkeypatch.setattr(PROCESS_FILES, "_rows", {**PROCESS_FILES._rows, row.name: row})
+    with funcgraph.Instance("rows", tracer="function", filter=[f"{__name__}.*"]) as instance:
+        before = instance.files[row.name]
+        called()
+        assert (before, instance.files[row.name]) == ("0\n", "1\n")
+        assert instance.files.access(row.name) == "r"
+
+
+def called() -> None:
+    """Be traced."""
+
+
 def test_the_page_has_the_table_as_the_rows_say_it() -> None:
     """Broken by a row that has changed since `python -m tools.control_files` ran."""
     text = control_files.PAGE.read_text()

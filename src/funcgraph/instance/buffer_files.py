@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import EBADF, ERANGE
 
 from funcgraph.instance import profiling, snapshot_file
-from funcgraph.instance.access import get
+from funcgraph.instance.access import get_thresh
 from funcgraph.instance.control_file import ControlFile, NamedFiles
 from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.pipe import Pipe
@@ -64,7 +64,7 @@ BUFFER_FILES = NamedFiles(
     ControlFile("snapshot", snapshot_file.read, _write_snapshot, errors=(ERANGE,)),
     ControlFile(
         "trace_stat/function",
-        lambda state: profiling.trace_stat(state, get(state, "tracing_thresh"), None),
+        lambda state: profiling.trace_stat(state, get_thresh(state), None),
         tree_name="trace_stat/function0",
         notes="one table for all threads",
     ),

@@ -261,8 +261,7 @@ class _EventFiles:
 
 def _own_formats() -> dict[str, str]:
     """Return the formats of ftrace's own records, which trace_pipe_raw has: file -> text."""
-    formats: dict[str, str] = _engine.untraced(_load_own_formats)
-    return formats
+    return _engine.untraced(_load_own_formats)
 
 
 @cache

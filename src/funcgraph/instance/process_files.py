@@ -26,26 +26,25 @@ __all__ = ["PROCESS_FILES"]
 def _readme(state: State) -> str:
     from funcgraph.instance.readme import readme
 
-    text: str = _engine.untraced(readme)
-    return text
+    return _engine.untraced(readme)
 
 
 # ---- functions
 
 
 def _functions(state: State) -> str:
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     return "".join(f"{name}\n" for name in names)
 
 
 def _addresses(state: State) -> str:
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     return "".join(f"{SYMBOLS.address(name):#x} {name}\n" for name in names)
 
 
 def _kallsyms(state: State) -> str:
     """Return the addresses as /proc/kallsyms has those of the kernel's functions."""
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     symbols = [name.replace(" ", "_") for name in names]
     return "".join(f"{SYMBOLS.address(symbol):016x} t {symbol}\n" for symbol in symbols)
 
@@ -57,8 +56,7 @@ def _names(patterns: list[str]) -> list[str]:
 
 
 def _enabled_functions(state: State) -> str:
-    text: str = _engine.untraced(_enabled_text)
-    return text
+    return _engine.untraced(_enabled_text)
 
 
 def _enabled_text() -> str:

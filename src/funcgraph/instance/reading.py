@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from funcgraph import _engine, _tracedata
 from funcgraph.output_file import resolve
@@ -27,7 +27,7 @@ class Copied(Protocol):
 
 
 def write_trace(
-    engine: Copied, output: str | int, meta: Mapping[str, Any], *, consume: bool, clock: str
+    engine: Copied, output: str | int, meta: Mapping[str, object], *, consume: bool, clock: str
 ) -> None:
     """Write a trace of an instance's buffer.
 
@@ -49,7 +49,7 @@ def write_trace(
         _save(spool, output)
 
 
-def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
+def _drain(engine: Copied, spool: int, meta: Mapping[str, object], *, consume: bool, clock: str) -> None:
     """Make a .fg of an instance's buffer. The program that is traced loads no library for it."""
     with memory_file() as ring:
         engine.copy(ring, consume=consume)
@@ -69,7 +69,7 @@ def _save(spool: int, output: str) -> None:
         _tracedata.replace_file(output, contents(spool))
 
 
-def describe(tracer: str, name: str) -> dict[str, Any]:
+def describe(tracer: str, name: str) -> dict[str, object]:
     """Return the entries of a trace's JSON for an instance."""
     command = [str(word) for word in getattr(sys, "argv", [])]
     return {"tracer": tracer, "instance": name, "command": command}

@@ -157,8 +157,7 @@ class Tree:
 
 def _untraced(function: Callable[[str], _T], path: str) -> _T:
     """Return function(path), whose calls no tracer sees."""
-    result: _T = _engine.untraced(function, path)
-    return result
+    return _engine.untraced(function, path)
 
 
 def _error(number: int, reason: str, path: str) -> OSError:
