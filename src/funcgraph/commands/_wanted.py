@@ -132,6 +132,7 @@ def tell_unmatched(process: Process, wanted: Wanted) -> None:
     }
     asked = [pattern for patterns in given.values() for pattern in patterns]
     unmatched = process.tree.call("unmatched", patterns=asked) if asked else []
+    assert isinstance(unmatched, list)  # answers.py has checked it
     names = function_names(process) if unmatched else []
     for setting, patterns in given.items():
         for pattern in filter(unmatched.__contains__, patterns):
