@@ -4,9 +4,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from types import CodeType, FrameType
-from typing import Any, Final, Literal, NoReturn, Self, final
+from typing import Any, Final, Literal, NoReturn, Self, TypeVar, final
 
 from _typeshed import structseq
+
+_T = TypeVar("_T")
 
 MODES: Final[tuple[str, ...]]  # ("wait", "drop", "overwrite")
 TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function", "nop", ...)
@@ -548,10 +550,10 @@ class Instance:
     def printk(self, format: str, /, *args: object) -> int:
         """Write `format % args` into the trace, as from the calling function; return its length."""
 
-def untraced(function: Callable[..., Any], /, *args: object) -> Any:
+def untraced(function: Callable[..., _T], /, *args: object) -> _T:
     """Call function(*args) and return its result. No user sees what it calls in this thread."""
 
-def apart(function: Callable[..., Any], /, *args: object) -> Any:
+def apart(function: Callable[..., _T], /, *args: object) -> _T:
     """Call function(*args) as no part of the program, in a thread of ours; return its result.
 
     No user sees what it calls, no trace, profile or trace function of another tool either, and the thread

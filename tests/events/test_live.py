@@ -529,3 +529,39 @@ def test_the_kernels_files_of_events(one: funcgraph.Instance) -> None:
     files.write(f"{folder}/trigger", "!hist:keys=n.log2", append=True)
     files["dynamic_events"] = ""
     assert files["dynamic_events"] == ""
+
+
+def test_a_child_can_define_events_though_a_thread_of_its_parent_held_the_table() -> None:
+    """Broken by a lock that the child inherits: the thread that would release it is not there."""
+    is_held, may_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with events._lock:
+            is_held.set()
+            may_go.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    is_held.wait()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        events.define(f"f:forked/one {HERE}.total")
+        os._exit(0 if len(events) == 1 else 1)
+    status = os.waitpid(pid, 0)[1]
+    may_go.set()
+    holder.join()
+    assert status == 0
+    assert len(events) == 0
+
+
+def test_a_fork_by_the_thread_that_changes_the_table_ends_its_change() -> None:
+    """Broken by a lock that is released twice in the child."""
+    with events._lock:
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+    if pid == 0:
+        events.define(f"f:forked/one {HERE}.total")
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -16,12 +16,20 @@ from traced import leaf, outer
 
 import funcgraph
 from funcgraph.instance.files import Files
-from funcgraph.settings.table import BY_FILE, OPTIONS, TEXT
+from funcgraph.settings.table import BY_FILE, OPTIONS
 
 pytestmark = pytest.mark.one_python
 
 ALL_ENABLED = "#### all functions enabled ####\n"
 NONE_DISABLED = "#### no functions disabled ####\n"
+OF_BUFFER = (
+    "trace",
+    "trace_pipe",
+    "snapshot",
+    "trace_stat/function",
+    "trace_marker",
+    "trace_marker_raw",
+)
 OF_PROCESS = (
     "README",
     "available_filter_functions",
@@ -55,7 +63,7 @@ def files(instance: funcgraph.Instance) -> Files:
 
 def refused(files: Files, name: str, text: str, number: int, append: bool = False) -> str:
     """Write a text that the file refuses; return the message. Nothing has changed."""
-    writable = name in files and (name.startswith("options/") or BY_FILE[name].access == "rw")
+    writable = name in files and files.access(name) == "rw"
     before = files.read(name) if writable else None
     with pytest.raises(OSError) as caught:
         files.write(name, text, append)
@@ -77,7 +85,7 @@ def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> Non
     of_lanes = [f"per_cpu/cpu{cpu}/{name}" for cpu in cpus for name in of_a_lane]
     others = [name for name in files if name.count("/") < 2 or not name.startswith("events/")]
     options = [f"options/{name}" for name in OPTIONS]
-    assert others == [*BY_FILE, *options, *OF_PROCESS, *of_lanes, *of_events]
+    assert others == [*BY_FILE, *OF_BUFFER, *options, *OF_PROCESS, *of_lanes, *of_events]
     assert len(files) == len(list(files))
     assert "current_tracer" in files
     assert "options/overwrite" in files
@@ -92,7 +100,7 @@ def test_there_are_the_tables_files_and_one_for_each_option(files: Files) -> Non
 
 
 def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
-    held = {name: files[name] for name in BY_FILE if BY_FILE[name].kind != TEXT and name != "trace_options"}
+    held = {name: files[name] for name in BY_FILE if name != "trace_options"}
     assert held == {
         "current_tracer": "nop\n",
         "set_ftrace_filter": ALL_ENABLED,

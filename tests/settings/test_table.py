@@ -17,6 +17,7 @@ import funcgraph
 from funcgraph import _engine, _tracedata, cli
 from funcgraph.instance import boot
 from funcgraph.instance.attributes import FileAttributes
+from funcgraph.instance.buffer_files import BUFFER_FILES
 from funcgraph.session import config, options
 from funcgraph.settings.table import (
     BY_FILE,
@@ -211,16 +212,15 @@ def test_keywords_of_an_instance() -> None:
 
 def test_an_instance_has_the_files_as_attributes() -> None:
     properties = {name: value for name, value in vars(FileAttributes).items() if isinstance(value, property)}
-    held = {file: setting for file, setting in BY_FILE.items() if setting.kind != TEXT}
-    assert properties.keys() == held.keys()
-    for file, setting in held.items():
+    assert properties.keys() == BY_FILE.keys()
+    for file, setting in BY_FILE.items():
         assert (properties[file].fset is not None) == ("w" in setting.access), file
         assert properties[file].__doc__, file
     with funcgraph.Instance("table") as instance:
-        for file in held:
+        for file in BY_FILE:
             getattr(instance, file)
-        for file in BY_FILE.keys() - held.keys():
-            assert hasattr(instance, file.partition("/")[0])
+        for row in BUFFER_FILES.rows():
+            assert hasattr(instance, row.name.partition("/")[0])
 
 
 def test_an_instance_begins_with_its_defaults() -> None:
@@ -297,7 +297,7 @@ def test_the_table_is_quick_to_import() -> None:
 
 def test_the_page_on_instances_has_each_file() -> None:
     listed = [code for cells in rows("guides/instances.md") for code in codes(cells[0])]
-    for file in BY_FILE:
+    for file in (*BY_FILE, *(row.name for row in BUFFER_FILES.rows())):
         assert listed.count(file) == 1, file
 
 

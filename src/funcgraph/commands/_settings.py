@@ -10,7 +10,7 @@ from typing import Any
 from funcgraph.commands import CommandError
 from funcgraph.commands._parser import Common
 from funcgraph.session.check import CHOICES, RECORD_OPTIONS, OptionError
-from funcgraph.settings.table import BY_NAME, CHOICE, EVENTS, FLAG, NUMBER, PATTERNS, WORDS, Setting
+from funcgraph.settings.table import BY_NAME, CHOICE, FLAG, NUMBER, PATTERNS, WORDS, Setting
 
 __all__ = ["add_setting", "check_instance", "help_of", "refusal", "wants_events_alone"]
 
@@ -46,7 +46,7 @@ def add_setting(parser: argparse.ArgumentParser, setting: Setting) -> None:
         keywords["action"] = "store_false" if setting.default else "store_true"
     else:
         keywords["metavar"] = setting.metavar
-        if setting.kind in (PATTERNS, WORDS, EVENTS):
+        if setting.kind in (PATTERNS, WORDS):
             keywords["action"] = "append"
         elif setting.kind == NUMBER:
             keywords["type"] = int

@@ -10,10 +10,11 @@ from collections.abc import Collection
 from typing import Any
 
 from funcgraph.commands import say
+from funcgraph.commands._instance_options import add_events, add_next_instance
 from funcgraph.commands._parser import Common
-from funcgraph.commands._settings import check_instance, help_of, wants_events_alone
+from funcgraph.commands._settings import help_of, wants_events_alone
 from funcgraph.names import nearest_names
-from funcgraph.settings.table import EVENTS, FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
+from funcgraph.settings.table import FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
 from funcgraph.steering.configure import STEERED, Wanted
 from funcgraph.steering.events import Asked
 from funcgraph.steering.folder import Process
@@ -21,7 +22,7 @@ from funcgraph.steering.listing import function_names
 
 __all__ = ["add_filters", "add_wanted", "tell_unmatched", "wanted_of"]
 
-_LISTS = (PATTERNS, THREADS, WORDS, EVENTS)
+_LISTS = (PATTERNS, THREADS, WORDS)
 
 
 def _current(namespace: argparse.Namespace) -> Wanted:
@@ -54,73 +55,51 @@ class _Given(argparse.Action):
             settings[name] = True if self._setting.kind == FLAG else values
 
 
-class _Event(argparse.Action):
-    """-e: one more event; -f and -R: of the event before."""
+class _Store:
+    """Keeps options as what is asked of each instance (_instance_options.Store)."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        asked = _current(namespace).events
-        if option_string == "-e":
-            asked.append(Asked(values, is_off=namespace.negated))
-            return
-        if not asked:
-            parser.error(f"argument {option_string}: must come after the -e that it is for")
-        last = asked[-1]
-        if option_string == "-f":
-            asked[-1] = last._replace(filters=(*last.filters, values))
-        else:
-            asked[-1] = last._replace(triggers=(*last.triggers, values))
-
-
-class _NextInstance(argparse.Action):
-    """-B: the options that follow are for this instance; after -v: it is removed."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        check_instance(parser, values)
+    def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
         _current(namespace)
-        namespace.wanted = [*namespace.wanted, Wanted(values, is_removed=namespace.negated)]
+        namespace.wanted = [*namespace.wanted, Wanted(name, is_removed=namespace.negated)]
+
+    def has_event(self, namespace: argparse.Namespace) -> bool:
+        return bool(_current(namespace).events)
+
+    def add_event(self, namespace: argparse.Namespace, text: str) -> None:
+        _current(namespace).events.append(Asked(text, is_off=namespace.negated))
+
+    def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
+        events = _current(namespace).events
+        events[-1] = events[-1]._replace(filters=(*events[-1].filters, text))
+
+    def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
+        events = _current(namespace).events
+        events[-1] = events[-1]._replace(triggers=(*events[-1].triggers, text))
 
 
 def add_wanted(parser: argparse.ArgumentParser) -> None:
     """Add all flags, for `wanted_of`."""
     for setting in STEERED:
         _add_setting(parser, setting, setting.flag)
-    add = parser.add_argument
-    add(
-        "-e",
-        dest="event",
-        metavar="EVENT",
-        action=_Event,
-        help=Common(
+    store = _Store()
+    add_events(
+        parser,
+        store,
+        Common(
             "switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
             "as 'f:paid shop.pay amount'; may be repeated"
         ),
     )
-    add("-f", dest="event", metavar="FILTER", action=_Event, help="the filter of the events before")
-    add("-R", dest="event", metavar="TRIGGER", action=_Event, help="a trigger of the events before")
-    add(
+    parser.add_argument(
         "-v",
         dest="negated",
         action="store_true",
         help="each -e after it switches events off, each -B removes the instance",
     )
-    add(
-        "-B",
-        dest="instance",
-        metavar="NAME",
-        action=_NextInstance,
-        help=Common("what follows is for the instance of this name, which is made if it is not there"),
+    add_next_instance(
+        parser,
+        store,
+        Common("what follows is for the instance of this name, which is made if it is not there"),
     )
     parser.set_defaults(wanted=None)
 
@@ -153,6 +132,7 @@ def tell_unmatched(process: Process, wanted: Wanted) -> None:
     }
     asked = [pattern for patterns in given.values() for pattern in patterns]
     unmatched = process.tree.call("unmatched", patterns=asked) if asked else []
+    assert isinstance(unmatched, list)  # answers.py has checked it
     names = function_names(process) if unmatched else []
     for setting, patterns in given.items():
         for pattern in filter(unmatched.__contains__, patterns):

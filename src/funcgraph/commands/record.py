@@ -9,9 +9,10 @@ from typing import Any
 
 import funcgraph
 from funcgraph.commands import CommandError, os_error_text, say
+from funcgraph.commands._instance_options import add_events, add_next_instance
 from funcgraph.commands._parser import Common
 from funcgraph.commands._recording import close, environment, follow, give_up, prepare
-from funcgraph.commands._settings import add_setting, check_instance, refusal, wants_events_alone
+from funcgraph.commands._settings import add_setting, help_of, refusal, wants_events_alone
 from funcgraph.events import asked
 from funcgraph.session import isolated
 from funcgraph.session.check import OptionError, check, check_file, record_options
@@ -29,7 +30,7 @@ from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.progress import ProgressLine
 from funcgraph.session.recording import Recording
-from funcgraph.settings.table import INSTANCE, SETTINGS
+from funcgraph.settings.table import EVENTS, INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
@@ -58,49 +59,25 @@ stand anywhere."""
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
 
-class _NextInstance(argparse.Action):
-    """-B: the options so far are those of the instance before; those that follow are this one's."""
+class _Store:
+    """Keeps options as those of the recording's instances (_instance_options.Store)."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        check_instance(parser, values)
+    def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
+        """The options so far are those of the instance before."""
         namespace.instances = [*namespace.instances, _take_instance(namespace)]
-        namespace.name = values
+        namespace.name = name
 
+    def has_event(self, namespace: argparse.Namespace) -> bool:
+        return bool(namespace.events)
 
-class _EventFilter(argparse.Action):
-    """-f: which hits of the event before are recorded."""
+    def add_event(self, namespace: argparse.Namespace, text: str) -> None:
+        namespace.events = [*(namespace.events or ()), text]
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        if not namespace.events:
-            parser.error("argument -f: filters the event of the -e before it, and there is none")
-        namespace.events[-1] = asked.with_filter(namespace.events[-1], values)
+    def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
+        namespace.events[-1] = asked.with_filter(namespace.events[-1], text)
 
-
-class _EventTrigger(argparse.Action):
-    """-R: what hits of the event before do besides being recorded."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        if not namespace.events:
-            parser.error("argument -R: a trigger of the event of the -e before it, and there is none")
-        namespace.events[-1] = asked.with_trigger(namespace.events[-1], values)
+    def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
+        namespace.events[-1] = asked.with_trigger(namespace.events[-1], text)
 
 
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
@@ -141,30 +118,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_OUTPUT,
         help=Common(f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark"),
     )
+    store = _Store()
     for setting in SETTINGS:
-        if setting.scope == INSTANCE:
+        if setting.kind == EVENTS and setting.scope == INSTANCE:
+            add_events(parser, store, help_of(setting))
+        elif setting.scope == INSTANCE:
             add_setting(parser, setting)
-    add(
-        "-f",
-        dest="event_filter",
-        metavar="FILTER",
-        action=_EventFilter,
-        help="of the event before: only hits whose fields are so, as 'amount > 1000 && user ~ \"a*\"'",
-    )
-    add(
-        "-R",
-        dest="event_trigger",
-        metavar="TRIGGER",
-        action=_EventTrigger,
-        help="a trigger of the event before, as 'traceoff:1 if amount < 0'; can be given again",
-    )
-    add(
-        "-B",
-        dest="name",
-        metavar="NAME",
-        action=_NextInstance,
-        help="record into an instance of this name too; those of the options above that come after it "
-        "configure it",
+    add_next_instance(
+        parser,
+        store,
+        "record into an instance of this name too; the options above that come after it configure it",
     )
     for setting in SETTINGS:
         if setting.scope == RECORDING_SCOPE:

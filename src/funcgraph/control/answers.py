@@ -7,14 +7,13 @@ answers are checked here before anything of ours sees them: a value of another s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from funcgraph.control.wire import MAX_BODY
 
 __all__ = ["OPERATIONS", "PROCEDURES", "WITH_BODY", "ShapeError", "check", "check_error"]
 
 #: Raises ShapeError unless a value has the shape.
-Shape = Callable[[Any], None]
+Shape = Callable[[object], None]
 
 _MOST_NUMBER = (1 << 63) - 1
 _MOST_TEXT = 1 << 16  # characters of a name; most are far below
@@ -34,37 +33,38 @@ def _refused(value: object) -> ShapeError:
 # ---- shapes
 
 
-def _nothing(value: Any) -> None:
+def _nothing(value: object) -> None:
     if value is not None:
         raise _refused(value)
 
 
-def _flag(value: Any) -> None:
+def _flag(value: object) -> None:
     if type(value) is not bool:
         raise _refused(value)
 
 
 def _number(most: int = _MOST_NUMBER, least: int = 0) -> Shape:
-    def shape(value: Any) -> None:
+    def shape(value: object) -> None:
         if type(value) is not int or not least <= value <= most:
             raise _refused(value)
 
     return shape
 
 
-def _text(value: Any) -> None:
+def _text(value: object) -> None:
     if type(value) is not str or len(value) > _MOST_TEXT:
         raise _refused(value)
 
 
-def _body_text(value: Any) -> None:
+def _body_text(value: object) -> None:
     if type(value) is not str or len(value) > MAX_BODY:
         raise _refused(value)
 
 
-def _file_name(value: Any) -> None:
+def _file_name(value: object) -> None:
     """One component of a path: it leads nowhere else, whatever path it is put into."""
     _text(value)
+    assert isinstance(value, str)
     if value in ("", ".", "..") or "/" in value or "\0" in value:
         raise _refused(value)
     try:
@@ -76,7 +76,7 @@ def _file_name(value: Any) -> None:
 
 
 def _list(one: Shape) -> Shape:
-    def shape(value: Any) -> None:
+    def shape(value: object) -> None:
         if type(value) is not list:
             raise _refused(value)
         for item in value:
@@ -86,7 +86,7 @@ def _list(one: Shape) -> Shape:
 
 
 def _row(*columns: Shape) -> Shape:
-    def shape(value: Any) -> None:
+    def shape(value: object) -> None:
         if type(value) is not list or len(value) != len(columns):
             raise _refused(value)
         for column, item in zip(columns, value, strict=True):
@@ -98,7 +98,7 @@ def _row(*columns: Shape) -> Shape:
 def _object(**members: Shape) -> Shape:
     """An object that has at least these members."""
 
-    def shape(value: Any) -> None:
+    def shape(value: object) -> None:
         if type(value) is not dict or not members.keys() <= value.keys():
             raise _refused(value)
         for name, member in members.items():
@@ -152,7 +152,7 @@ PROCEDURES: dict[str, Shape] = {
 }  # fmt: skip
 
 
-def check(operation: str, procedure: str | None, value: Any, body: bytes) -> None:
+def check(operation: str, procedure: str | None, value: object, body: bytes) -> None:
     """Check an answer to an operation.
 
     Args:
@@ -172,7 +172,10 @@ def check(operation: str, procedure: str | None, value: Any, body: bytes) -> Non
         raise ShapeError(f"{len(body)} bytes")
 
 
-def check_error(number: Any, text: Any) -> None:
-    """Check the number and the text of an answer that is an error. Raises ShapeError."""
+def check_error(number: object, text: object) -> tuple[int, str]:
+    """Return the number and the text of an answer that is an error. Raises ShapeError."""
     _number(_MOST_ERROR, 1)(number)
     _text(text)
+    assert isinstance(number, int)
+    assert isinstance(text, str)
+    return number, text

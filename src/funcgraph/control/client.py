@@ -13,7 +13,6 @@ import pwd
 import socket
 import threading
 import time
-from typing import Any
 
 from funcgraph.control import answers, wire
 from funcgraph.control.patience import Patience
@@ -105,7 +104,8 @@ class Connection:
         self._lock = threading.Lock()
         self._waits = Waits(process)
         try:
-            hello: dict[str, Any] = self.ask("hello", version=wire.VERSION)[0]
+            hello = self.ask("hello", version=wire.VERSION)[0]
+            assert isinstance(hello, dict)
         except BaseException:
             self.close()
             raise
@@ -132,11 +132,14 @@ class Connection:
 
     def stat(self, path: str) -> Entry:
         """Return what the path is, as Tree.stat()."""
-        return Entry(*self.ask("stat", path=path)[0])
+        row = self.ask("stat", path=path)[0]
+        assert isinstance(row, list)
+        return Entry(*row)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a folder, as Tree.list()."""
-        names: list[str] = self.ask("list", path=path)[0]
+        names = self.ask("list", path=path)[0]
+        assert isinstance(names, list)
         return names
 
     def mkdir(self, path: str) -> None:
@@ -149,12 +152,14 @@ class Connection:
 
     def open(self, path: str, flags: int) -> RemoteFile:
         """Open a file, as Tree.open()."""
-        return RemoteFile(self, self.ask("open", path=path, flags=flags)[0])
+        number = self.ask("open", path=path, flags=flags)[0]
+        assert isinstance(number, int)
+        return RemoteFile(self, number)
 
     def read_text(self, path: str) -> str:
         """Return what a file says; of a pipe, what it has now."""
         number, data = self.ask("get", path=path)
-        if number is not None:  # there may be more than fits into one answer
+        if isinstance(number, int):  # there may be more than fits into one answer
             with RemoteFile(self, number) as file:
                 data += file.read_all(len(data))
         return data.decode("utf-8", "surrogateescape")
@@ -169,7 +174,7 @@ class Connection:
         with self.open(path, flags) as file:
             file.write_all(data)
 
-    def call(self, name: str, /, **arguments: Any) -> Any:
+    def call(self, name: str, /, **arguments: object) -> object:
         """Call a procedure of the process: see control/procedures.py for those that there are.
 
         Args:
@@ -184,7 +189,7 @@ class Connection:
         """
         return self.ask("call", name=name, arguments=arguments)[0]
 
-    def ask(self, op: str, body: bytes = b"", /, **fields: Any) -> tuple[Any, bytes]:
+    def ask(self, op: str, body: bytes = b"", /, **fields: object) -> tuple[object, bytes]:
         """Make one request; return the answer's value and body, which have the shape that they must have.
 
         Raises:
@@ -193,13 +198,12 @@ class Connection:
         message = wire.framed(wire.pack({"op": op, **fields}, body))
         with self._lock:
             header, answered = self._exchange(message)
-        procedure = fields["name"] if op == "call" else None
+        procedure = str(fields["name"]) if op == "call" else None
         try:
             if "ok" in header:
                 answers.check(op, procedure, header["ok"], answered)
                 return header["ok"], answered
-            number, text = header.get("errno"), header.get("error")
-            answers.check_error(number, text)
+            number, text = answers.check_error(header.get("errno"), header.get("error"))
         except answers.ShapeError as error:
             raise self.nonsense(f"{error} to '{procedure or op}'") from None
         refusal = OSError(number, text)
@@ -218,7 +222,7 @@ class Connection:
         """Wait at a connection of its own for what a file waits for (Wait.place)."""
         return RemoteWait(self._waits, place)
 
-    def _exchange(self, message: bytes) -> tuple[dict[str, Any], bytes]:
+    def _exchange(self, message: bytes) -> tuple[dict[str, object], bytes]:
         stream = self._stream
         if stream is None:
             raise self._ended()
@@ -272,13 +276,12 @@ class RemoteFile:
     @property
     def ready(self) -> bool:
         """Whether read() has something, or an end, now: as OpenFile.ready."""
-        ready: bool = self._connection.ask("ready", file=self._open())[0]
-        return ready
+        return self._connection.ask("ready", file=self._open())[0] is True
 
     def wait(self) -> RemoteWait | None:
         """Begin to wait until it is ready, as OpenFile.wait(). The process is asked once."""
         place = self._connection.ask("wait", file=self._open())[0]
-        return None if place is None else self._connection.wait((place[0], place[1]))
+        return self._connection.wait((place[0], place[1])) if isinstance(place, list) else None
 
     def read(self, offset: int, size: int) -> bytes:
         """Return bytes from an offset, as OpenFile.read(): at most 1 MiB."""
@@ -304,7 +307,8 @@ class RemoteFile:
     def write(self, offset: int, data: bytes) -> int:
         """Carry out one write(), as OpenFile.write(): of at most 1 MiB."""
         part = data[: wire.MAX_BODY]
-        written: int = self._connection.ask("write", part, file=self._open(), offset=offset)[0]
+        written = self._connection.ask("write", part, file=self._open(), offset=offset)[0]
+        assert isinstance(written, int)
         if written > len(part):
             raise self._connection.nonsense(f"{written} to 'write' of {len(part)}")
         return written

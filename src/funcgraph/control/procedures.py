@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Protocol
 
 from funcgraph.control.wire import MAX_BODY
 
@@ -33,18 +32,24 @@ PROCEDURES = {
 }
 
 
-def procedure(name: str) -> Callable[..., Any]:
+class Procedure(Protocol):
+    """A procedure. Which arguments it takes is checked when it is called: TypeError."""
+
+    def __call__(self, **arguments: object) -> object: ...
+
+
+def procedure(name: str) -> Procedure:
     """Return the procedure of that name.
 
     Raises:
         KeyError: there is none.
     """
     module, _, function = PROCEDURES[name].partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
+    found: Procedure = getattr(import_module(module), function)
     return found
 
 
-def info() -> dict[str, Any]:
+def info() -> dict[str, object]:
     """Return what this process is.
 
     Returns:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from base64 import b64encode
 from errno import EINVAL, ENOENT
 from itertools import count
-from typing import Any
 
 from funcgraph.instance.instance import instances
 from funcgraph.instance.whole_trace import whole_trace
@@ -24,7 +23,7 @@ _held: dict[int, bytes] = {}
 _numbers = count(1)
 
 
-def save(instance: str, snapshot: bool = False) -> dict[str, Any]:
+def save(instance: str, snapshot: bool = False) -> dict[str, int]:
     """Make a trace of an instance, to be read by `saved_part`.
 
     Args:

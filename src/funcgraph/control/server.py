@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
 from funcgraph.control import wire
 from funcgraph.control.procedures import PROCEDURES, procedure
@@ -22,6 +22,11 @@ __all__ = ["MAX_FILES", "clients", "close_all", "handle"]
 #: The most files that one client may have open.
 MAX_FILES = 256
 _FLAGS = os.O_ACCMODE | os.O_APPEND | os.O_TRUNC | os.O_NONBLOCK
+#: An answer: its value, which is JSON, and its body.
+_Answer = tuple[object, bytes]
+_NOTHING: _Answer = (None, b"")
+_Header = dict[str, object]
+_T = TypeVar("_T")
 _MOST = 1 << 62  # an offset
 _MOST_BRACKETS = 1000  # of a request's JSON: the parser's recursion is bounded
 
@@ -126,29 +131,28 @@ def _refusal(number: int, text: str) -> bytes:
     return wire.pack({"errno": number, "error": text[:4096]})
 
 
-def _answer(client: _Client, message: bytes) -> tuple[Any, bytes]:
+def _answer(client: _Client, message: bytes) -> _Answer:
     header, body = wire.unpack(message, _MOST_BRACKETS)
     name = _field(header, "op", str)
     if name != "hello" and not client.has_said_hello:
         raise wire.WireError(f"the first request must be 'hello', not {name!r}")
     if name not in _OPERATIONS:
         raise OSError(errno.EOPNOTSUPP, f"no operation {name!r}")
-    answer = _OPERATIONS[name](client, header, body)
-    return answer if isinstance(answer, tuple) else (answer, b"")
+    return _OPERATIONS[name](client, header, body)
 
 
 # ---- fields of requests
 
 
-def _field(header: Mapping[str, Any], name: str, kind: type) -> Any:
+def _field(header: _Header, name: str, kind: type[_T]) -> _T:
     value = header.get(name)
-    if type(value) is not kind:
+    if not isinstance(value, kind) or type(value) is not kind:  # True is an int
         raise wire.WireError(f"{name!r} must be {kind.__name__}, not {type(value).__name__}")
     return value
 
 
-def _path(header: Mapping[str, Any]) -> str:
-    path: str = _field(header, "path", str)
+def _path(header: _Header) -> str:
+    path = _field(header, "path", str)
     words = path.split("/")
     if path and ("" in words or "." in words or ".." in words or "\0" in path):
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -157,14 +161,14 @@ def _path(header: Mapping[str, Any]) -> str:
     return path
 
 
-def _number(header: Mapping[str, Any], name: str, most: int) -> int:
-    value: int = _field(header, name, int)
+def _number(header: _Header, name: str, most: int) -> int:
+    value = _field(header, name, int)
     if not 0 <= value <= most:
         raise OSError(errno.EINVAL, f"{name!r} must be from 0 to {most}")
     return value
 
 
-def _file(client: _Client, header: Mapping[str, Any]) -> OpenFile:
+def _file(client: _Client, header: _Header) -> OpenFile:
     file = client.files.get(_field(header, "file", int))
     if file is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -177,63 +181,66 @@ def _body(body: bytes) -> bytes:
     return body
 
 
-# ---- operations: (client, header, body) -> the answer's value, or with a body (value, body)
+# ---- operations
 
 
-def _hello(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _hello(client: _Client, header: _Header, body: bytes) -> _Answer:
     _field(header, "version", int)
     client.has_said_hello = True
-    return {"version": wire.VERSION}
+    return {"version": wire.VERSION}, b""
 
 
-def _stat(client: _Client, header: dict[str, Any], body: bytes) -> Any:
-    return list(client.tree.stat(_path(header)))
+def _stat(client: _Client, header: _Header, body: bytes) -> _Answer:
+    return list(client.tree.stat(_path(header))), b""
 
 
-def _list(client: _Client, header: dict[str, Any], body: bytes) -> Any:
-    return list(client.tree.list(_path(header)))
+def _list(client: _Client, header: _Header, body: bytes) -> _Answer:
+    return list(client.tree.list(_path(header))), b""
 
 
-def _mkdir(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _mkdir(client: _Client, header: _Header, body: bytes) -> _Answer:
     client.tree.mkdir(_path(header))
+    return _NOTHING
 
 
-def _rmdir(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _rmdir(client: _Client, header: _Header, body: bytes) -> _Answer:
     client.tree.rmdir(_path(header))
+    return _NOTHING
 
 
-def _open(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _open(client: _Client, header: _Header, body: bytes) -> _Answer:
     client.check_room()
     flags = _number(header, "flags", (1 << 31) - 1) & _FLAGS
-    return client.keep(client.tree.open(_path(header), flags))
+    return client.keep(client.tree.open(_path(header), flags)), b""
 
 
-def _read(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _read(client: _Client, header: _Header, body: bytes) -> _Answer:
     size = _number(header, "size", wire.MAX_BODY)
     return None, _file(client, header).read(_number(header, "offset", _MOST), size)
 
 
-def _write(client: _Client, header: dict[str, Any], body: bytes) -> Any:
-    return _file(client, header).write(_number(header, "offset", _MOST), _body(body))
+def _write(client: _Client, header: _Header, body: bytes) -> _Answer:
+    return _file(client, header).write(_number(header, "offset", _MOST), _body(body)), b""
 
 
-def _ready(client: _Client, header: dict[str, Any], body: bytes) -> Any:
-    return _file(client, header).ready
+def _ready(client: _Client, header: _Header, body: bytes) -> _Answer:
+    return _file(client, header).ready, b""
 
 
-def _wait(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _wait(client: _Client, header: _Header, body: bytes) -> _Answer:
     """Say what to wait for, at a connection that the native thread serves itself (wire.wait_message)."""
     wait = _file(client, header).wait()
-    return None if wait is None else list(wait.place)
+    return (None if wait is None else list(wait.place)), b""
 
 
-def _close(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _close(client: _Client, header: _Header, body: bytes) -> _Answer:
     file = _file(client, header)
-    del client.files[header["file"]]
+    del client.files[_field(header, "file", int)]
     file.close()
+    return _NOTHING
 
 
-def _get(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _get(client: _Client, header: _Header, body: bytes) -> _Answer:
     """Open a file, read it and close it: the interpreter lock is waited for once, not three times.
 
     The value is the number of the file if there may be more, else None.
@@ -258,7 +265,7 @@ def _get(client: _Client, header: dict[str, Any], body: bytes) -> Any:
     return None, data
 
 
-def _put(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _put(client: _Client, header: _Header, body: bytes) -> _Answer:
     """Open a file, write to it and close it."""
     flags = os.O_WRONLY | (_number(header, "flags", (1 << 31) - 1) & (os.O_APPEND | os.O_TRUNC))
     file = client.tree.open(_path(header), flags)
@@ -268,9 +275,10 @@ def _put(client: _Client, header: dict[str, Any], body: bytes) -> Any:
             offset += file.write(offset, body[offset:])
     finally:
         file.close()
+    return _NOTHING
 
 
-def _call(client: _Client, header: dict[str, Any], body: bytes) -> Any:
+def _call(client: _Client, header: _Header, body: bytes) -> _Answer:
     name = _field(header, "name", str)
     arguments = _field(header, "arguments", dict)
     if name not in PROCEDURES:
@@ -281,7 +289,7 @@ def _call(client: _Client, header: dict[str, Any], body: bytes) -> Any:
         raise OSError(errno.EINVAL, f"{name}: {error}") from None
 
 
-_OPERATIONS: Mapping[str, Callable[[_Client, dict[str, Any], bytes], Any]] = {
+_OPERATIONS: Mapping[str, Callable[[_Client, _Header, bytes], _Answer]] = {
     "hello": _hello,
     "stat": _stat,
     "list": _list,

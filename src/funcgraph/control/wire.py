@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import struct
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # whoever serves has its sockets in C
     import socket
@@ -48,7 +48,7 @@ class WireError(ValueError):
     """Bytes are no message."""
 
 
-def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
+def pack(header: dict[str, object], body: bytes = b"") -> bytes:
     """Return a message.
 
     Raises:
@@ -62,7 +62,7 @@ def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
     return message
 
 
-def unpack(message: bytes, most_brackets: int | None = None) -> tuple[dict[str, Any], bytes]:
+def unpack(message: bytes, most_brackets: int | None = None) -> tuple[dict[str, object], bytes]:
     """Return header and body of a message.
 
     Args:

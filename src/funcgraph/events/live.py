@@ -59,6 +59,7 @@ def _parameters(symbol: str) -> list[str] | None:
 
 dynamic_events = Registry(_installer, parameters=_parameters, variables=_variables, event_fields=static.names)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
+os.register_at_fork(after_in_child=dynamic_events._after_fork)
 
 
 def events() -> dict[tuple[str, str], AnyEvent]:

@@ -109,9 +109,18 @@ class Registry:
         self._parameters = parameters
         self._static_fields = event_fields
         self._variables = variables
+        self._has_own_lock = lock is None
         self._lock = RLock() if lock is None else lock
         self._entries: list[_Entry] = []
         self.log = ErrorLog() if log is None else log
+
+    def _after_fork(self) -> None:
+        """Make the lock again in a fork's child: the thread that holds it may be one of the parent's.
+
+        A lock that was given to the registry is its owner's.
+        """
+        if self._has_own_lock:
+            self._lock = RLock()
 
     def __iter__(self) -> Iterator[AnyDefinition]:
         return iter([entry.definition for entry in self._entries])

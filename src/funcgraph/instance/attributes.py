@@ -24,13 +24,22 @@ class FileAttributes:
         return bool(get(self._state, file))
 
     def _number(self, file: str) -> int:
-        return int(get(self._state, file))
+        value = get(self._state, file)
+        assert isinstance(value, int)
+        return int(value)
 
     def _name(self, file: str) -> str:
         return str(get(self._state, file))
 
     def _names(self, file: str) -> tuple[str, ...]:
-        return tuple(get(self._state, file))
+        value = get(self._state, file)
+        assert isinstance(value, (tuple, list))
+        return tuple(map(str, value))
+
+    def _tids(self, file: str) -> tuple[int, ...]:
+        value = get(self._state, file)
+        assert isinstance(value, tuple)
+        return tuple(map(int, value))
 
     @property
     def available_tracers(self) -> tuple[str, ...]:
@@ -119,7 +128,7 @@ class FileAttributes:
         Raises:
             OSError: EINVAL: a value that is no thread id.
         """
-        return tuple(get(self._state, "set_ftrace_pid"))
+        return self._tids("set_ftrace_pid")
 
     @set_ftrace_pid.setter
     def set_ftrace_pid(self, tids: Iterable[int]) -> None:
@@ -132,7 +141,7 @@ class FileAttributes:
         Raises:
             OSError: EINVAL: a value that is no thread id.
         """
-        return tuple(get(self._state, "set_ftrace_notrace_pid"))
+        return self._tids("set_ftrace_notrace_pid")
 
     @set_ftrace_notrace_pid.setter
     def set_ftrace_notrace_pid(self, tids: Iterable[int]) -> None:
@@ -148,7 +157,7 @@ class FileAttributes:
         Raises:
             OSError: EINVAL: a value that is no thread id.
         """
-        return tuple(get(self._state, "set_event_pid"))
+        return self._tids("set_event_pid")
 
     @set_event_pid.setter
     def set_event_pid(self, tids: Iterable[int]) -> None:
@@ -161,7 +170,7 @@ class FileAttributes:
         Raises:
             OSError: EINVAL: a value that is no thread id.
         """
-        return tuple(get(self._state, "set_event_notrace_pid"))
+        return self._tids("set_event_notrace_pid")
 
     @set_event_notrace_pid.setter
     def set_event_notrace_pid(self, tids: Iterable[int]) -> None:
@@ -230,7 +239,7 @@ class FileAttributes:
         Raises:
             OSError: EINVAL: a word that names none of these options; the text lists them.
         """
-        return list(get(self._state, "trace_options"))
+        return list(self._names("trace_options"))
 
     @trace_options.setter
     def trace_options(self, words: str | Iterable[str]) -> None:

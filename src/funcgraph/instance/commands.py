@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from errno import EINVAL, ENODEV
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
@@ -160,7 +159,9 @@ class FunctionCommands:
             return
         target = find_wanted(self._state, *asked.event) if asked.event else None
         if asked.command in _FIXED:
-            _dump().prepare(self._state)
+            from funcgraph.instance import dump  # with what reading needs: not in the program's work
+
+            dump.prepare(self._state)
         switch = target.switch if target else None
         times = _FIXED.get(asked.command, asked.times)
         actions = [
@@ -218,7 +219,9 @@ class FunctionCommands:
         for command in self._commands:
             command.engine.close()
             if command.actions[0].asked.command in _FIXED:
-                _dump().forget(self._state)
+                from funcgraph.instance import dump
+
+                dump.forget(self._state)
         self._commands.clear()
 
     def _parse(self, word: str, removes: bool = False) -> _Asked:
@@ -243,7 +246,7 @@ class FunctionCommands:
             raise _invalid(word, str(error.args[-1])) from None
 
     def _functions(self, asked: _Asked) -> list[_engine.Function]:
-        found: list[_engine.Function] = _engine.untraced(_matching, asked.functions)
+        found = _engine.untraced(_matching, asked.functions)
         if not found:
             raise _invalid(asked.functions, "no function has that name")
         return found
@@ -251,17 +254,9 @@ class FunctionCommands:
 
 def commands_of(state: State) -> FunctionCommands:
     """Return the function commands of an instance."""
-    if state.commands is None:
+    if not isinstance(state.commands, FunctionCommands):
         state.commands = FunctionCommands(state)
-    commands: FunctionCommands = state.commands
-    return commands
-
-
-def _dump() -> ModuleType:
-    """Return the module for dumps. It imports now what reading needs, not in the program's work."""
-    from funcgraph.instance import dump
-
-    return dump
+    return state.commands
 
 
 def _is_meant(action: _Action, asked: _Asked) -> bool:

@@ -98,8 +98,7 @@ def header_page(events: Events) -> str:
 
 
 def _header(name: str) -> str:
-    text: str = _engine.untraced(_header_text, name)
-    return text
+    return _engine.untraced(_header_text, name)
 
 
 def _header_text(name: str) -> str:
@@ -194,8 +193,7 @@ def chosen(names: list[str], word: str) -> list[str]:
 
 
 def _matches(text: str, glob: str) -> bool:
-    matches: bool = _engine.untraced(_match_glob, text, glob)
-    return matches
+    return _engine.untraced(_match_glob, text, glob)
 
 
 def _match_glob(text: str, glob: str) -> bool:

@@ -169,8 +169,7 @@ class EventFile:
             OSError: ENODEV: the event is gone.
         """
         self._wanted()
-        text: str = _engine.untraced(_format, self._event)
-        return text
+        return _engine.untraced(_format, self._event)
 
     @property
     def fields(self) -> tuple[str, ...]:

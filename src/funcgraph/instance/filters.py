@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from funcgraph.instance.state import State
 
@@ -12,34 +12,38 @@ __all__ = ["profiled", "set_event_tids", "set_filters"]
 _OWN = ("funcgraph.instance.*", "funcgraph.settings.*", "funcgraph.tracefs.*")
 
 
-def set_filters(state: State, **filters: tuple[Any, ...]) -> None:
-    """Change some of the filters, all at once.
+def set_filters(
+    state: State,
+    patterns: Mapping[str, tuple[str, ...]] | None = None,
+    tids: Mapping[str, tuple[int, ...]] | None = None,
+) -> None:
+    """Change some of the filters, all at once. Those that are not given stay.
 
     Args:
-        filters: setting -> patterns, or thread ids. Filters that are not given stay.
+        patterns: setting -> its patterns.
+        tids: setting -> its thread ids.
     """
     with state.lock:
-        wanted = {**state.filters, **filters}
+        new_patterns = {**state.patterns, **(patterns or {})}
+        new_tids = {**state.tids, **(tids or {})}
         state.engine.set_filter(
-            filter=wanted["filter"],
-            notrace=wanted["notrace"] + _OWN,
-            graph=wanted["graph"] or (state.latency.graph if state.latency else ()),
-            graph_notrace=wanted["graph_notrace"],
-            tids=wanted["tids"] or None,
-            notrace_tids=wanted["notrace_tids"] or None,
+            filter=new_patterns["filter"],
+            notrace=new_patterns["notrace"] + _OWN,
+            graph=new_patterns["graph"] or (state.latency.graph if state.latency else ()),
+            graph_notrace=new_patterns["graph_notrace"],
+            tids=new_tids["tids"] or None,
+            notrace_tids=new_tids["notrace_tids"] or None,
             c_calls=state.c_calls,
         )
-        state.filters = wanted
-        for name, patterns in profiled(wanted).items():
-            if state.profile and getattr(state.profile, name) != patterns:
-                getattr(state.profile, f"set_{name}")(patterns, reset=True)
+        state.patterns, state.tids = new_patterns, new_tids
+        for name, profiled_patterns in profiled(new_patterns).items():
+            if state.profile and getattr(state.profile, name) != profiled_patterns:
+                getattr(state.profile, f"set_{name}")(profiled_patterns, reset=True)
 
 
-def profiled(filters: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+def profiled(patterns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """Return an instance's patterns as the function profiler takes them."""
-    patterns = {name: filters[name] for name in ("filter", "notrace", "graph", "graph_notrace")}
-    patterns["notrace"] += _OWN
-    return patterns
+    return {**patterns, "notrace": patterns["notrace"] + _OWN}
 
 
 def set_event_tids(state: State, **tids: tuple[int, ...]) -> None:

@@ -56,10 +56,8 @@ def _told(parent_tid: int, tid: int) -> None:
 
 
 def _change_lists(state: State, parent_tid: int, tid: int) -> None:
-    if state.options["function-fork"]:
-        lists = {name: state.filters[name] for name in ("tids", "notrace_tids")}
-        if changed := _changed(lists, parent_tid, tid):
-            set_filters(state, **changed)
+    if state.options["function-fork"] and (changed := _changed(state.tids, parent_tid, tid)):
+        set_filters(state, tids=changed)
     if state.options["event-fork"] and (changed := _changed(state.event_tids, parent_tid, tid)):
         set_event_tids(state, **changed)
 

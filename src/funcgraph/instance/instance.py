@@ -12,7 +12,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
 from funcgraph.instance import forks, profiling
-from funcgraph.instance.access import checked
+from funcgraph.instance.access import checked_number, checked_patterns, checked_tids
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.files import Files
 from funcgraph.instance.filters import set_filters
@@ -119,10 +119,10 @@ class Instance(FileAttributes):
         buffer_size_kb: int = 1408,
         c_calls: bool = False,
     ) -> None:
-        keywords = locals()
+        keywords: dict[str, object] = locals()
         _check_name(name)
         self.name = name
-        size_kb = checked(BY_NAME["buffer_kb"], buffer_size_kb, "buffer_size_kb")
+        size_kb = checked_number(BY_NAME["buffer_kb"], buffer_size_kb, "buffer_size_kb")
         self._state = State(name, size_kb, bool(c_calls))
         if _living.setdefault(name, self) is not self:
             self._state.engine.close()
@@ -134,10 +134,11 @@ class Instance(FileAttributes):
         self.trace_marker_raw = TraceMarkerRaw(self._state.engine.mark_raw)
         self.trace_printk = self._state.engine.printk
         try:
-            lists = [one for one in SETTINGS if one.kind in (PATTERNS, THREADS) and one.keyword]
+            given = [(one, keywords[one.keyword]) for one in SETTINGS if one.keyword]
             set_filters(
                 self._state,
-                **{one.name: checked(one, keywords[one.keyword], one.file) for one in lists},
+                {one.name: checked_patterns(value, one.file) for one, value in given if one.kind == PATTERNS},
+                {one.name: checked_tids(one, value, one.file) for one, value in given if one.kind == THREADS},
             )
             self.max_graph_depth = max_graph_depth
             self.tracing_thresh = tracing_thresh

@@ -1,131 +1,138 @@
-"""The kernel's folder `per_cpu`: what the buffer has of each lane. A lane is a CPU there (lanes.py)."""
+"""The rows of the folder `per_cpu`: what the buffer has of each lane. A lane is a CPU there (lanes.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from errno import EINVAL
+from collections.abc import Callable, Iterable, Iterator
+from errno import EINVAL, ERANGE
 from typing import NamedTuple
 
 from funcgraph.instance import lanes, snapshot_file
 from funcgraph.instance.access import get, put
-from funcgraph.instance.numbers import unsigned
+from funcgraph.instance.control_file import BoundFile, ControlFile, File, Row
 from funcgraph.instance.pipe import Pipe
 from funcgraph.instance.state import State
-from funcgraph.settings import check
+from funcgraph.instance.texts import PARSERS
 from funcgraph.settings.table import BY_FILE
 
-__all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]
+__all__ = ["LANE_FILES"]
 
 _FOLDER = "per_cpu/cpu"
+_SIZE = "buffer_size_kb"
 
 
-class _File(NamedTuple):
-    """A file of a lane.
+class _Lane(NamedTuple):
+    """A lane of an instance."""
 
-    Attributes:
-        access: "r" or "rw".
-        read: returns its text; None: it is a pipe.
-        pipe: opens it, if it is one.
-    """
+    state: State
+    number: int
 
-    access: str
-    read: Callable[[State, int], str] | None = None
-    pipe: Callable[[State, int], Pipe] | None = None
+    def open_pipe(self, opened: Callable[[State, int], Pipe]) -> Pipe:
+        """Open a pipe.
 
-
-def _size(state: State, lane: int) -> str:
-    return f"{get(state, 'buffer_size_kb')}\n"
-
-
-_FILES: dict[str, _File] = {
-    "buffer_size_kb": _File("rw", _size),
-    "snapshot": _File("r", snapshot_file.read),
-    "stats": _File("r", lanes.stats_text),
-    "trace": _File("rw", lanes.text),
-    "trace_pipe": _File("r", pipe=lanes.LanePipe),
-    "trace_pipe_raw": _File("r", pipe=lanes.LanePages),
-}
+        Raises:
+            OSError: EBUSY: another reader takes of this lane, or of all.
+        """
+        with self.state.lock:
+            if {self.number, None} & set(self.state.pipes.values()):
+                self.state.check_no_pipe()
+            return opened(self.state, self.number)
 
 
-def names(state: State, folder: str | None) -> Iterator[str]:
-    """Yield the names of the files that there are now.
-
-    Args:
-        folder: only those below it are wanted, None: all. Without need the lanes are not counted.
-    """
-    is_counted = folder is None or folder.startswith("per_cpu")
-    for lane in range(lanes.count(state) if is_counted else 1):
-        yield from (f"{_FOLDER}{lane}/{file}" for file in _FILES)
+def _write_size(lane: _Lane, text: str, append: bool) -> None:
+    """Change the size of the buffer, which is one for all lanes."""
+    setting = BY_FILE[_SIZE]
+    put(lane.state, _SIZE, PARSERS[setting.kind](setting, text, ()))
 
 
-def _parts(name: str) -> tuple[int, str]:
-    """Return lane and file of a name; -1: it is none of this folder."""
-    lane, _, file = name.removeprefix(_FOLDER).partition("/")
-    right = name.startswith(_FOLDER) and lane.isascii() and lane.isdecimal() and file in _FILES
-    return (int(lane), file) if right and len(lane) < 9 and str(int(lane)) == lane else (-1, "")
+def _write_trace(lane: _Lane, text: str, append: bool) -> None:
+    """Empty the buffer, if it has nothing of other lanes."""
+    if append:
+        return
+    if lanes.used(lane.state) - {lane.number}:
+        name = f"{_FOLDER}{lane.number}/trace"
+        raise OSError(EINVAL, f"invalid write to {name}: the buffer is one for all lanes: empty `trace`")
+    lane.state.clear()
 
 
-def exists(state: State, name: str) -> bool:
-    """Return whether there is a file of this name."""
-    lane, _ = _parts(name)
-    return lane >= 0 and (lane < state.nr_lanes or lane < lanes.count(state))
+def _read_pipe(lane: _Lane) -> str:
+    return lane.open_pipe(lanes.LanePipe).read().decode("utf-8", "replace")
 
 
-def access(name: str) -> str:
-    """Return how a file can be used: "r" or "rw"."""
-    return _FILES[_parts(name)[1]].access
+def _row(
+    file: str,
+    read: Callable[[_Lane], str] | None = None,
+    pipe: Callable[[_Lane], Pipe] | None = None,
+    notes: str = "",
+) -> ControlFile[_Lane]:
+    """Return the row of a file that is read-only."""
+    return ControlFile(f"{_FOLDER}N/{file}", read, pipe=pipe, notes=notes)
 
 
-def is_of_process(name: str) -> bool:
-    """Return whether a file is the same in each instance: none is."""
-    return False
+_ROWS = (
+    ControlFile(
+        f"{_FOLDER}N/{_SIZE}",
+        lambda lane: f"{get(lane.state, _SIZE)}\n",
+        _write_size,
+        errors=(ERANGE,),
+        notes="that of the buffer",
+    ),
+    _row(
+        "snapshot",
+        lambda lane: snapshot_file.read(*lane),
+        notes="the lines of the lane. It is read-only: write to that of all lanes",
+    ),
+    _row(
+        "stats",
+        lambda lane: lanes.stats_text(*lane),
+        notes="the kernel's figures. `overrun` and `dropped events` are of the buffer: lane 0 counts them",
+    ),
+    ControlFile(
+        f"{_FOLDER}N/trace",
+        lambda lane: lanes.text(*lane),
+        _write_trace,
+        writes="empty",
+        notes="the lines of the lane. A write empties it if there is no other lane",
+    ),
+    _row(
+        "trace_pipe",
+        _read_pipe,
+        lambda lane: lane.open_pipe(lanes.LanePipe),
+        notes="the records of the lane, which are then gone",
+    ),
+    _row(
+        "trace_pipe_raw",
+        pipe=lambda lane: lane.open_pipe(lanes.LanePages),
+        notes="the records of the lane, which are then gone",
+    ),
+)
 
 
-def pipe(state: State, name: str) -> Pipe | None:
-    """Open a pipe; None: the file is none.
+class _LaneFiles:
+    """The files of the lanes: a FileGroup."""
 
-    Raises:
-        OSError: EBUSY: another reader takes of this lane, or of all.
-    """
-    lane, file = _parts(name)
-    opened = _FILES[file].pipe
-    if opened is None:
-        return None
-    with state.lock:
-        if {lane, None} & set(state.pipes.values()):
-            state.check_no_pipe()
-        return opened(state, lane)
+    folder = "per_cpu/"
 
+    def __init__(self) -> None:
+        self._rows = {row.name.rpartition("/")[2]: row for row in _ROWS}
 
-def read(state: State, name: str) -> str:
-    """Return what a file holds.
+    def rows(self) -> Iterable[Row]:
+        return _ROWS
 
-    Raises:
-        OSError: EINVAL: it is bytes.
-    """
-    lane, file = _parts(name)
-    reader = _FILES[file].read
-    if reader:
-        return reader(state, lane)
-    if file == "trace_pipe_raw":
-        raise OSError(EINVAL, f"invalid read of {name}: it holds no text")
-    taking = pipe(state, name)
-    assert taking is not None
-    return taking.read().decode("utf-8", "replace")
+    def names(self, state: State, folder: str | None) -> Iterator[str]:
+        """Yield the names. Where they are not needed, the lanes are not counted."""
+        is_counted = folder is None or folder.startswith("per_cpu")
+        for lane in range(lanes.count(state) if is_counted else 1):
+            yield from (f"{_FOLDER}{lane}/{file}" for file in self._rows)
+
+    def find(self, state: State, name: str) -> File | None:
+        lane, _, file = name.removeprefix(_FOLDER).partition("/")
+        row = self._rows.get(file) if name.startswith(_FOLDER) else None
+        if row is None or not (lane.isascii() and lane.isdecimal() and len(lane) < 9):
+            return None
+        number = int(lane)
+        if str(number) != lane or not (number < state.nr_lanes or number < lanes.count(state)):
+            return None
+        return BoundFile(row, _Lane(state, number), name)
 
 
-def write(state: State, name: str, text: str, append: bool) -> None:
-    """Write to a file. The buffer is one for all lanes: its size is changed for all.
-
-    Raises:
-        OSError: EINVAL: `trace` is to be emptied while there are other lanes; and as the instance's file.
-    """
-    lane, file = _parts(name)
-    if file == "buffer_size_kb":
-        setting = BY_FILE[file]
-        number = unsigned(file, text, check.range_text(setting))
-        put(state, file, max(number, setting.least) if number else number)
-    elif not append:
-        if lanes.used(state) - {lane}:
-            raise OSError(EINVAL, f"invalid write to {name}: the buffer is one for all lanes: empty `trace`")
-        state.clear()
+LANE_FILES = _LaneFiles()

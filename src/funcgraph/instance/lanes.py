@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from funcgraph import _engine
 from funcgraph.instance.pipe import Pipe
@@ -45,11 +45,10 @@ def tasks(state: State) -> list[Task]:
     with state.lock:
         if state.engine.closed or not state.engine.has_unread:
             return []
-        found: list[Task] = _engine.untraced(_tasks, state.trace_bytes())
-    return found
+        return _engine.untraced(_tasks, state.trace_bytes())
 
 
-def _tasks(trace: bytes) -> Any:
+def _tasks(trace: bytes) -> list[Task]:
     from funcgraph.instance import reading
 
     return reading.tasks_of(trace)
@@ -58,11 +57,11 @@ def _tasks(trace: bytes) -> Any:
 def text(state: State, lane: int) -> str:
     """Return what the buffer holds of a lane, as `trace` prints it."""
     with state.lock:
-        lines: bytes = _engine.untraced(_text, state, state.trace_bytes(), lane)
+        lines = _engine.untraced(_text, state, state.trace_bytes(), lane)
     return lines.decode("utf-8", "replace")
 
 
-def _text(state: State, trace: bytes, lane: int) -> Any:
+def _text(state: State, trace: bytes, lane: int) -> bytes:
     from funcgraph.instance import reading
 
     lanes = (lane,) if lane in state.shown else ()
@@ -117,8 +116,7 @@ def stats_text(state: State, lane: int) -> str:
     Records are lost by the buffer, not by a lane: lane 0 counts them.
     """
     with state.lock:
-        text: str = _engine.untraced(_stats_text, state, state.trace_bytes(), lane)
-    return text
+        return _engine.untraced(_stats_text, state, state.trace_bytes(), lane)
 
 
 def _stats_text(state: State, trace: bytes, lane: int) -> str:

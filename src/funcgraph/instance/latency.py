@@ -181,8 +181,7 @@ def kept_section(tracer: str) -> Section | None:
 
 def report(tracer: str) -> str:
     """Return the section that a latency tracer has kept as text."""
-    text: str = _engine.untraced(_report, tracer)
-    return text
+    return _engine.untraced(_report, tracer)
 
 
 def _report(tracer: str) -> str:

@@ -52,8 +52,7 @@ class InstanceLatency:
 
     def report(self) -> str:
         """Return its section as text."""
-        text: str = _engine.untraced(_report, self.tracer)
-        return text
+        return _engine.untraced(_report, self.tracer)
 
 
 def _report(tracer: str) -> str:

@@ -43,7 +43,7 @@ def current_options(state: State) -> dict[str, bool]:
     return {name: on for name, on in state.options.items() if OPTIONS[name].tracer in allowed}
 
 
-def parse_words(what: str, words: str | Iterable[str], allowed: Iterable[str]) -> dict[str, bool]:
+def parse_words(what: str, words: str | Iterable[object], allowed: Iterable[str]) -> dict[str, bool]:
     """Return what words such as "funcgraph-args" and "nofuncgraph-cpu" say: option -> on or off.
 
     Args:

@@ -7,7 +7,7 @@ kept, for the pipes of their lanes, as pieces. All of this runs untraced (_engin
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from funcgraph import _engine
 
@@ -91,7 +91,8 @@ class Pieces:
 
     def take_all(self, options: Mapping[str, bool], clock: str, shown: Shown) -> bytes:
         """Return the lines that nobody has read, of the lanes that are shown; no later text has them."""
-        reading = _reading()
+        from funcgraph.instance import reading  # when somebody reads
+
         pieces, self._pieces = self._pieces, []
         kept = [
             self.lines(piece.trace, options, [lane for lane in piece.left if lane in shown])
@@ -115,15 +116,16 @@ class Pieces:
 
     def lines(self, trace: bytes, options: Mapping[str, bool], lanes: Container[int]) -> bytes:
         """Return the lines of lanes in a trace."""
-        reading = _reading()
+        from funcgraph.instance import reading  # when somebody reads
+
         text = reading.text_of_bytes(trace, self._engine.tracer, options, lanes)
-        lines: bytes = reading.without_header(text)
-        return lines
+        return reading.without_header(text)
 
     def _take(self, clock: str) -> None:
         """Move what the buffer holds into a piece. The oldest go if they are more than two buffers."""
         if self._engine.has_unread:
-            reading = _reading()
+            from funcgraph.instance import reading  # when somebody reads
+
             trace = reading.trace_bytes(self._engine, self._name, clock=clock, consume=True)
             tasks = reading.tasks_of(trace)
             self._note(tasks)
@@ -142,10 +144,3 @@ class Pieces:
     def _count(self, records: Mapping[int, int]) -> None:
         for lane, number in records.items():
             self.taken[lane] = self.taken.get(lane, 0) + number
-
-
-def _reading() -> Any:
-    """Import what reading needs, when somebody reads."""
-    from funcgraph.instance import reading
-
-    return reading

@@ -1,4 +1,4 @@
-"""The kernel's files that hold no value of an instance: what there is to trace, threads, facts of the buffer.
+"""The rows of the files that hold no value of an instance: what can be traced, threads, facts of the buffer.
 
 Documentation/trace/ftrace.rst has each, but for README.
 """
@@ -8,58 +8,43 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from errno import EINVAL, EOVERFLOW
-from typing import NamedTuple
+from errno import EINVAL, EOVERFLOW, ERANGE
 
 from funcgraph import _engine
 from funcgraph.events.addresses import SYMBOLS
 from funcgraph.instance import lanes
+from funcgraph.instance.control_file import ControlFile, NamedFiles
 from funcgraph.instance.living import STATES
 from funcgraph.instance.numbers import unsigned
 from funcgraph.instance.pieces import Pieces, Shown
 from funcgraph.instance.state import State
 from funcgraph.settings.table import BY_NAME
 
-__all__ = ["access", "exists", "is_of_process", "names", "pipe", "read", "write"]
-
-
-class _File(NamedTuple):
-    """A file.
-
-    Attributes:
-        read: returns its text; None: it is write-only.
-        write: does what a text asks for; None: it is read-only.
-        is_of_process: it is the same in each instance: the kernel's root has it alone.
-    """
-
-    read: Callable[[State], str] | None
-    write: Callable[[State, str], None] | None = None
-    is_of_process: bool = False
+__all__ = ["PROCESS_FILES"]
 
 
 def _readme(state: State) -> str:
     from funcgraph.instance.readme import readme
 
-    text: str = _engine.untraced(readme)
-    return text
+    return _engine.untraced(readme)
 
 
 # ---- functions
 
 
 def _functions(state: State) -> str:
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     return "".join(f"{name}\n" for name in names)
 
 
 def _addresses(state: State) -> str:
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     return "".join(f"{SYMBOLS.address(name):#x} {name}\n" for name in names)
 
 
 def _kallsyms(state: State) -> str:
     """Return the addresses as /proc/kallsyms has those of the kernel's functions."""
-    names: list[str] = _engine.untraced(_names, ["*"])
+    names = _engine.untraced(_names, ["*"])
     symbols = [name.replace(" ", "_") for name in names]
     return "".join(f"{SYMBOLS.address(symbol):016x} t {symbol}\n" for symbol in symbols)
 
@@ -71,8 +56,7 @@ def _names(patterns: list[str]) -> list[str]:
 
 
 def _enabled_functions(state: State) -> str:
-    text: str = _engine.untraced(_enabled_text)
-    return text
+    return _engine.untraced(_enabled_text)
 
 
 def _enabled_text() -> str:
@@ -156,7 +140,7 @@ def _cpumask(state: State) -> str:
     return ",".join(group for group in groups if group) + "\n"
 
 
-def _write_cpumask(state: State, text: str) -> None:
+def _write_cpumask(state: State, text: str, append: bool) -> None:
     """Show only the lanes of a mask, from the next reading on."""
     groups = (text.strip() or "0").split(",")  # nothing is no lane, as in the kernel
     if not all(
@@ -173,70 +157,61 @@ def _write_cpumask(state: State, text: str) -> None:
         state.shown = Shown() if mask == (1 << bits) - 1 else Shown(mask)
 
 
-def _free_buffer(state: State, text: str) -> None:
+def _free_buffer(state: State, text: str, append: bool) -> None:
     """Empty the buffer and make it as small as it can be."""
     with state.lock:
         state.clear()
         state.engine.set_buffer_kb(BY_NAME["buffer_kb"].least)
 
 
-_FILES: dict[str, _File] = {
-    "README": _File(_readme, is_of_process=True),
-    "available_filter_functions": _File(_functions, is_of_process=True),
-    "available_filter_functions_addrs": _File(_addresses, is_of_process=True),
-    "kallsyms": _File(_kallsyms, is_of_process=True),
-    "enabled_functions": _File(_enabled_functions, is_of_process=True),
-    "printk_formats": _File(lambda state: "", is_of_process=True),  # trace_printk() formats at once
-    "saved_cmdlines": _File(_cmdlines, is_of_process=True),
-    "saved_cmdlines_size": _File(
-        lambda state: f"{_threads.most}\n", lambda state, text: _threads.set_most(text), is_of_process=True
+def _row(
+    name: str,
+    read: Callable[[State], str],
+    write: Callable[[State, str, bool], None] | None = None,
+    errors: tuple[int, ...] = (),
+    notes: str = "",
+) -> ControlFile[State]:
+    """Return the row of a file that is the same in each instance."""
+    return ControlFile(name, read, write, is_of_process=True, errors=errors, notes=notes)
+
+
+_THREADS_SHOWN = "the threads that have records in a buffer, or had when they were read"
+
+PROCESS_FILES = NamedFiles(
+    _row(
+        "README",
+        _readme,
+        notes="a text of our own. What scripts look for in the kernel's, such as the syntax of definitions, "
+        "is there in the same words, if the feature is",
     ),
-    "saved_tgids": _File(_tgids, is_of_process=True),
-    "tracing_cpumask": _File(_cpumask, _write_cpumask),
-    "timestamp_mode": _File(lambda state: "delta [absolute]\n"),
-    "buffer_subbuf_size_kb": _File(lambda state: "4\n"),  # of trace_pipe_raw
-    "free_buffer": _File(None, _free_buffer),
-}
-
-
-def names(state: State, folder: str | None) -> Iterator[str]:
-    """Yield the names of the files, whichever the folder."""
-    yield from _FILES
-
-
-def exists(state: State, name: str) -> bool:
-    """Return whether there is a file of this name."""
-    return name in _FILES
-
-
-def access(name: str) -> str:
-    """Return how a file can be used: "r", "w" or "rw"."""
-    file = _FILES[name]
-    return ("r" if file.read else "") + ("w" if file.write else "")
-
-
-def is_of_process(name: str) -> bool:
-    """Return whether a file is the same in each instance."""
-    return _FILES[name].is_of_process
-
-
-def pipe(state: State, name: str) -> None:
-    """None of these files is a pipe."""
-
-
-def read(state: State, name: str) -> str:
-    """Return what a file holds."""
-    file = _FILES[name]
-    assert file.read is not None
-    return file.read(state)
-
-
-def write(state: State, name: str, text: str, append: bool) -> None:
-    """Write to a file.
-
-    Raises:
-        OSError: with the kernel's number.
-    """
-    file = _FILES[name]
-    assert file.write is not None
-    file.write(state, text)
+    _row("available_filter_functions", _functions),
+    _row("available_filter_functions_addrs", _addresses),
+    _row("kallsyms", _kallsyms, notes="the kernel's `/proc/kallsyms` for these functions"),
+    _row(
+        "enabled_functions",
+        _enabled_functions,
+        notes="functions and how many trace them. It leaves out fprobes that the program registered itself",
+    ),
+    _row("printk_formats", lambda state: "", notes="empty: `trace_printk()` formats its text at once"),
+    _row("saved_cmdlines", _cmdlines, notes=_THREADS_SHOWN),
+    _row(
+        "saved_cmdlines_size",
+        lambda state: f"{_threads.most}\n",
+        lambda state, text, append: _threads.set_most(text),
+        errors=(ERANGE,),
+    ),
+    _row("saved_tgids", _tgids, notes=_THREADS_SHOWN),
+    ControlFile(
+        "tracing_cpumask",
+        _cpumask,
+        _write_cpumask,
+        errors=(EOVERFLOW,),
+        notes="a bit for each lane. It applies when the buffer is read, as lanes do: texts leave out the "
+        "other lanes",
+    ),
+    ControlFile("timestamp_mode", lambda state: "delta [absolute]\n", notes="records with absolute times"),
+    ControlFile(
+        "buffer_subbuf_size_kb", lambda state: "4\n", notes="read-only: the pages of `trace_pipe_raw`"
+    ),
+    ControlFile("free_buffer", write=_free_buffer, writes="close", notes="leaves 32 KiB"),
+)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from funcgraph import _engine
 from funcgraph.instance.filters import profiled
 from funcgraph.instance.state import State
+
+if TYPE_CHECKING:
+    from funcgraph.instance.profile import FunctionProfile
 
 __all__ = ["is_enabled", "set_enabled", "trace_stat"]
 
@@ -24,11 +27,7 @@ def set_enabled(state: State, on: bool) -> None:
         RuntimeError: no hook is free.
     """
     if on and not is_enabled(state):
-        profile = _engine.untraced(_profiler).FunctionProfile(
-            **profiled(state.filters),
-            graph_time=state.options["graph-time"],
-            sleep_time=state.options["sleep-time"],
-        )
+        profile = _engine.untraced(_profile, state)
         profile.start()
         state.profile = profile
     elif not on and state.profile is not None and state.profile.enabled:
@@ -43,15 +42,29 @@ def trace_stat(state: State, thresh_us: int, tid: int | None) -> str:
     """
     profile = state.profile
     if profile is None:
-        empty: str = _engine.untraced(_profiler).stat_text(())
-        return empty
+        return _engine.untraced(_empty_stat)
     profile.thresh_us = thresh_us
-    text: str = _engine.untraced(profile.trace_stat, tid)
-    return text
+    return _engine.untraced(profile.trace_stat, tid)
 
 
-def _profiler() -> Any:
-    """Import the profiler, when somebody enables it."""
-    from funcgraph.instance import profile
+# The profiler is imported when somebody enables it, or reads its table.
 
-    return profile
+
+def _profile(state: State) -> FunctionProfile:
+    from funcgraph.instance.profile import FunctionProfile
+
+    patterns = profiled(state.patterns)
+    return FunctionProfile(
+        filter=patterns["filter"],
+        notrace=patterns["notrace"],
+        graph=patterns["graph"],
+        graph_notrace=patterns["graph_notrace"],
+        graph_time=state.options["graph-time"],
+        sleep_time=state.options["sleep-time"],
+    )
+
+
+def _empty_stat() -> str:
+    from funcgraph.instance.profile import stat_text
+
+    return stat_text(())

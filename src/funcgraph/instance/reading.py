@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from funcgraph import _engine, _tracedata
 from funcgraph.output_file import resolve
@@ -27,7 +27,7 @@ class Copied(Protocol):
 
 
 def write_trace(
-    engine: Copied, output: str | int, meta: Mapping[str, Any], *, consume: bool, clock: str
+    engine: Copied, output: str | int, meta: Mapping[str, object], *, consume: bool, clock: str
 ) -> None:
     """Write a trace of an instance's buffer.
 
@@ -49,7 +49,7 @@ def write_trace(
         _save(spool, output)
 
 
-def _drain(engine: Copied, spool: int, meta: Mapping[str, Any], *, consume: bool, clock: str) -> None:
+def _drain(engine: Copied, spool: int, meta: Mapping[str, object], *, consume: bool, clock: str) -> None:
     """Make a .fg of an instance's buffer. The program that is traced loads no library for it."""
     with memory_file() as ring:
         engine.copy(ring, consume=consume)
@@ -69,7 +69,7 @@ def _save(spool: int, output: str) -> None:
         _tracedata.replace_file(output, contents(spool))
 
 
-def describe(tracer: str, name: str) -> dict[str, Any]:
+def describe(tracer: str, name: str) -> dict[str, object]:
     """Return the entries of a trace's JSON for an instance."""
     command = [str(word) for word in getattr(sys, "argv", [])]
     return {"tracer": tracer, "instance": name, "command": command}
@@ -120,10 +120,22 @@ def read_text(
     Args:
         lanes: only what these have; None: all.
     """
+    return _text(engine, engine, name, options, clock, _in_lanes(lanes))
+
+
+def _text(
+    source: Copied,
+    engine: _engine.Instance,
+    name: str,
+    options: Mapping[str, bool],
+    clock: str,
+    wanted: Callable[[Task], bool] | None,
+) -> str:
+    """Return the text of what `source` copies, with its header: the buffer or the snapshot of `engine`."""
     tracer = engine.tracer
     with memory_file() as trace:
-        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, _in_lanes(lanes))
+        write_trace(source, trace, describe(tracer, name), consume=False, clock=clock)
+        return text_of(trace, tracer, options, wanted)
 
 
 def take_lines(
@@ -174,10 +186,7 @@ def dump_text(
     engine: _engine.Instance, name: str, options: Mapping[str, bool], *, clock: str, tid: int
 ) -> str:
     """Return the text of an instance's buffer; tid: only what this thread recorded, 0: all."""
-    tracer = engine.tracer
-    with memory_file() as trace:
-        write_trace(engine, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, (lambda task: task.tid == tid) if tid else None)
+    return _text(engine, engine, name, options, clock, (lambda task: task.tid == tid) if tid else None)
 
 
 class _SnapshotOf:
@@ -206,24 +215,25 @@ def snapshot_text(
     Args:
         lanes: only what these have; None: all.
     """
-    tracer = engine.tracer
     snapshot = _SnapshotOf(engine)
-    with memory_file() as trace:
-        write_trace(snapshot, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, _in_lanes(lanes)) if snapshot.bytes else ""
+    text = _text(snapshot, engine, name, options, clock, _in_lanes(lanes))
+    return text if snapshot.bytes else ""
 
 
 def trace_bytes(engine: _engine.Instance, name: str, *, clock: str, consume: bool = False) -> bytes:
     """Return a trace of an instance's buffer: the bytes of a .fg."""
-    with memory_file() as trace:
-        write_trace(engine, trace, describe(engine.tracer, name), consume=consume, clock=clock)
-        return contents(trace)
+    return _bytes(engine, engine, name, clock, consume)
 
 
 def snapshot_bytes(engine: _engine.Instance, name: str, *, clock: str) -> bytes:
     """Return a trace of an instance's snapshot: the bytes of a .fg."""
+    return _bytes(_SnapshotOf(engine), engine, name, clock, False)
+
+
+def _bytes(source: Copied, engine: _engine.Instance, name: str, clock: str, consume: bool) -> bytes:
+    """Return a trace of what `source` copies: the buffer or the snapshot of `engine`."""
     with memory_file() as trace:
-        write_trace(_SnapshotOf(engine), trace, describe(engine.tracer, name), consume=False, clock=clock)
+        write_trace(source, trace, describe(engine.tracer, name), consume=consume, clock=clock)
         return contents(trace)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from errno import ENOENT
 from types import TracebackType
-from typing import Any
 
 from funcgraph import _engine
 from funcgraph.instance.state import State
@@ -35,8 +35,7 @@ class Snapshot:
         Raises:
             OSError: ENOENT: it is closed.
         """
-        reading = _engine.untraced(_reading)
-        text: bytes = _engine.untraced(reading.text_of_bytes, self._kept(), self.tracer, self._options)
+        text = _engine.untraced(_text, self._kept(), self.tracer, self._options)
         return text.decode("utf-8", "replace")
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -45,8 +44,7 @@ class Snapshot:
         Raises:
             OSError: the file cannot be written. ENOENT: the snapshot is closed.
         """
-        reading = _engine.untraced(_reading)
-        _engine.untraced(reading.save_bytes, self._kept(), os.fspath(path))
+        _engine.untraced(_save, self._kept(), os.fspath(path))
 
     def close(self) -> None:
         """Let go of it. May be called twice."""
@@ -66,7 +64,16 @@ class Snapshot:
         self.close()
 
 
-def _reading() -> Any:
+# What reading needs is imported when somebody reads.
+
+
+def _text(trace: bytes, tracer: str, options: Mapping[str, bool]) -> bytes:
     from funcgraph.instance import reading
 
-    return reading
+    return reading.text_of_bytes(trace, tracer, options)
+
+
+def _save(trace: bytes, path: str) -> None:
+    from funcgraph.instance import reading
+
+    reading.save_bytes(trace, path)

@@ -6,8 +6,6 @@ and function commands take it, too. Instance.snapshot() returns copies, which ar
 
 from __future__ import annotations
 
-from typing import Any
-
 from funcgraph import _engine
 from funcgraph.instance.state import State
 
@@ -32,13 +30,13 @@ def read(state: State, lane: int | None = None) -> str:
         lane: only what this lane has; None: all.
     """
     with state.lock:
-        text: str = _engine.untraced(_text, state, lane) if state.engine.has_snapshot else ""
+        text = _engine.untraced(_text, state, lane) if state.engine.has_snapshot else ""
     kept = "allocated" if state.engine.has_snapshot else "freed"
     file = "this file" if lane is None else "the file snapshot of all lanes"
     return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=kept, file=file)
 
 
-def _text(state: State, lane: int | None) -> Any:
+def _text(state: State, lane: int | None) -> str:
     from funcgraph.instance import reading
 
     lanes = state.shown.only() if lane is None else (lane,) if lane in state.shown else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from errno import EBUSY
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from funcgraph import _engine
 from funcgraph.instance.lock import InstanceLock
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from funcgraph.instance.profile import FunctionProfile
 
 __all__ = ["State"]
+
+
+class Commands(Protocol):
+    """What an instance needs of its function commands: a FunctionCommands, which is above this module."""
+
+    def text(self) -> str: ...
+
+    def close(self) -> None: ...
 
 
 class State:
@@ -31,7 +39,8 @@ class State:
         nr_lanes: how many lanes there were when somebody last looked.
         shown: the lanes that texts show.
         options: trace option -> whether it is on.
-        filters: setting -> its patterns, or thread ids.
+        patterns: setting -> its patterns.
+        tids: setting -> its thread ids: those of the tracer.
         event_tids: file -> the thread ids that it holds: set_event_pid, set_event_notrace_pid.
         c_calls: C functions are recorded where recorded functions call them.
         clock: trace_clock.
@@ -47,17 +56,18 @@ class State:
         "commands",
         "engine",
         "event_tids",
-        "filters",
         "latency",
         "lock",
         "name",
         "nr_lanes",
         "open_files",
         "options",
+        "patterns",
         "pieces",
         "pipes",
         "profile",
         "shown",
+        "tids",
         "wanted",
     )
 
@@ -71,13 +81,14 @@ class State:
         self.nr_lanes = 1
         self.shown = Shown()
         self.options = {name: option.initial for name, option in OPTIONS.items()}
-        self.filters: dict[str, tuple[Any, ...]] = {}
+        self.patterns: dict[str, tuple[str, ...]] = {}
+        self.tids: dict[str, tuple[int, ...]] = {}
         self.event_tids: dict[str, tuple[int, ...]] = {"set_event_pid": (), "set_event_notrace_pid": ()}
         self.c_calls = c_calls
         self.clock = "mono"
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
-        self.commands: Any = None
+        self.commands: Commands | None = None
         self.wanted: dict[str, Wanted] = {}
 
     def check_no_pipe(self) -> None:
@@ -95,13 +106,11 @@ class State:
     def trace(self) -> str:
         """Return the text of `trace`: what the buffer holds, or what the latency tracer found."""
         with self.lock:
-            text: str = self.latency.report() if self.latency else _engine.untraced(_read, self)
-            return text
+            return self.latency.report() if self.latency else _engine.untraced(_read, self)
 
     def take_lines(self) -> bytes:
         """Return the buffer's lines, in UTF-8; no later text has them. The caller holds the lock."""
-        lines: bytes = _engine.untraced(self.pieces.take_all, self.options, self.clock, self.shown)
-        return lines
+        return _engine.untraced(self.pieces.take_all, self.options, self.clock, self.shown)
 
     def clear(self) -> None:
         """Empty the buffer."""
@@ -115,8 +124,7 @@ class State:
 
     def trace_bytes(self) -> bytes:
         """Return a trace of the buffer, a .fg. The caller holds the lock."""
-        trace: bytes = _engine.untraced(_trace_bytes, self)
-        return trace
+        return _engine.untraced(_trace_bytes, self)
 
 
 # What reading needs is imported when somebody reads.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from errno import EINVAL
-from typing import Any
 
 from funcgraph import _engine
 from funcgraph.instance.access import available_clocks
@@ -35,13 +34,21 @@ def invalid(name: str, text: str, reason: object) -> OSError:
 # ---- from values to text
 
 
-def _format_list(setting: Setting, items: Sequence[object]) -> str:
+def _items(value: object) -> Sequence[object]:
+    """Return the items of a list's value."""
+    assert isinstance(value, (tuple, list))
+    return value
+
+
+def _format_list(setting: Setting, value: object) -> str:
+    items = _items(value)
     if not items and setting.empty:
         return f"{setting.empty}\n"
     return "".join(f"{item}\n" for item in items)
 
 
-def _format_patterns(setting: Setting, patterns: Sequence[str]) -> str:
+def _format_patterns(setting: Setting, value: object) -> str:
+    patterns = list(map(str, _items(value)))
     return _format_list(setting, _engine.untraced(_resolved, patterns) if patterns else ())
 
 
@@ -63,21 +70,21 @@ def _idle(patterns: list[str]) -> list[str]:
     return _idle(patterns[:half]) + _idle(patterns[half:]) if half else []
 
 
-def _format_choice(setting: Setting, value: str) -> str:
+def _format_choice(setting: Setting, value: object) -> str:
     if setting.name != "clock":
         return f"{value}\n"
     return " ".join(f"[{clock}]" if clock == value else clock for clock in available_clocks()) + "\n"
 
 
 # Kind -> the text of a value.
-FORMATS: dict[str, Callable[[Setting, Any], str]] = {
-    FLAG: lambda setting, value: f"{value:d}\n",
+FORMATS: dict[str, Callable[[Setting, object], str]] = {
+    FLAG: lambda setting, value: f"{bool(value):d}\n",
     NUMBER: lambda setting, value: f"{value}\n",
     CHOICE: _format_choice,
     PATTERNS: _format_patterns,
-    THREADS: lambda setting, tids: _format_list(setting, sorted(set(tids))),
+    THREADS: lambda setting, value: _format_list(setting, sorted(set(_tids(value)))),
     WORDS: _format_list,
-    NAMES: lambda setting, names: " ".join(names) + "\n",
+    NAMES: lambda setting, value: " ".join(map(str, _items(value))) + "\n",
 }
 
 
@@ -103,13 +110,19 @@ def _parse_words(setting: Setting, text: str, kept: object) -> list[str]:
     return [text.strip()]
 
 
-def _parse_threads(setting: Setting, text: str, kept: Sequence[int]) -> list[int]:
+def _tids(value: object) -> list[int]:
+    return [tid for tid in _items(value) if isinstance(tid, int)]
+
+
+def _parse_threads(setting: Setting, text: str, kept: object) -> list[int]:
     right = f"thread ids, each {check.range_text(setting)}"
-    return list(dict.fromkeys([*kept, *(unsigned(setting.file, word, right) for word in text.split())]))
+    return list(
+        dict.fromkeys([*_tids(kept), *(unsigned(setting.file, word, right) for word in text.split())])
+    )
 
 
-def _parse_patterns(setting: Setting, text: str, kept: Sequence[str]) -> list[str]:
-    patterns = dict.fromkeys(kept)  # in their order
+def _parse_patterns(setting: Setting, text: str, kept: object) -> list[str]:
+    patterns = dict.fromkeys(map(str, _items(kept)))  # in their order
     for word in text.split():
         if word.startswith("!"):
             patterns = dict.fromkeys(_without(setting, list(patterns), word))
@@ -179,7 +192,7 @@ def _are_functions(glob: str) -> bool:
 
 def _function_at(setting: Setting, word: str) -> str:
     """Return the function in line `word`, counted from 1, of available_filter_functions."""
-    names: list[str] = _engine.untraced(_functions)
+    names = _engine.untraced(_functions)
     number = unsigned(setting.file, word, "a number of a line")
     if not 1 <= number <= len(names):
         raise invalid(
@@ -195,7 +208,7 @@ def _functions() -> list[str]:
 
 
 # Kind -> the value in a text; the last argument is what the file holds already, if the text is appended.
-PARSERS: dict[str, Callable[[Setting, str, Any], Any]] = {
+PARSERS: dict[str, Callable[[Setting, str, object], object]] = {
     FLAG: _parse_flag,
     NUMBER: _parse_number,
     CHOICE: _parse_choice,

@@ -1,10 +1,11 @@
-"""The files of an instance as a tracefs needs them: folders, pipes, which are open."""
+"""The files of an instance as a tracefs needs them: folders, modes, pipes, which are open."""
 
 from __future__ import annotations
 
-from funcgraph.instance.files import OPTION_FOLDER, PIPE, Files, module_of, modules
+from funcgraph.instance import file_table
+from funcgraph.instance.control_file import WriteKind
+from funcgraph.instance.files import Files
 from funcgraph.instance.pipe import Pipe
-from funcgraph.settings.table import BY_FILE, OPTIONS
 
 __all__ = ["TreeFiles"]
 
@@ -15,8 +16,7 @@ class TreeFiles(Files):
     def folder(self, path: str) -> list[str]:
         """Return the names in a folder; "": at the top. []: there is no such folder."""
         prefix = f"{path}/" if path else ""
-        own = (*BY_FILE, *(OPTION_FOLDER + option for option in OPTIONS))
-        names = [*own, *(name for module in modules() for name in module.names(self._state, path))]
+        names = file_table.names(self._state, path)
         return list(
             dict.fromkeys(name[len(prefix) :].partition("/")[0] for name in names if name.startswith(prefix))
         )
@@ -36,8 +36,16 @@ class TreeFiles(Files):
 
     def is_of_process(self, name: str) -> bool:
         """Return whether a file is the same in each instance: the kernel has it in its root alone."""
-        module = module_of(self._state, name)
-        return module is not None and bool(module.is_of_process(name))
+        file = file_table.find(self._state, name)
+        return file is not None and file.row.is_of_process
+
+    def mode(self, name: str) -> int:
+        """Return a file's permission bits."""
+        return self._served(name, lambda file: file.row.mode)
+
+    def writes(self, name: str) -> WriteKind:
+        """Return what a write() to a file does."""
+        return self._served(name, lambda file: file.row.writes)
 
     def pipe(self, name: str) -> Pipe | None:
         """Open a file whose readers take what they read; None: it is none.
@@ -45,15 +53,4 @@ class TreeFiles(Files):
         Raises:
             OSError: EBUSY: another reader has it open, as in the kernel; and as read().
         """
-        pipe: Pipe | None = self._served(name, self._pipe)
-        return pipe
-
-    def _pipe(self, name: str) -> Pipe | None:
-        state = self._state
-        with state.lock:
-            if name == PIPE:
-                state.check_no_pipe()
-                return Pipe(state)
-            module = module_of(state, name)
-            pipe: Pipe | None = module.pipe(state, name) if module else None
-            return pipe
+        return self._served(name, lambda file: file.open_pipe())

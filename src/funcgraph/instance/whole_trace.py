@@ -28,8 +28,7 @@ def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
             return state.trace_bytes()
         if not state.engine.has_snapshot:
             raise OSError(EINVAL, "no snapshot was taken", instance.name)
-        trace: bytes = _engine.untraced(_snapshot_bytes, state)
-        return trace
+        return _engine.untraced(_snapshot_bytes, state)
 
 
 def _snapshot_bytes(state: State) -> bytes:

@@ -121,7 +121,9 @@ def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, 
     )
 
 
-def pattern_list(value: "str | Iterable[str]", check_pattern: "Callable[[str], object]") -> tuple[str, ...]:
+def pattern_list(
+    value: "str | Iterable[object]", check_pattern: "Callable[[str], object]"
+) -> tuple[str, ...]:
     """Return patterns as a tuple.
 
     Args:
@@ -131,12 +133,13 @@ def pattern_list(value: "str | Iterable[str]", check_pattern: "Callable[[str], o
     Raises:
         ValueError: an invalid pattern, or an item that is no str.
     """
-    patterns = tuple(value.split() if isinstance(value, str) else value)
-    for pattern in patterns:
+    patterns = []
+    for pattern in value.split() if isinstance(value, str) else value:
         if not isinstance(pattern, str):
             raise ValueError(f"each pattern must be a str, not {type(pattern).__name__}")
         check_pattern(pattern)
-    return patterns
+        patterns.append(pattern)
+    return tuple(patterns)
 
 
 def name(value: str) -> str:

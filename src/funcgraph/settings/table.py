@@ -8,7 +8,7 @@ tests compare them with it:
 - the keywords of `funcgraph.record()` (session/block.py) and of `funcgraph.Instance` (instance/instance.py)
 - the keys of a session's config file (session/options.py)
 - the parameters of the variable FUNCGRAPH (instance/boot.py)
-- the properties of Instance and the files of Instance.files (instance/access.py, instance/files.py)
+- the properties of Instance (instance/access.py) and the files that hold its values (instance/value_files.py)
 - the engine's limits and flags (FG_INSTANCE_LIMITS and FG_INSTANCE_FLAGS) and the report's options
 - the tables in docs/guides/instances.md, docs/guides/boot.md and docs/man/funcgraph-record.md
 
@@ -540,39 +540,6 @@ SETTINGS: tuple[Setting, ...] = (
         unit="KiB",
         file="buffer_total_size_kb",
         access="r",
-    ),
-    Setting("trace", TEXT, "what the buffer holds; writing empties it", scope=LIVE, file="trace"),
-    Setting(
-        "pipe",
-        TEXT,
-        "what the buffer holds; reading takes it out",
-        scope=LIVE,
-        file="trace_pipe",
-        access="r",
-    ),
-    Setting(
-        "snapshot",
-        TEXT,
-        "the snapshot; writing 1 takes it, 0 frees it, another number empties it",
-        scope=LIVE,
-        file="snapshot",
-    ),
-    Setting(
-        "stat",
-        TEXT,
-        "what the function profiler counted in all threads",
-        scope=LIVE,
-        file="trace_stat/function",
-        access="r",
-    ),
-    Setting("mark", TEXT, "a text to put into the trace", scope=LIVE, file="trace_marker", access="w"),
-    Setting(
-        "mark_raw",
-        TEXT,
-        "an id of 4 bytes and data to put into the trace, a character for each byte",
-        scope=LIVE,
-        file="trace_marker_raw",
-        access="w",
     ),
     Setting(
         "alloc_snapshot",

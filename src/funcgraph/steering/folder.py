@@ -6,7 +6,7 @@ All goes through the files of a tracefs, as trace-cmd does it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from funcgraph.settings.table import BY_FILE
 from funcgraph.tracefs.interface import OpenFile, Tree
@@ -28,7 +28,7 @@ class Remote(Tree, Protocol):
     def write_text(self, path: str, text: str, append: bool = False) -> None:
         """Write to a file: `echo TEXT > PATH`."""
 
-    def call(self, name: str, /, **arguments: Any) -> Any:
+    def call(self, name: str, /, **arguments: object) -> object:
         """Call a procedure that is no file."""
 
     def close(self) -> None:

@@ -85,6 +85,7 @@ def function_names(process: Process) -> list[str]:
     last = ""
     patience = Patience(f"the list of functions of process {process.pid}")
     while part := process.tree.call("functions_after", name=last):
+        assert isinstance(part, list)  # answers.py has checked it
         if part[0] <= last or part != sorted(part):
             raise OSError(EPROTO, "it answered nonsense: names of functions that are not in order")
         patience.take(sum(map(len, part)))

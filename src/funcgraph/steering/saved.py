@@ -21,6 +21,7 @@ def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
     """
     call = folder.process.tree.call
     made = call("save", instance=folder.name, snapshot=snapshot)
+    assert isinstance(made, dict)  # answers.py has checked it
     patience = Patience(
         f"the trace of process {folder.process.pid}", most_bytes=min(made["bytes"], MOST_BYTES)
     )
@@ -35,7 +36,8 @@ def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
     save_bytes(bytes(trace), path)
 
 
-def _decoded(part: str) -> bytes:
+def _decoded(part: object) -> bytes:
+    assert isinstance(part, str)
     try:
         return b64decode(part, validate=True)
     except ValueError:

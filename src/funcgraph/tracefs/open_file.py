@@ -76,7 +76,7 @@ class TextFile(_OpenFile):
         with self._lock:
             self._check(self._reads)
             if offset == 0 or self._text is None:
-                text: str = _engine.untraced(self._files.read, self._name)
+                text = _engine.untraced(self._files.read, self._name)
                 self._text = text.encode("utf-8", "backslashreplace")
             return self._text[offset : offset + size]
 

@@ -11,6 +11,7 @@ from errno import EACCES, EBUSY, EEXIST, EISDIR, ENOENT, ENOTDIR, EPERM
 from typing import TypeVar
 
 from funcgraph import _engine
+from funcgraph.instance.file_table import TREE_NAMES
 from funcgraph.instance.instance import Instance, instances
 from funcgraph.instance.living import STATES
 from funcgraph.instance.tree_files import TreeFiles
@@ -26,10 +27,8 @@ _Names = list[str]  # a method of Tree is named list
 
 _INSTANCES = "instances"
 _FOLDER = Entry(True, 0o750)
-_MODES = {"r": 0o440, "w": 0o220, "rw": 0o640}
-#: Names of the tree -> names in the table of files. The kernel has a table for each CPU; here it is one.
-_NAMES = {"trace_stat/function0": "trace_stat/function"}
-_SHOWN = {name: path for path, name in _NAMES.items()}
+#: Name in the table of files -> name in the tree. The kernel has a trace_stat for each CPU; here it is one.
+_SHOWN = {name: path for path, name in TREE_NAMES.items()}
 
 
 class Tree:
@@ -121,7 +120,7 @@ class Tree:
             return _FOLDER
         files, name = _files_of(path)
         if _is_shown(files, name, path):
-            return Entry(False, _MODES[files.access(name)])
+            return Entry(False, files.mode(name))
         if not name or files.folder(name):
             return _FOLDER
         while name:
@@ -158,8 +157,7 @@ class Tree:
 
 def _untraced(function: Callable[[str], _T], path: str) -> _T:
     """Return function(path), whose calls no tracer sees."""
-    result: _T = _engine.untraced(function, path)
-    return result
+    return _engine.untraced(function, path)
 
 
 def _error(number: int, reason: str, path: str) -> OSError:
@@ -179,12 +177,12 @@ def _files_of(path: str) -> tuple[TreeFiles, str]:
         OSError: ENOENT: there is no such instance.
     """
     if not path.startswith(f"{_INSTANCES}/"):
-        return _top(), _NAMES.get(path, path)
+        return _top(), TREE_NAMES.get(path, path)
     name, _, rest = path.removeprefix(f"{_INSTANCES}/").partition("/")
     state = STATES.get(name) if name != TOP else None
     if state is None:
         raise _error(ENOENT, "there is no such instance", path)
-    return TreeFiles(state), _NAMES.get(rest, rest)
+    return TreeFiles(state), TREE_NAMES.get(rest, rest)
 
 
 def _top() -> TreeFiles:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from errno import EINVAL
 
-from funcgraph.events.files import FILES as LINES
+from funcgraph.instance.control_file import WriteKind
 from funcgraph.instance.tree_files import TreeFiles
-from funcgraph.settings.table import BY_FILE, PATTERNS, THREADS
 
 __all__ = ["Write", "write_of"]
 
 _PAGE = 4096  # as many bytes has a command in the kernel, and a text of trace_marker
 _WORDS_BYTES = 1 << 16  # as many bytes of words are taken at once
-_EMPTIED = ("trace", "error_log")  # any write empties them, but one that appends
 
 
 class Write:
@@ -197,20 +195,17 @@ def write_of(files: TreeFiles, name: str, flags: int) -> Write:
     Raises:
         OSError: O_TRUNC is refused: EBUSY.
     """
-    if flags == 0 or "w" not in files.access(name):
-        return Write(files, name, 0)
-    return _kind_of(name)(files, name, flags)
+    is_written = flags and "w" in files.access(name)
+    return _KINDS[files.writes(name)](files, name, flags) if is_written else Write(files, name, 0)
 
 
-def _kind_of(name: str) -> type[Write]:
-    kind = BY_FILE[name].kind if name in BY_FILE else ""
-    last = name.rpartition("/")[2]
-    if kind == PATTERNS:
-        return _Words
-    if kind == THREADS or name == "set_event" or last == "trigger":
-        return _List
-    if name in LINES:
-        return _Lines
-    if last in _EMPTIED:
-        return _Emptied
-    return {"trace_marker": _Text, "trace_marker_raw": _Raw, "free_buffer": _AtEnd}.get(name, Write)
+_KINDS: dict[WriteKind, type[Write]] = {
+    "command": Write,
+    "list": _List,
+    "words": _Words,
+    "lines": _Lines,
+    "empty": _Emptied,
+    "text": _Text,
+    "bytes": _Raw,
+    "close": _AtEnd,
+}
