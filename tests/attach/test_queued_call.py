@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from extension import compile_library
@@ -60,3 +61,36 @@ def test_a_call_that_is_still_queued_is_taken_back_when_the_text_was_started_oth
         os.kill(program.pid, signal.SIGUSR2)
         assert run_in(program.pid, "answer = 1", 60) == "1"
         assert program.end() == (7, "", "")
+
+
+class SlowPlace:
+    """A stub that the main thread leaves at the third look; `steps`: what was done, in order."""
+
+    def __init__(self, looks: int) -> None:
+        self.steps: list[str] = []
+        self._looks = looks
+
+    def is_in_use(self, threads: list[int]) -> bool:
+        self._looks -= 1
+        self.steps.append("in use" if self._looks > 0 else "left")
+        return self._looks > 0
+
+    def unqueue(self) -> None:
+        self.steps.append("unqueue")
+
+    def clear(self, content: bytes) -> bool:
+        self.steps.append("clear")
+        return True
+
+
+def test_a_call_is_taken_back_only_after_the_main_thread_has_queued_it() -> None:
+    """Broken: on a loaded machine the main thread had not run yet since it was sent into the stub. The call
+    was not in the queue when it was looked for, came there afterwards, and led into code that was gone."""
+    injection = Injection.__new__(Injection)
+    injection._queued_at, injection._content = 1.0, b""
+    injection._entered, injection._before = set(), set()
+    injection._deadline = Deadline(60)
+    injection._target = SimpleNamespace(process=SimpleNamespace(threads=lambda: [1]))  # type: ignore[assignment]
+    injection._place = place = SlowPlace(3)  # type: ignore[assignment]
+    injection._restore()
+    assert place.steps == ["in use", "in use", "left", "unqueue", "left", "clear"]

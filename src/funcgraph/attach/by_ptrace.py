@@ -214,14 +214,23 @@ class Injection:
 
     def _restore(self) -> None:
         """Take the stub away when no thread is in it any longer."""
-        if self._queued_at:  # something else may have started the text: the call may be in the queue still
-            self._place.unqueue()
         until = max(self._deadline.at, time.monotonic() + RESTORE_S)
+        if self._queued_at:
+            # The main thread may not have run since it was sent into the stub: then it is still to queue
+            # the call. Where it has left the stub, the call is in the queue, has been made, or is being made.
+            if not self._wait_until_left(until):
+                return
+            self._place.unqueue()
+        if self._wait_until_left(until):
+            self._place.clear(self._content)
+
+    def _wait_until_left(self, until: float) -> bool:
+        """Wait until no thread is in the stub. Return False: the time was over first."""
         while self._is_entered():
             if time.monotonic() > until:
-                return
+                return False
             time.sleep(_PAUSE_S)
-        self._place.clear(self._content)
+        return True
 
 
 def _functions(target: Target) -> tuple[int, int, int, int, int, int, int, int]:

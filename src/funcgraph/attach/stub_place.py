@@ -47,6 +47,7 @@ class StubPlace:
 
         A pending call is two words, function and argument, in the interpreter's state. Where it is not, or
         no longer, the main thread may have taken it just now: it must have called it before the stub goes.
+        Call this only when no thread is in the stub: one that is may be about to queue it.
         """
         pair = struct.pack("<QQ", self.cave.spawn, self.cave.low)
         nothing = struct.pack("<QQ", self.target.image.address("PyCallable_Check"), 0)
@@ -85,7 +86,7 @@ def free_place(target: Target, size: int, exchange: Exchange, deadline: Deadline
         if not place.cave.left:
             return place
         folder = folder_in(place.cave.left)
-        if not exchange.is_owned(folder):
+        if not exchange.is_owned(folder) and not place.is_in_use():
             place.unqueue()
             if not place.is_in_use() and place.clear(place.cave.left):
                 exchange.remove_left(folder)
