@@ -90,7 +90,8 @@ def test_a_call_is_taken_back_only_after_the_main_thread_has_queued_it() -> None
     injection._queued_at, injection._content = 1.0, b""
     injection._entered, injection._before = set(), set()
     injection._deadline = Deadline(60)
-    injection._target = SimpleNamespace(process=SimpleNamespace(threads=lambda: [1]))  # type: ignore[assignment]
+    process = SimpleNamespace(threads=lambda: [1])
+    injection._target = SimpleNamespace(process=process)  # type: ignore[assignment]
     injection._place = place = SlowPlace(3)  # type: ignore[assignment]
     injection._restore()
     assert place.steps == ["in use", "in use", "left", "unqueue", "left", "clear"]
