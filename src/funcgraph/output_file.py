@@ -23,6 +23,7 @@ from typing import BinaryIO, TextIO
 
 __all__ = [
     "check_owner",
+    "check_target",
     "create",
     "folder_of",
     "open_there",
@@ -233,14 +234,14 @@ def whole_file(name: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     path = resolve(name)
     with folder_of(path) as (folder, last):
-        _check_target(folder, last, path)
+        check_target(folder, last, path)
         fd, temporary = _create_nameless(folder, last)
         try:
             with open(fd, "wb", buffering=1 << 20) as file:
                 yield file
                 file.flush()
                 temporary = temporary or _link(file.fileno(), folder, last)
-            _check_target(folder, last, path)
+            check_target(folder, last, path)
             os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             if temporary:
@@ -249,11 +250,24 @@ def whole_file(name: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raise
 
 
-def _check_target(folder: int, name: str, path: str) -> None:
+def check_target(folder: int, name: str, path: str) -> None:
+    """Check what is there under the name of a file to write, if anything is.
+
+    Args:
+        folder: a descriptor of its directory.
+        name: its name in the directory.
+        path: for messages.
+
+    Raises:
+        IsADirectoryError: a directory.
+        OSError: EINVAL: no regular file. ELOOP: a symbolic link. Otherwise as check_owner().
+    """
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if stat.S_ISLNK(status.st_mode):  # it was none just now

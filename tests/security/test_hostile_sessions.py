@@ -25,7 +25,7 @@ from recorders import Recorder, calls, recorders
 from ringfile import FULL, RingFile, leaf
 from targets import STRANGER
 
-from funcgraph.commands._running import RunningProcess
+from funcgraph.commands._running import RunningProcess, reach_all
 from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
@@ -455,7 +455,8 @@ def test_a_process_that_is_another_by_now_does_not_join(fg: Funcgraph, step: str
     with subprocess.Popen([sys.executable, "-c", source], text=True, env=environment, **pipes) as target:
         assert target.stdin is not None and target.stdout is not None
         assert target.stdout.readline() == "ready\n"
-        process = RunningProcess(target.pid)
+        ((_, process),) = reach_all([target.pid])
+        assert isinstance(process, RunningProcess)
         try:
             target.stdin.write("\n")
             target.stdin.flush()

@@ -81,7 +81,7 @@ def verb(process: Process, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         return capsys.readouterr().out
 
     monkeypatch.setattr(_processes, "_running", lambda: [os.getpid()])
-    monkeypatch.setattr(_processes, "_connect", lambda pid, borrows: process)
+    monkeypatch.setattr(_processes, "_connect", lambda pids, borrows: [(pid, process) for pid in pids])
     return run
 
 

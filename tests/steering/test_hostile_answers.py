@@ -450,11 +450,12 @@ def run(
     """Run a verb on a process that answers so; return its status and what it printed."""
     servers: list[Server] = []
 
-    def connected(pid: int, borrows: bool) -> Process:
-        servers.append(Server(answer))
-        return Process(pid, servers[-1].connection)
+    def connect(pids: list[int], borrows: bool) -> Iterator[tuple[int, Process]]:
+        for pid in pids:
+            servers.append(Server(answer))
+            yield pid, Process(pid, servers[-1].connection)
 
-    monkeypatch.setattr(_processes, "_connect", connected)
+    monkeypatch.setattr(_processes, "_connect", connect)
     name, *rest = shlex.split(words)
     status = cli.main([name, "-P", str(os.getpid()), *rest])
     for server in servers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -184,10 +185,10 @@ def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_names(
 def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
     process: Process, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def connect(pid: int, *, borrows: bool) -> Process:
-        if pid == 1:
-            raise PermissionError(1, "process 1 belongs to another user")
-        return process
+    def connect(pids: list[int], *, borrows: bool) -> Iterator[tuple[int, Process | Exception]]:
+        for pid in pids:
+            refusal = PermissionError(1, "process 1 belongs to another user")
+            yield pid, refusal if pid == 1 else process
 
     monkeypatch.setattr(_processes, "_connect", connect)
     assert cli.run(["show", "-P", "1", "-P", str(process.pid), "--tracing_on"]) == 1
@@ -199,8 +200,8 @@ def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
 def test_a_process_that_has_ended_is_told(
     process: Process, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def connect(pid: int, *, borrows: bool) -> Process:
-        raise ProcessLookupError(3, f"no process {pid}")
+    def connect(pids: list[int], *, borrows: bool) -> Iterator[tuple[int, Exception]]:
+        yield from ((pid, ProcessLookupError(3, f"no process {pid}")) for pid in pids)
 
     monkeypatch.setattr(_processes, "_connect", connect)
     assert cli.run(["stop", "-P", str(2**22 + 1)]) == 2

@@ -1,10 +1,18 @@
-"""Connecting to a process, whether or not it serves its control socket yet."""
+"""Connecting to a process, or to many at once, whether or not they serve their control sockets yet."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Generator, Sequence
+
+from funcgraph.attach.errors import AttachError
 from funcgraph.control.client import Connection, NotServedError, connect
 
-__all__ = ["connected"]
+__all__ = ["connect_all", "connected"]
+
+_MOST_AT_ONCE = 256  # of the threads that connect
+#: What is wrong with one process. Any other error is a fault of ours.
+_REASONS = (AttachError, OSError, ValueError)
 
 
 def connected(pid: int, *, borrows: bool) -> Connection:
@@ -36,7 +44,76 @@ def connected(pid: int, *, borrows: bool) -> Connection:
     try:
         return connect(pid)
     except NotServedError:
-        pass
+        return _attached(pid, borrows=borrows)
+
+
+def connect_all(
+    pids: Sequence[int], *, borrows: bool
+) -> Generator[tuple[int, Connection | Exception], None, None]:
+    """Connect to processes as connected() does, to all that serve a control socket at once.
+
+    So all together those that do not answer cost the time limit of one. Those that serve no socket are
+    attached to one after the other.
+
+    Args:
+        pids: the processes, each once.
+        borrows: as in connected().
+
+    Yields:
+        Each process in the order of `pids`, with its connection, or with why there is none: an AttachError,
+        OSError or ValueError.
+
+    Example:
+        >>> [pid for pid, made in connect_all([4711, 4712], borrows=False) if isinstance(made, Connection)]
+        [4711]
+    """
+    waiting: dict[int, Connection | Exception] = {}
+    try:
+        for begin in range(0, len(pids), _MOST_AT_ONCE):
+            waiting |= _connect_at_once(pids[begin : begin + _MOST_AT_ONCE])
+        for pid in pids:
+            made = waiting.pop(pid)
+            if isinstance(made, NotServedError):
+                made = _attempt(lambda pid: _attached(pid, borrows=borrows), pid)
+            if isinstance(made, Exception) and not isinstance(made, _REASONS):
+                raise made
+            yield pid, made
+    finally:
+        for left in waiting.values():
+            if isinstance(left, Connection):
+                left.close()
+
+
+def _connect_at_once(pids: Sequence[int]) -> dict[int, Connection | Exception]:
+    """Return a connection to each process, or why there is none."""
+    if len(pids) == 1:
+        return {pids[0]: _attempt(connect, pids[0])}
+    made: dict[int, Connection | Exception] = {}
+
+    def connect_one(pid: int) -> None:
+        made[pid] = _attempt(connect, pid)
+
+    # Daemons, as an interrupt must not wait for a process that does not answer.
+    threads = [
+        threading.Thread(target=connect_one, args=(pid,), name="funcgraph-connect", daemon=True)
+        for pid in pids
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return made
+
+
+def _attempt(make: Callable[[int], Connection], pid: int) -> Connection | Exception:
+    try:
+        return make(pid)
+    except Exception as error:
+        return error
+
+
+def _attached(pid: int, *, borrows: bool) -> Connection:
+    """Attach to a process that serves no control socket, and connect to it."""
     from funcgraph.attach.serving import attach  # most processes serve one already
 
     was_needed = attach(pid)

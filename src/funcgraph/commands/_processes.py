@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 
-from funcgraph.attach.connecting import connected
+from funcgraph.attach.connecting import connect_all
 from funcgraph.attach.errors import AttachError
 from funcgraph.commands import CommandError, process_error_lines, say
 from funcgraph.commands._parser import Common
@@ -174,14 +174,13 @@ class Processes:
         self._failed: set[int] = set()
         self._living: list[Process] = []
         self._refused: list[Process] = []
-        for pid in pids:
-            try:
-                self._living.append(_connect(pid, borrows=leave_nothing))
-            except (OSError, ValueError, CommandError) as error:
-                if self._has_left(pid):
-                    self.asked -= 1
-                else:
-                    self.fail(pid, error)
+        for pid, process in _connect(pids, borrows=leave_nothing):
+            if isinstance(process, Process):
+                self._living.append(process)
+            elif self._has_left(pid):
+                self.asked -= 1
+            else:
+                self.fail(pid, process)
         left = len(pids) - self.asked
         if left:
             say(ended_text(left))
@@ -273,8 +272,10 @@ def _own() -> list[int]:
     return [pid for pid in _running() if owner(pid) == os.geteuid()]
 
 
-def _connect(pid: int, *, borrows: bool) -> Process:
-    try:
-        return Process(pid, connected(pid, borrows=borrows))
-    except AttachError as error:
-        raise CommandError(error.reason) from None
+def _connect(pids: Sequence[int], *, borrows: bool) -> Iterator[tuple[int, Process | Exception]]:
+    """Yield each process, connected, or why it is not."""
+    for pid, made in connect_all(pids, borrows=borrows):
+        if isinstance(made, AttachError):
+            yield pid, CommandError(made.reason)
+        else:
+            yield pid, made if isinstance(made, Exception) else Process(pid, made)

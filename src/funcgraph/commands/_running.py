@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from funcgraph.attach.connecting import connected
-from funcgraph.attach.errors import AttachError
+from funcgraph.attach.connecting import connect_all
 from funcgraph.commands import CommandError, process_error_text, say
+from funcgraph.control.client import Connection
 from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line, ended_text, has_ended
 
-__all__ = ["RunningProcess", "RunningProcesses"]
+__all__ = ["RunningProcess", "RunningProcesses", "reach_all"]
 
 _MOST_AT_ONCE = 32  # of the threads that ask processes
 
 
 class RunningProcess:
-    """A process that can be asked to join a recording.
+    """A process that can be asked to join a recording, once it has a connection: reach_all() gives it one.
 
     Args:
         pid: its id.
@@ -29,9 +29,10 @@ class RunningProcess:
     Attributes:
         identity: who it was at the first look.
         command: its command line, for a person.
+        connection: to its control socket.
 
     Raises:
-        OSError, RuntimeError: it cannot be reached; the message says why.
+        OSError: there is no such process.
     """
 
     def __init__(self, pid: int) -> None:
@@ -39,12 +40,7 @@ class RunningProcess:
         self.identity = ProcessIdentity.of(pid)
         self.command = command_line(pid)
         self.watch = ProcessWatch(pid)
-        try:
-            self._connection = connected(pid, borrows=True)
-        except AttachError as error:
-            self.identity.close()
-            self.watch.close()
-            raise RuntimeError(str(error)) from None
+        self.connection: Connection | None = None
 
     def join(self, directory: str) -> None:
         """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.
@@ -54,7 +50,7 @@ class RunningProcess:
         """
         self.identity.check()
         try:
-            self._connection.call("record_start", directory=directory)
+            self._call("record_start", directory=directory)
         except ConnectionError:
             if not self.watch.gone():
                 raise
@@ -67,18 +63,56 @@ class RunningProcess:
         """
         if not self.watch.gone():
             with suppress(ConnectionError):
-                self._connection.call("record_stop", directory=directory)
+                self._call("record_stop", directory=directory)
 
     def close(self) -> None:
         """Leave it as it was before, unless somebody else uses its socket by now. Raises nothing."""
         try:
-            if not self.watch.gone():
-                self._connection.call("give_back")
+            if self.connection is not None and not self.watch.gone():
+                self._call("give_back")
         except (OSError, RuntimeError):
             pass  # it has ended, or does not answer: then it keeps an idle socket
-        self._connection.close()
+        if self.connection is not None:
+            self.connection.close()
         self.watch.close()
         self.identity.close()
+
+    def _call(self, name: str, **arguments: str) -> None:
+        assert self.connection is not None
+        self.connection.call(name, **arguments)
+
+
+def reach_all(pids: Sequence[int]) -> Generator[tuple[int, RunningProcess | Exception], None, None]:
+    """Yield each process with its connection, or why it cannot be reached: an OSError or AttachError.
+
+    Who they are is noted of all before anything is asked of one.
+    """
+    looks = {pid: _first_look(pid) for pid in pids}
+    found = [pid for pid, process in looks.items() if isinstance(process, RunningProcess)]
+    connections = connect_all(found, borrows=True)
+    try:
+        for pid in pids:
+            process = looks.pop(pid)
+            if isinstance(process, RunningProcess):
+                _, made = next(connections)
+                if isinstance(made, Exception):
+                    process.close()
+                    yield pid, made
+                    continue
+                process.connection = made
+            yield pid, process
+    finally:
+        connections.close()
+        for left in looks.values():
+            if isinstance(left, RunningProcess):
+                left.close()
+
+
+def _first_look(pid: int) -> RunningProcess | Exception:
+    try:
+        return RunningProcess(pid)
+    except OSError as error:
+        return error
 
 
 class RunningProcesses:
@@ -97,10 +131,11 @@ class RunningProcesses:
         self._named = named
         self._session = ""
         try:
-            for pid in pids:
-                process = self._reached(pid)
-                if process is not None:
+            for pid, process in reach_all(pids):
+                if isinstance(process, RunningProcess):
                     self.all.append(process)
+                elif not self._has_left(pid):
+                    raise CommandError(f"{process_error_text(pid, process)}; nothing is recorded")
             self._drop_ended(len(pids))
         except BaseException:
             self.close()
@@ -108,15 +143,6 @@ class RunningProcesses:
 
     def _has_left(self, pid: int) -> bool:
         return pid not in self._named and has_ended(pid)
-
-    def _reached(self, pid: int) -> RunningProcess | None:
-        """Return a process; None: it was found, and has ended."""
-        try:
-            return RunningProcess(pid)
-        except (OSError, RuntimeError) as error:
-            if self._has_left(pid):
-                return None
-            raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded") from None
 
     def _drop_ended(self, count: int) -> None:
         """Leave out those that were found and have ended, and say how many of `count` have."""
@@ -143,16 +169,13 @@ class RunningProcesses:
             pid, error = next(iter(errors.items()))
             raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded")
 
-    def add(self, pids: Iterable[int], recording: Recording) -> list[str]:
+    def add(self, pids: Sequence[int], recording: Recording) -> list[str]:
         """Have further processes join; return a line for each that cannot."""
         lines = []
-        for pid in pids:
-            try:
-                process = RunningProcess(pid)
-            except (OSError, RuntimeError) as error:
-                if self._has_left(pid):
-                    continue
-                lines.append(f"{process_error_text(pid, error)}; it is not recorded")
+        for pid, process in reach_all(pids):
+            if not isinstance(process, RunningProcess):
+                if not self._has_left(pid):
+                    lines.append(f"{process_error_text(pid, process)}; it is not recorded")
                 continue
             self.all.append(process)
             errors = self._ask([process], lambda one: one.join(self._session), recording.step)

@@ -31,6 +31,8 @@ __all__ = ["TIMEOUT_S", "Helper", "HelperFolder"]
 
 TIMEOUT_S = 10.0
 _ENDING_S, _LOOK_S = 1.0, 0.002
+#: Held while one is forked: catch_warnings() changes what all threads share.
+_FORK_LOCK = threading.Lock()
 
 
 class Helper:
@@ -314,7 +316,7 @@ def _fork(stream: socket.socket, target: Target) -> int:
     """Start the process that serves at a socket; return its id."""
     former = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        with warnings.catch_warnings():
+        with _FORK_LOCK, warnings.catch_warnings():
             # Of locks that other threads hold: the child takes none but Python's, which fork makes anew.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()

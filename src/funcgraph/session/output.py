@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 
-from funcgraph.output_file import check_owner, folder_of, resolve
+from funcgraph.output_file import check_target, folder_of, resolve
 
 __all__ = ["DEFAULT_OUTPUT", "check_output", "is_trace_dat"]
 
@@ -37,23 +36,8 @@ def check_output(name: str | os.PathLike[str]) -> str:
     given = os.fspath(name)
     output = resolve(given)
     with folder_of(output) as (folder, last):
-        _check_target(folder, last or ".", given)
+        check_target(folder, last or ".", given)
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
             reason = f"no permission to write in {os.path.dirname(output)}"
             raise PermissionError(errno.EACCES, reason, given)
     return output
-
-
-def _check_target(folder: int, name: str, given: str) -> None:
-    """Check what is there under the trace's name, if anything is."""
-    try:
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, given) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "is a directory", given)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", given)
-    check_owner(folder, status, given)
