@@ -1,8 +1,8 @@
 """Writing a trace while a program runs, and reading traces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final, type_check_only
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, type_check_only
 
 from typing_extensions import Buffer
 
@@ -417,6 +417,30 @@ class Slicer:
         """
     def finish(self) -> SliceTuple:
         """Return the ends of the calls that are in progress, and rows of those that are suspended."""
+
+_CallT = TypeVar("_CallT", bound=tuple[Any, ...])
+
+def call_objects(
+    type: type[_CallT],
+    functions: Sequence[object],
+    tasks: Sequence[object],
+    ends: Sequence[object],
+    slices: SliceTuple,
+    columns: ColumnTuple,
+    /,
+) -> list[_CallT]:
+    """Return an object for each slice, all of them ends of calls.
+
+    Args:
+        type: the type of the objects: a tuple with the fields of funcgraph.tracedata.calls.Call.
+        functions, tasks: what the fields for a function and a task are, by number; None: it is not there.
+        ends: likewise what a slice can be, by number in SLICE_WHATS.
+        slices: as from Slicer.add().
+        columns: the batch that they were made of.
+
+    Raises:
+        TypeError, ValueError: an argument is not what it should be.
+    """
 
 PERFETTO_NOTES: Final[tuple[str, ...]]  # names of annotations, by number; 0 has none
 PERFETTO_SEQUENCE: Final[int]  # the number of the sequence of packets

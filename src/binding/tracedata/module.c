@@ -1,6 +1,7 @@
 /* funcgraph._tracedata: writing and reading traces. Here is the definition of the module. */
 #include "binding/base/raise.h"
 #include "binding/base/slots.h"
+#include "binding/tracedata/call_objects.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/column.h"
 #include "binding/tracedata/columns.h"
@@ -78,7 +79,6 @@ static PyObject *ring_file_bytes(PyObject *Py_UNUSED(module), PyObject *arg)
 static PyMethodDef tracedata_functions[] = {
     {"replace_file", replace_file, METH_VARARGS, replace_file_doc},
     {"ring_file_bytes", ring_file_bytes, METH_O, ring_file_bytes_doc},
-    {"ring_file_bytes", ring_file_bytes, METH_O, ring_file_bytes_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -92,7 +92,8 @@ static int tracedata_exec(PyObject *module)
     if (fg_add_column_types(module) < 0 || fg_add_columns_types(module) < 0 ||
         fg_add_calls_types(module) < 0 || fg_add_follower_types(module) < 0 || fg_add_tree_names(module) < 0)
         return -1;
-    if (fg_add_slicer_types(module) < 0 || fg_add_perfetto_types(module) < 0)
+    if (fg_add_slicer_types(module) < 0 || fg_add_call_objects(module) < 0 ||
+        fg_add_perfetto_types(module) < 0)
         return -1;
     return fg_add_reader_types(module);
 }

@@ -15,11 +15,12 @@ from funcgraph.export.call_rows import (
 )
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
-from funcgraph.export.slices import CALLS, IRQ, RAISE, RETURN, WHATS, WHOLE, Slices, Threads, slices_of
+from funcgraph.export.slices import CALLS, IRQ, RAISE, RETURN, WHATS, WHOLE, Slices, slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.description import UNNAMED
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.threads import Threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +58,7 @@ class _Table:
         import pyarrow as pa
 
         self._source = source
-        self._threads = Threads(source)
+        self._threads = Threads(threads_move=source.threads_move)
         self._nr_functions = len(source.functions)
         self._names = pa.array([*Names(source).values(), "<unknown>"])
         tasks = dict.fromkeys(escaped(task.name) for task in (*source.trace.tasks,))

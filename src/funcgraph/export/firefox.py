@@ -17,11 +17,12 @@ from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark, marks_of
 from funcgraph.export.nesting import Nesting, Step
-from funcgraph.export.slices import Threads, slices_of
+from funcgraph.export.slices import slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.spools import Spools
 from funcgraph.export.values import escaped
 from funcgraph.tracedata.description import NATIVE, Function, Task
+from funcgraph.tracedata.threads import Threads
 
 PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
@@ -89,7 +90,7 @@ class _Writer:
     def __init__(self, source: Source, spools: Spools) -> None:
         self._source = source
         self._spools = spools
-        self._numbers = Threads(source)
+        self._numbers = Threads(threads_move=source.threads_move)
         self._threads: dict[int, _Thread] = {}
         self._start_ns: int | None = None
 

@@ -13,10 +13,11 @@ from typing import BinaryIO, Generic
 from funcgraph.export.call_rows import are_resumed, arguments_in, have_values, outcomes_in
 from funcgraph.export.format import Format
 from funcgraph.export.otlp_forms import Ended, Form, JsonForm, ProtobufForm, Rows, T
-from funcgraph.export.slices import CALLS, RAISE, SUSPEND, Slices, Threads, slices_of
+from funcgraph.export.slices import CALLS, RAISE, SUSPEND, Slices, slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.span_marks import SpanMarks
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.threads import Threads
 
 _SPANS_IN_A_MESSAGE = 1000
 
@@ -33,7 +34,7 @@ def write_protobuf(source: Source, out: BinaryIO) -> None:
 
 def _write(source: Source, kind: type[Form[T]], out: BinaryIO) -> None:
     """Write the spans of each process, some at a time, below what describes the process."""
-    threads, offset_ns = Threads(source), _time_of_day(source)
+    threads, offset_ns = Threads(threads_move=source.threads_move), _time_of_day(source)
     key = blake2b(f"{source.trace.path!r} {offset_ns}".encode(), digest_size=16).digest()
     form = kind(source, threads, offset_ns, key[:8])
     first_id = (

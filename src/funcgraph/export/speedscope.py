@@ -12,11 +12,12 @@ from typing import BinaryIO
 from funcgraph.export.format import Format
 from funcgraph.export.json_text import json_text
 from funcgraph.export.nesting import Nesting, Step
-from funcgraph.export.slices import Threads, slices_of
+from funcgraph.export.slices import slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.spools import Spools
 from funcgraph.export.thread_names import thread_title
 from funcgraph.tracedata.description import NATIVE, Function
+from funcgraph.tracedata.threads import Threads
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -31,7 +32,7 @@ class _Writer:
     def __init__(self, source: Source, spools: Spools) -> None:
         self._source = source
         self._spools = spools
-        self._threads = Threads(source)
+        self._threads = Threads(threads_move=source.threads_move)
         self._ends: dict[int, tuple[int, int]] = {}  # of each thread with calls: its first and last time
         self._unknown = len(source.functions)  # the frame of all functions that the trace does not name
 
