@@ -33,9 +33,9 @@ def test_the_rooms_themselves_are_in_no_circle() -> None:
 @pytest.mark.parametrize(
     ("user", "used"),
     [
-        ("_boot", "instance/boot"),  # inside a function
+        ("_boot", "boot/parameters"),  # inside a function
         ("__init__", "session/block"),  # under TYPE_CHECKING
-        ("commands/_trace", "commands/__init__"),  # a name of a package
+        ("buffer/reading", "tracedata/__init__"),  # a name of a package
         ("session/directory", "session/config"),  # a module of a package
         ("instance/state", "_engine"),  # a module that has only a stub here
     ],

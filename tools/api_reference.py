@@ -96,7 +96,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "Instances": (
         (_INSTANCE, "Instance"),
-        ("instance/files.py", "Files"),
+        ("instance/control_files/files.py", "Files"),
         ("instance/pipe.py", "TracePipe"),
         ("instance/snapshot.py", "Snapshot"),
         (_INSTANCE, "instances"),
@@ -107,7 +107,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "Steering": (("control/serving.py", "serve"),),
     "Events": (
-        ("events/typed.py", "Event"),
+        ("definitions/typed.py", "Event"),
         ("events/program_event.py", "trace_event"),
         (_STUB, "TraceEvent"),
         ("events/registry.py", "Registry"),

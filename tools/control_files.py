@@ -7,8 +7,8 @@ import errno
 import sys
 from collections.abc import Iterable
 
-from funcgraph.instance import file_table
-from funcgraph.instance.control_file import Row
+from funcgraph.instance.control_files import file_table
+from funcgraph.instance.control_files.control_file import Row
 from tools.console import say
 from tools.layout import ROOT
 

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     )
     from funcgraph._include import get_include
     from funcgraph.control.serving import serve
+    from funcgraph.definitions.typed import Event
     from funcgraph.events.live import dynamic_events
     from funcgraph.events.program_event import trace_event
-    from funcgraph.events.typed import Event
     from funcgraph.fgraph import available_filter_functions, registered
     from funcgraph.fprobe import (
         fprobe_count_ips_from_filter,
@@ -162,7 +162,7 @@ __all__ = [
 
 # attribute -> the module that has it, and its name there if it is another
 _LAZY = {
-    "Event": "funcgraph.events.typed",
+    "Event": "funcgraph.definitions.typed",
     "FgraphOps": "funcgraph._engine",
     "Fprobe": "funcgraph._engine",
     "FtraceRegs": "funcgraph._engine",

@@ -53,7 +53,7 @@ def boot() -> None:
     if parameters == environ.BOOT_CONTROL:
         _serve(environ.BOOT_VARIABLE)
     elif parameters:
-        from funcgraph.instance.boot import start
+        from funcgraph.boot.parameters import start
 
         if start(parameters):
             _serve(environ.BOOT_VARIABLE)

@@ -196,7 +196,7 @@ class Event:
 
     Args:
         system, name: its names, which go into traces. Nobody checks that they are given once.
-        fields: (name, type, count, source, steps) of each field: funcgraph.events.field.Field.
+        fields: (name, type, count, source, steps) of each field: funcgraph.definitions.field.Field.
         is_return: hits are at the return of functions; False: at the entry.
         limits: of an event that other events make: the most bytes of the text that each field is, 0: no
             limit. Its fields have no source and no steps; an array is of symbols, for a stack. None: probes

@@ -320,7 +320,7 @@ class ReportIterator:
 TREE_COLUMNS: Final[tuple[str, ...]]  # the names of a tree's columns
 TREE_GROUPS: Final[tuple[str, ...]]  # "all", "process", "task"
 
-# Events as columns: src/binding/tracedata/column.c, columns.c, follower.c
+# Events as columns: src/binding/tracedata/base/column.c, columns.c, follower.c
 
 COLUMNS: Final[tuple[str, ...]]  # the names of a batch's columns, in the order of ColumnTuple
 KINDS: Final[tuple[str, ...]]  # of events, by the number in the column "kind"
@@ -383,7 +383,7 @@ class Follower:
     def damaged_at(self) -> int | None:
         """Return the offset of the first damaged chunk of events, or None."""
 
-# Exports: src/binding/tracedata/slicer.c, perfetto.c
+# Exports: src/binding/tracedata/export/slicer.c, perfetto.c
 
 SLICES: Final[tuple[str, ...]]  # the names of the columns of slices, in the order of SliceTuple
 SliceTuple: TypeAlias = tuple[memoryview[Any], ...]  # of each column, as in SLICES: FG_SLICES in slices.h
@@ -482,7 +482,7 @@ class PerfettoEncoder:
     def new_tracks(self) -> list[tuple[int, int, int]]:
         """Return uuid, thread and function of tracks of tasks that packets have had since the last call."""
 
-# Writing: src/binding/tracedata/recorder.c, convert.c
+# Writing: src/binding/tracedata/write/recorder.c, convert.c
 
 def convert(
     source: str | bytes | PathLike[str] | int,

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._parser import Parser
+from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.parser import Parser
 from funcgraph.names import did_you_mean
 
 #: The commands with which to begin.

@@ -123,8 +123,8 @@ def test_a_client_that_traces_loads_nothing_that_is_not_needed(tmp_path: Path) -
         assert "work();" in process.read_text("trace_pipe")
         program.say("")
         loaded = set(program.line().split())
-    assert "funcgraph.instance.reading" in loaded
-    heavy = {"dataclasses", "inspect", "tempfile", "shutil", "difflib", "funcgraph.instance.boot"}
+    assert "funcgraph.buffer.reading" in loaded
+    heavy = {"dataclasses", "inspect", "tempfile", "shutil", "difflib", "funcgraph.boot.parameters"}
     assert not loaded & heavy
     events = {name for name in loaded if name.startswith("funcgraph.events.")}
     assert events == {"funcgraph.events.files"}

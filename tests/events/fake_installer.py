@@ -6,7 +6,7 @@ import os
 from errno import EILSEQ, EINVAL, ENOENT
 from fnmatch import fnmatchcase
 
-from funcgraph.events.definition import Definition
+from funcgraph.definitions.definition import Definition
 from funcgraph.events.registry import AnyDefinition
 
 #: Functions of the kernel that the transcripts use, with the parameters that BTF gives them.

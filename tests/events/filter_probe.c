@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "engine/core/task.h"
-#include "engine/event/filter.h"
+#include "engine/filter/filter.h"
 
 #define ROOM_BYTES (64u << 10)
 

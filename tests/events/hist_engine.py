@@ -17,7 +17,7 @@ from tests.events.hist_replay import Field
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _PARTS = ("hist_cell", "hist_count", "hist_key", "hist_map", "hist_read", "hist_term", "hist_track")
-SOURCES = [*(ROOT / f"src/engine/event/{part}.c" for part in _PARTS), ROOT / "src/engine/ring/field.c"]
+SOURCES = [*(ROOT / f"src/engine/hist/{part}.c" for part in _PARTS), ROOT / "src/engine/ring/field.c"]
 FIELDS_AT = 8
 
 _FORMATS = {

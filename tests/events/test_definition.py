@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from funcgraph.events import fetch_argument, field, messages
-from funcgraph.events.definition import Definition
-from funcgraph.events.error_log import ErrorLog
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.fetch_source import VARIABLES
-from funcgraph.events.field import Field
-from funcgraph.events.parse import parse_definition
-from funcgraph.events.synthetic_definition import TYPES as SYNTHETIC_TYPES
-from funcgraph.events.synthetic_definition import SyntheticDefinition, parse_synthetic
+from funcgraph.definitions import fetch_argument, field, messages
+from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.error_log import ErrorLog
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.fetch_source import VARIABLES
+from funcgraph.definitions.field import Field
+from funcgraph.definitions.parse import parse_definition
+from funcgraph.definitions.synthetic_definition import TYPES as SYNTHETIC_TYPES
+from funcgraph.definitions.synthetic_definition import SyntheticDefinition, parse_synthetic
 
 pytestmark = pytest.mark.one_python
 

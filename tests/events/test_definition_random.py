@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from sizes import DEFINITION_EXAMPLES, MUTATED_DEFINITIONS
 from transcripts import answers, shell, written
 
-from funcgraph.events.definition import Definition
-from funcgraph.events.error_log import ErrorLog
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.field import FIELD_TYPES, TYPE_ALIASES
+from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.error_log import ErrorLog
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.field import FIELD_TYPES, TYPE_ALIASES
+from funcgraph.definitions.parse import parse_definition
+from funcgraph.definitions.synthetic_definition import SyntheticDefinition, parse_synthetic
 from funcgraph.events.files import FILES
-from funcgraph.events.parse import parse_definition
 from funcgraph.events.registry import Registry
-from funcgraph.events.synthetic_definition import SyntheticDefinition, parse_synthetic
 
 pytestmark = pytest.mark.one_python
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import Funcgraph
 
 import funcgraph
-from funcgraph.instance.files import Files
+from funcgraph.instance.control_files.files import Files
 
 pytestmark = pytest.mark.one_python
 

@@ -59,7 +59,7 @@ def text_of(histogram: Histogram) -> str:
 
 
 def test_the_words_of_each_kind_are_the_engines() -> None:
-    header = (hist_engine.ROOT / "src/engine/event/hist_term.h").read_text()
+    header = (hist_engine.ROOT / "src/engine/hist/hist_term.h").read_text()
     kinds = re.findall(r'X\([A-Z_]+, "(\w+)", (\d+)\)', header)
     assert {name: int(words) for name, words in kinds} == KIND_WORDS
 

@@ -13,11 +13,11 @@ import pytest
 from fake_installer import FakeInstaller, event_fields, parameters
 from transcripts import Step, answers, errors_in, lines_of, shell, written
 
-from funcgraph.events import messages
-from funcgraph.events.error_log import ErrorLog
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.messages import Message
-from funcgraph.events.parse import parse_definition
+from funcgraph.definitions import messages
+from funcgraph.definitions.error_log import ErrorLog
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.messages import Message
+from funcgraph.definitions.parse import parse_definition
 from funcgraph.events.registry import Registry
 
 pytestmark = pytest.mark.one_python

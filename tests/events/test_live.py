@@ -14,7 +14,7 @@ import pytest
 from conftest import Funcgraph
 
 import funcgraph
-from funcgraph.events.errors import ProbeError
+from funcgraph.definitions.errors import ProbeError
 from funcgraph.events.filter import FilterError
 
 events = funcgraph.dynamic_events

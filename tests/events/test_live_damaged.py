@@ -13,8 +13,8 @@ import pytest
 from support.sizes import DAMAGED_WRITES
 
 import funcgraph
+from funcgraph.definitions.definition import Definition
 from funcgraph.events import live
-from funcgraph.events.definition import Definition
 
 pytestmark = pytest.mark.one_python
 

@@ -21,7 +21,7 @@ from sizes import share
 
 import funcgraph
 from funcgraph import _engine
-from funcgraph.events.errors import ProbeError
+from funcgraph.definitions.errors import ProbeError
 
 events = funcgraph.dynamic_events
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from fake_installer import FakeInstaller, event_fields, parameters
 
-from funcgraph.events import messages
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.messages import Message
+from funcgraph.definitions import messages
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.messages import Message
 from funcgraph.events.registry import AnyDefinition, Registry
 
 pytestmark = pytest.mark.one_python

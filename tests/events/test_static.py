@@ -20,7 +20,7 @@ import pytest
 from conftest import Funcgraph
 
 import funcgraph
-from funcgraph.events.errors import ProbeError
+from funcgraph.definitions.errors import ProbeError
 
 has_reraise = sys.version_info >= (3, 12)
 events = funcgraph.dynamic_events

@@ -15,7 +15,7 @@ import pytest
 from conftest import Funcgraph
 
 import funcgraph
-from funcgraph.events.errors import ProbeError
+from funcgraph.definitions.errors import ProbeError
 from funcgraph.events.hist import HistError
 
 events = funcgraph.dynamic_events

@@ -10,8 +10,8 @@ import pytest
 
 import funcgraph
 from funcgraph import Event
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.parse import parse_definition
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.parse import parse_definition
 
 events = funcgraph.dynamic_events
 HERE = __name__

@@ -230,7 +230,7 @@ def test_a_page_has_summarys_figures_and_needs_no_network(hostile: Path) -> None
 def test_the_scripts_are_javascript(script: str) -> None:
     import funcgraph.export
 
-    folder = Path(funcgraph.export.__file__).parent
+    folder = Path(funcgraph.export.__file__).parent / "formats"
     subprocess.run(["node", "--check", str(folder / script)], check=True)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funcgraph import _engine
-from funcgraph.instance.boot import PARAMETERS, Allowed, BootError, BootInstance, parse
+from funcgraph.boot.parameters import PARAMETERS, Allowed, BootError, BootInstance, parse
 
 pytestmark = pytest.mark.one_python
 

@@ -12,9 +12,9 @@ from control.served import Served, served
 from mount.mounted import lacks, mount_process
 
 import funcgraph
-from funcgraph.instance import file_table
-from funcgraph.instance.control_file import ControlFile
-from funcgraph.instance.process_files import PROCESS_FILES
+from funcgraph.instance.control_files import file_table
+from funcgraph.instance.control_files.control_file import ControlFile
+from funcgraph.instance.control_files.process_files import PROCESS_FILES
 from funcgraph.instance.state import State
 from funcgraph.steering import folder as steering_folder
 from funcgraph.tracefs.tree import Tree
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.one_python
 
 #: What a program does to have one more file: a list of texts.
 ROW = """
-from funcgraph.instance.control_file import ControlFile
-from funcgraph.instance.process_files import PROCESS_FILES
+from funcgraph.instance.control_files.control_file import ControlFile
+from funcgraph.instance.control_files.process_files import PROCESS_FILES
 
 texts = []
 

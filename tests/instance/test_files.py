@@ -15,7 +15,7 @@ import pytest
 from traced import leaf, outer
 
 import funcgraph
-from funcgraph.instance.files import Files
+from funcgraph.instance.control_files.files import Files
 from funcgraph.settings.table import BY_FILE, OPTIONS
 
 pytestmark = pytest.mark.one_python

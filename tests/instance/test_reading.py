@@ -282,7 +282,7 @@ def test_a_kill_9_while_an_instance_is_read_leaves_nothing(tmp_path: Path, what:
         import os, signal, sys
         import funcgraph
         from funcgraph import _tracedata
-        from funcgraph.instance import reading
+        from funcgraph.buffer import reading
 
         def f(): pass
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import funcgraph
-from funcgraph.events.field import FIELD_TYPES
+from funcgraph.definitions.field import FIELD_TYPES
 from funcgraph.events.hist_expression import MODIFIERS
 from funcgraph.events.trigger import KINDS
 from funcgraph.instance.commands import COMMANDS

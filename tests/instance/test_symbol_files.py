@@ -12,7 +12,7 @@ import pytest
 from traced import leaf, outer
 
 import funcgraph
-from funcgraph.instance.files import Files
+from funcgraph.instance.control_files.files import Files
 
 pytestmark = pytest.mark.one_python
 

@@ -25,7 +25,7 @@ from recorders import Recorder, calls, recorders
 from ringfile import FULL, RingFile, leaf
 from targets import STRANGER
 
-from funcgraph.commands._running import RunningProcess, reach_all
+from funcgraph.command_support.running import RunningProcess, reach_all
 from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import IdentityError, ProcessIdentity

@@ -82,7 +82,7 @@ C: dict[str, dict[str, str]] = {
         "a folder of sockets of our own user: owner and mode are checked on the descriptor",
     ),
     "binding/engine/instance.c": {"open": _IN_TARGET},
-    "binding/tracedata/convert.c": {"open": "reads the trace that the caller names"},
+    "binding/tracedata/write/convert.c": {"open": "reads the trace that the caller names"},
     "engine/core/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
     "engine/ring/ring_access.c": {"open": "a ring of our own process: tests, and the writer's own side"},
     "engine/ring/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),

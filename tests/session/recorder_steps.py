@@ -15,7 +15,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from funcgraph import cli
-from funcgraph.commands import _record_running, _running, record  # noqa: F401  (to have it loaded)
+from funcgraph.command_support import record_running  # noqa: F401  (to have it loaded)
+from funcgraph.command_support import running as _running
+from funcgraph.commands import record  # noqa: F401  (to have it loaded)
 from funcgraph.session.directory import Session
 from funcgraph.session.recording import Recording
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import Funcgraph
 
 from funcgraph import cli
-from funcgraph.commands import CommandError
+from funcgraph.command_support.messages import CommandError
 
 pytestmark = pytest.mark.one_python
 

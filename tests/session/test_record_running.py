@@ -331,8 +331,8 @@ def test_children_that_end_meanwhile_are_left_out_and_counted(
 
 @pytest.mark.one_python
 def test_what_was_named_must_be_there_and_what_was_found_need_not(capsys: pytest.CaptureFixture[str]) -> None:
-    from funcgraph.commands import CommandError
-    from funcgraph.commands._running import RunningProcesses
+    from funcgraph.command_support.messages import CommandError
+    from funcgraph.command_support.running import RunningProcesses
 
     gone = subprocess.Popen(["true"])
     gone.wait()

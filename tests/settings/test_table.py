@@ -15,9 +15,9 @@ import pytest
 
 import funcgraph
 from funcgraph import _engine, _tracedata, cli
-from funcgraph.instance import boot
+from funcgraph.boot import parameters as boot
 from funcgraph.instance.attributes import FileAttributes
-from funcgraph.instance.buffer_files import BUFFER_FILES
+from funcgraph.instance.control_files.buffer_files import BUFFER_FILES
 from funcgraph.session import config, options
 from funcgraph.settings.table import (
     BY_FILE,

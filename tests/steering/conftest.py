@@ -17,7 +17,7 @@ import pytest
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import _processes
+from funcgraph.command_support import processes as _processes
 from funcgraph.control.client import connect
 from funcgraph.settings.table import TOP
 from funcgraph.steering.folder import Process

@@ -9,9 +9,9 @@ import pytest
 
 import funcgraph
 from funcgraph.cli import load, parser_of
-from funcgraph.commands import CommandError
+from funcgraph.command_support.instance_flags import wanted_of
+from funcgraph.command_support.messages import CommandError
 from funcgraph.commands import set as set_command
-from funcgraph.commands._wanted import wanted_of
 from funcgraph.settings.table import BY_NAME, FLAG, SETTINGS
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import STEERED, Wanted, WantedError, apply, begin

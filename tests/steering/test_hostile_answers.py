@@ -22,7 +22,7 @@ import pytest
 from sizes import ANSWERED_VERBS
 
 from funcgraph import cli
-from funcgraph.commands import _processes
+from funcgraph.command_support import processes as _processes
 from funcgraph.control import answers, wire
 from funcgraph.control import client as control_client
 from funcgraph.control.client import Connection

@@ -22,7 +22,7 @@ import pytest
 from funcgraph import cli
 from funcgraph.attach import connecting
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands._running import RunningProcess, reach_all
+from funcgraph.command_support.running import RunningProcess, reach_all
 from funcgraph.control.client import NotServedError, connect
 from steering.conftest import Shops
 

@@ -7,7 +7,7 @@ from work import pay
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import CommandError
+from funcgraph.command_support.messages import CommandError
 from steering.conftest import Verb
 
 pytestmark = pytest.mark.one_python

@@ -6,7 +6,7 @@ import pytest
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import CommandError
+from funcgraph.command_support.messages import CommandError
 from funcgraph.steering.folder import Process
 from funcgraph.steering.reset import reset
 from funcgraph.steering.stat import stat

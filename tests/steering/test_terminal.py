@@ -21,7 +21,7 @@ import fgreader
 import pytest
 
 from funcgraph import cli, names
-from funcgraph.commands import say
+from funcgraph.command_support.messages import say
 
 pytestmark = pytest.mark.one_python
 
@@ -317,8 +317,8 @@ def test_names_are_escaped_as_python_writes_them() -> None:
 
 #: The calls that print -> why what they print needs no look.
 PRINTING = {
-    ("commands/__init__.py", "print(text, file=sys.stderr"): "say() itself",
-    ("commands/_parser.py", "print(parser.format_all()"): "our own help",
+    ("command_support/messages.py", "print(text, file=sys.stderr"): "say() itself",
+    ("command_support/parser.py", "print(parser.format_all()"): "our own help",
     ("commands/list.py", "print(_compressions()"): "our own names of codecs",
     ("commands/selftest.py", "print("): "our own checks of this machine",
     ("steering/output.py", "stream.write("): "the one place",
@@ -332,7 +332,7 @@ PRINTING = {
 def test_there_is_one_place_that_prints() -> None:
     package = Path(cli.__file__).parent
     found = []
-    for folder in ("commands", "steering"):
+    for folder in ("commands", "command_support", "steering"):
         for path in sorted((package / folder).glob("*.py")):
             name = f"{folder}/{path.name}"
             for line in path.read_text().splitlines():

@@ -11,7 +11,7 @@ import pytest
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import _processes
+from funcgraph.command_support import processes as _processes
 from funcgraph.steering.events import NoEventError, choose, matching
 from funcgraph.steering.output import Output
 from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, has_ended, is_python

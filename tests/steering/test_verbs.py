@@ -11,7 +11,8 @@ from work import pay
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.commands import CommandError, _processes
+from funcgraph.command_support import processes
+from funcgraph.command_support.messages import CommandError
 from funcgraph.steering.folder import Process
 from steering.conftest import Verb
 from steering.local import LocalRemote
@@ -190,7 +191,7 @@ def test_what_one_process_refuses_is_one_line_and_the_others_go_on(
             refusal = PermissionError(1, "process 1 belongs to another user")
             yield pid, refusal if pid == 1 else process
 
-    monkeypatch.setattr(_processes, "_connect", connect)
+    monkeypatch.setattr(processes, "_connect", connect)
     assert cli.run(["show", "-P", "1", "-P", str(process.pid), "--tracing_on"]) == 1
     captured = capsys.readouterr()
     assert captured.err == "funcgraph: process 1: belongs to another user\n"
@@ -203,7 +204,7 @@ def test_a_process_that_has_ended_is_told(
     def connect(pids: list[int], *, borrows: bool) -> Iterator[tuple[int, Exception]]:
         yield from ((pid, ProcessLookupError(3, f"no process {pid}")) for pid in pids)
 
-    monkeypatch.setattr(_processes, "_connect", connect)
+    monkeypatch.setattr(processes, "_connect", connect)
     assert cli.run(["stop", "-P", str(2**22 + 1)]) == 2
     assert capsys.readouterr().err == f"funcgraph: process {2**22 + 1}: has ended\n"
 

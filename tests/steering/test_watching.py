@@ -15,7 +15,7 @@ import pytest
 from progress import until_it_got_on
 
 from funcgraph import cli
-from funcgraph.commands import CommandError
+from funcgraph.command_support.messages import CommandError
 from funcgraph.control.processes import running
 from steering.conftest import Run, Shops
 

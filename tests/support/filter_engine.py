@@ -15,8 +15,8 @@ from funcgraph.events.filter_program import Program
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     ROOT / "tests/events/filter_probe.c",
-    *sorted((ROOT / "src/engine/event").glob("filter*.c")),
-    ROOT / "src/engine/event/text_glob.c",
+    *sorted((ROOT / "src/engine/filter").glob("filter*.c")),
+    ROOT / "src/engine/filter/text_glob.c",
     ROOT / "src/engine/ring/field.c",
 ]
 

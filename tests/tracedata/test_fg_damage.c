@@ -20,7 +20,7 @@
 #include "tracedata/read/trace_file.h"
 #include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/rows.h"
-#include "tracedata/view/report.h"
+#include "tracedata/text/report.h"
 #include "tracedata/view/summary.h"
 
 /* A sanitizer reserves more addresses than there are: it finds reads and writes, with fewer and smaller

@@ -13,8 +13,8 @@
 #include "support/seed.h"
 #include "support/selections.h"
 #include "tracedata/read/kernel_scan.h"
+#include "tracedata/text/report.h"
 #include "tracedata/view/columns.h"
-#include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
 
 #define NR_CPUS 3u

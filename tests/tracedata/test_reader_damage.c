@@ -18,8 +18,8 @@
 #include "tracedata/base/sections.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/trace_file.h"
+#include "tracedata/text/report.h"
 #include "tracedata/view/columns.h"
-#include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
 
 #define NR_CPUS 2u /* lanes of a buffer */

@@ -13,10 +13,10 @@ import pytest
 from support.sizes import DAMAGED_REQUESTS
 
 import funcgraph
-from funcgraph.instance import file_table
-from funcgraph.instance.access import get
-from funcgraph.instance.buffer_files import BUFFER_FILES
-from funcgraph.instance.value_files import VALUE_FILES
+from funcgraph.instance.control_files import file_table
+from funcgraph.instance.control_files.access import get
+from funcgraph.instance.control_files.buffer_files import BUFFER_FILES
+from funcgraph.instance.control_files.value_files import VALUE_FILES
 from funcgraph.settings.table import BY_FILE, OPTIONS
 from funcgraph.tracefs.tree import Tree
 

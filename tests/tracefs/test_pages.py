@@ -12,8 +12,8 @@ import pytest
 from tracefs_shell import Shell
 
 import funcgraph
-from funcgraph.events import addresses
-from funcgraph.instance import event_ids
+from funcgraph.buffer import event_ids
+from funcgraph.definitions import addresses
 from funcgraph.tracefs.tree import Tree
 
 pytestmark = pytest.mark.one_python

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/event/hist_key.h"
+#include "engine/hist/hist_key.h"
 
 static int refuse(const char *what)
 {

@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "engine/event/hist.h"
+#include "engine/hist/hist.h"
 
 /* The fields that its steps name. */
 struct fg_hist_fields {

@@ -12,7 +12,7 @@
 
 /**
  * fg_made_event_of() - Lay out the fields of such an event.
- * @fields: funcgraph.events.field.Field of each
+ * @fields: funcgraph.definitions.field.Field of each
  * @limits: the most bytes of each text; 0: no limit
  * @names: set to the fields' names, which the caller frees
  *

@@ -2,7 +2,7 @@
 #include "binding/tracedata/call_objects.h"
 
 #include "binding/base/sequences.h"
-#include "binding/tracedata/column_input.h"
+#include "binding/tracedata/base/column_input.h"
 
 /* Of funcgraph.tracedata.calls.Call, in its order. X(name, the value as a new reference; NULL: an exception). */
 #define CALL_FIELDS(X)                                                                                       \

@@ -5,8 +5,8 @@
 
 #include "binding/base/critical_section.h"
 #include "binding/base/types.h"
-#include "binding/tracedata/column.h"
-#include "binding/tracedata/names.h"
+#include "binding/tracedata/base/column.h"
+#include "binding/tracedata/base/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/selection.h"
 

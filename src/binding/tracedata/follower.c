@@ -9,7 +9,7 @@
 #include "binding/base/critical_section.h"
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
-#include "binding/tracedata/column.h"
+#include "binding/tracedata/base/column.h"
 #include "tracedata/read/follow.h"
 
 struct follower {

@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "tracedata/view/kernel_text.h"
+#include "tracedata/text/kernel_text.h"
 
 /* Methods of Reader. */
 PyObject *fg_reader_part(PyObject *self, PyObject *args);

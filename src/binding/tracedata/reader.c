@@ -8,14 +8,14 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/base/names.h"
+#include "binding/tracedata/base/state.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
-#include "binding/tracedata/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/selection.h"
-#include "binding/tracedata/state.h"
 #include "binding/tracedata/summary.h"
 
 static int open_file(struct fg_reader *reader, const struct fg_file_arg *file, char reason[FG_REASON_BYTES])

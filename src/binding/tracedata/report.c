@@ -5,11 +5,11 @@
 
 #include "binding/base/critical_section.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/base/state.h"
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/selection.h"
-#include "binding/tracedata/state.h"
-#include "tracedata/view/report.h"
+#include "tracedata/text/report.h"
 
 #define CHUNK_BYTES (256u << 10) /* of text at a time */
 

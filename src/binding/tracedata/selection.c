@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/core/pattern.h"
-#include "engine/event/filter.h"
+#include "engine/filter/filter.h"
 
 #define SELECTION_TEXT                                                                                       \
     "a selection must be a tuple (functions, has_names, has_roots, from, to, max_depth, longer_ns, "         \

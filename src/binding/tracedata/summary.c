@@ -2,10 +2,10 @@
 #include "binding/tracedata/summary.h"
 
 #include "binding/base/sequences.h"
-#include "binding/tracedata/column.h"
+#include "binding/tracedata/base/column.h"
+#include "binding/tracedata/base/state.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/selection.h"
-#include "binding/tracedata/state.h"
 #include "tracedata/view/summary.h"
 #include "tracedata/view/tree_columns.h"
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "engine/event/event.h"
-#include "engine/event/hist_term.h"
 #include "engine/event/made_event.h"
+#include "engine/hist/hist_term.h"
 
 struct fg_eprobe_value {
     struct fg_hist_term term; /* of the other event's hit */

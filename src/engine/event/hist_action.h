@@ -9,8 +9,8 @@
 #define FG_HIST_ACTION_H
 
 #include "engine/event/event_record.h"
-#include "engine/event/hist.h"
-#include "engine/event/hist_taken.h"
+#include "engine/hist/hist.h"
+#include "engine/hist/hist_taken.h"
 
 #define FG_HIST_MAX_REFERENCES 16u
 #define FG_HIST_MAX_ACTIONS 16u

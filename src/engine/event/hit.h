@@ -3,7 +3,7 @@
 #define FG_HIT_H
 
 #include "engine/event/event_record.h"
-#include "engine/event/hist_term.h"
+#include "engine/hist/hist_term.h"
 
 #define FG_COMM_BYTES 16
 

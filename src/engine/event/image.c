@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/event/hist_term.h"
+#include "engine/hist/hist_term.h"
 #include "engine/ring/record.h"
 
 /* Each text or tagged value has at least so much room, however many fields there are: a number fits. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/event/filter.h"
 #include "engine/event/hist_action.h"
+#include "engine/filter/filter.h"
 
 struct fg_event_files;
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: What the first requests would load, with the GIL in long turns.
-_FIRST_REQUESTS = ("funcgraph.control.entrance", "funcgraph.tracefs.tree", "funcgraph.instance.reading")
+_FIRST_REQUESTS = ("funcgraph.control.entrance", "funcgraph.tracefs.tree", "funcgraph.buffer.reading")
 
 
 def serve_with(ours: str) -> str:

@@ -6,7 +6,7 @@ import argparse
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.serving import attach
-from funcgraph.commands import process_error_text, say
+from funcgraph.command_support.messages import process_error_text, say
 from funcgraph.steering.output import print_line
 
 NAME = "attach"

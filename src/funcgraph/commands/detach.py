@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import CommandError, process_error_text, say
-from funcgraph.commands._processes import add_processes, chosen
+from funcgraph.command_support.messages import CommandError, process_error_text, say
+from funcgraph.command_support.processes import add_processes, chosen
 from funcgraph.control.client import NotServedError, connect
 from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import ended_text, has_ended, named

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from funcgraph.commands import CommandError, os_error_text, refusal_of, say
-from funcgraph.commands._trace import (
+from funcgraph.command_support.messages import CommandError, os_error_text, refusal_of, say
+from funcgraph.command_support.trace import (
     add_selection_arguments,
     check_whole,
     open_file,

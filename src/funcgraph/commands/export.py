@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
-from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._settings import add_setting, refusal
-from funcgraph.commands._trace import (
+from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.settings import add_setting, refusal
+from funcgraph.command_support.trace import (
     add_imports_argument,
     add_selection_arguments,
     check_whole,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.commands._processes import Processes, add_instances, add_processes, folders
+from funcgraph.command_support.processes import Processes, add_instances, add_processes, folders
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.steering.folder import Process
 from funcgraph.steering.saved import path_for, save

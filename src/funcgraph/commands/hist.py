@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import CommandError
-from funcgraph.commands._processes import Processes, add_processes, named_folders
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.processes import Processes, add_processes, named_folders
 from funcgraph.steering import hist
 from funcgraph.steering.folder import Process
 

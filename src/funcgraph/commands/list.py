@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from funcgraph.commands import CommandError
-from funcgraph.commands._processes import ALL_USERS, Processes, add_processes
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes
 from funcgraph.session.progress import plural
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process

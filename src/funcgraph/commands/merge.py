@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._trace import add_strict_argument
+from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.trace import add_strict_argument
 from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
 from funcgraph.merge.stamps import read_stamps

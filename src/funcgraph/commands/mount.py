@@ -8,8 +8,8 @@ from collections.abc import Callable, Container
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._processes import add_processes, chosen
+from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.processes import add_processes, chosen
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
 from funcgraph.mount.libfuse import MissingError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.commands._live import End, temporary
-from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.live import End, temporary
+from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.output_file import text_file
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import apply

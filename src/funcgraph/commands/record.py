@@ -8,11 +8,11 @@ import signal
 from typing import Any
 
 import funcgraph
-from funcgraph.commands import CommandError, os_error_text, say
-from funcgraph.commands._instance_options import add_events, add_next_instance
-from funcgraph.commands._parser import Common
-from funcgraph.commands._recording import close, environment, follow, give_up, prepare
-from funcgraph.commands._settings import add_setting, help_of, refusal, wants_events_alone
+from funcgraph.command_support.instance_options import add_events, add_next_instance
+from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.parser import Common
+from funcgraph.command_support.recording import close, environment, follow, give_up, prepare
+from funcgraph.command_support.settings import add_setting, help_of, refusal, wants_events_alone
 from funcgraph.events import asked
 from funcgraph.session import isolated
 from funcgraph.session.check import OptionError, check, check_file, record_options
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
     With -P, record processes that run: 0, or 2 if nothing was recorded.
     """
     if args.processes:
-        from funcgraph.commands import _record_running
+        from funcgraph.command_support import record_running as _record_running
 
         return _record_running.run(args, _settings(args))
     if args.children:

@@ -10,7 +10,7 @@ from typing import Any
 
 import funcgraph
 from funcgraph import _tracedata, output_file
-from funcgraph.commands import CommandError, say
+from funcgraph.command_support.messages import CommandError, say
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format

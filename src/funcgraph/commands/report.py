@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands import CommandError
-from funcgraph.commands._trace import (
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.trace import (
     add_count_argument,
     add_imports_argument,
     add_selection_arguments,
@@ -15,7 +15,7 @@ from funcgraph.commands._trace import (
     selection_of,
     trace_errors,
 )
-from funcgraph.commands._tree import add_tree_arguments, tree_pieces, wants_tree
+from funcgraph.command_support.tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
 

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from funcgraph.commands._processes import Processes, add_processes, named_folders
-from funcgraph.commands._settings import check_instance
+from funcgraph.command_support.processes import Processes, add_processes, named_folders
+from funcgraph.command_support.settings import check_instance
 from funcgraph.steering import reset as steering
 from funcgraph.steering.folder import Process
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import funcgraph
-from funcgraph.commands import CommandError
+from funcgraph.command_support.messages import CommandError
 
 NAME = "selftest"
 HELP = "check the promises of the function graph on this machine"

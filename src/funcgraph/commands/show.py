@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._live import End, follow
-from funcgraph.commands._parser import Common
-from funcgraph.commands._processes import ALL_USERS, Processes, add_processes, lane_file, named_folders
+from funcgraph.command_support.live import End, follow
+from funcgraph.command_support.parser import Common
+from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes, lane_file, named_folders
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.events import choose, folder_of
 from funcgraph.steering.folder import InstanceFolder, Process

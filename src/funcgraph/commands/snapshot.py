@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._processes import Processes, add_processes, lane_file, named_folders
+from funcgraph.command_support.processes import Processes, add_processes, lane_file, named_folders
 from funcgraph.steering.folder import Process
 
 NAME = "snapshot"

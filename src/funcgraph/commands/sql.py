@@ -10,8 +10,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from funcgraph.commands import CommandError, refusal_of
-from funcgraph.commands._trace import add_selection_arguments, open_events, selection_of, trace_errors
+from funcgraph.command_support.messages import CommandError, refusal_of
+from funcgraph.command_support.trace import add_selection_arguments, open_events, selection_of, trace_errors
 from funcgraph.export.csv_cell import not_formula
 from funcgraph.names import printable, printable_lines
 from funcgraph.tracedata.pager import write_text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._live import run_command
-from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.live import run_command
+from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import begin
 from funcgraph.steering.folder import Process

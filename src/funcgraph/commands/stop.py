@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.commands._processes import Processes, add_instances, add_processes, folders
+from funcgraph.command_support.processes import Processes, add_instances, add_processes, folders
 from funcgraph.steering.folder import Process
 
 NAME = "stop"

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from funcgraph.commands._trace import (
+from funcgraph.command_support.trace import (
     add_count_argument,
     add_imports_argument,
     add_selection_arguments,

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from funcgraph.commands import CommandError
-from funcgraph.commands._live import End, temporary
-from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.live import End, temporary
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.session.progress import plural
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import Wanted, apply

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.commands import CommandError
-from funcgraph.commands._live import End, follow, temporary
-from funcgraph.commands._processes import Processes, add_processes
-from funcgraph.commands._wanted import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.live import End, follow, temporary
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import Wanted, begin
 from funcgraph.steering.folder import Process

@@ -128,8 +128,8 @@ class _DefiningFile:
 
 def _delete(definition: AnyDefinition) -> None:
     """Delete an event, unless somebody uses it by now."""
+    from funcgraph.definitions.synthetic_definition import SyntheticDefinition
     from funcgraph.events import live
-    from funcgraph.events.synthetic_definition import SyntheticDefinition
 
     if isinstance(definition, SyntheticDefinition):
         with suppress(OSError):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.event_name import is_identifier
+from funcgraph.definitions.parse import parse_definition
 from funcgraph.events import filter as event_filter
 from funcgraph.events import static
-from funcgraph.events.definition import Definition
-from funcgraph.events.event_name import is_identifier
-from funcgraph.events.parse import parse_definition
 from funcgraph.events.registry import AnyDefinition, Registry
 from funcgraph.names import did_you_mean
 
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from funcgraph.events.field import Field
+    from funcgraph.definitions.field import Field
 
 __all__ = ["Asked", "Together", "filter_fields", "parse", "with_filter", "with_trigger"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from funcgraph.events.errors import CommandError
+from funcgraph.definitions.errors import CommandError
 
 __all__ = ["COMPONENT", "TOO_LONG", "FilterError", "refused"]
 

@@ -1,7 +1,7 @@
 """Programs of event filters: terms with jumps, and their bytes, which the engine's filter is made from.
 
 A program evaluates its first term. Each term then leads to a later one, or ends the program: the event is
-accepted or rejected. engine/event/filter.h describes the bytes.
+accepted or rejected. engine/filter/filter.h describes the bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ACCEPT", "OPERANDS", "OPERATIONS", "REJECT", "SOURCES", "Exits", "Pr
 ACCEPT = 0xFFFF
 REJECT = 0xFFFE
 
-#: FG_EVENT_FILTER_OPERATIONS in engine/event/filter.h, in its order. `!=` is `==` with its exits swapped.
+#: FG_EVENT_FILTER_OPERATIONS in engine/filter/filter.h, in its order. `!=` is `==` with its exits swapped.
 OPERATIONS = ("==", "<", "<=", ">", ">=", "&", "~", "in", "true", "none")
 #: FG_EVENT_FILTER_OPERANDS there.
 OPERANDS = ("nothing", "signed", "unsigned", "real", "text", "set")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
-from funcgraph.events.errors import CommandError, Entry
+from funcgraph.definitions.errors import CommandError, Entry
 
 __all__ = ["HistError", "Part", "Source"]
 

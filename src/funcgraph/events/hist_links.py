@@ -10,10 +10,10 @@ import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from funcgraph.definitions.synthetic_definition import GROUP
 from funcgraph.events import hist
 from funcgraph.events.hist_plan import Reference, compile_hist
 from funcgraph.events.hist_spec import EventField, Expression, HistSpec, SortKey, Variable, field_of
-from funcgraph.events.synthetic_definition import GROUP
 from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
 
 if TYPE_CHECKING:

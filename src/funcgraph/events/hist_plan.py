@@ -1,6 +1,6 @@
 """From a histogram trigger to what the engine is told: terms in postfix form, without names of Python.
 
-The binding makes struct fg_hist_plan (src/engine/event/hist.h) of a Plan. A step ("field", NAME) becomes the
+The binding makes struct fg_hist_plan (src/engine/hist/hist.h) of a Plan. A step ("field", NAME) becomes the
 place of that field in the event's image.
 """
 
@@ -41,7 +41,7 @@ __all__ = [
 
 Step = tuple[str | int, ...]
 
-#: 8-byte words of a key of each kind: FG_HIST_KINDS of src/engine/event/hist_term.h.
+#: 8-byte words of a key of each kind: FG_HIST_KINDS of src/engine/hist/hist_term.h.
 KIND_WORDS = {
     "number": 1,
     "real": 1,

@@ -83,7 +83,7 @@ def decode_rows(spec: HistSpec, data: bytes | memoryview) -> list[Row]:
 
     Args:
         spec: the trigger.
-        data: what fg_hist_snapshot() stores (src/engine/event/hist.h).
+        data: what fg_hist_snapshot() stores (src/engine/hist/hist.h).
     """
     decoder = _Decoder(spec, compile_plan(spec))
     rows = [decoder.row(data[at : at + decoder.bytes]) for at in range(0, len(data), decoder.bytes)]
@@ -95,7 +95,7 @@ def decode_taken(spec: HistSpec, data: bytes) -> Taken:
 
     Args:
         spec: the trigger.
-        data: what fg_hist_taken_read() stores (src/engine/event/hist_taken.h).
+        data: what fg_hist_taken_read() stores (src/engine/hist/hist_taken.h).
     """
     decoder = _Decoder(spec, compile_plan(spec))
     tracking = [action for action in spec.actions if action.handler != "onmatch"]

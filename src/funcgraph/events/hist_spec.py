@@ -34,7 +34,7 @@ _SIGNED = ("s8", "s16", "s32", "s64")
 
 
 class EventField(Protocol):
-    """A field of an event, as funcgraph.events.field.Field."""
+    """A field of an event, as funcgraph.definitions.field.Field."""
 
     @property
     def name(self) -> str: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import EINVAL
 
 from funcgraph import _engine
-from funcgraph.events.definition import Definition
+from funcgraph.definitions.definition import Definition
 from funcgraph.kprobe import function_at
 
 __all__ = ["add_place"]

@@ -8,18 +8,18 @@ from errno import EINVAL, ENODEV
 from typing import Protocol
 
 from funcgraph import _engine
+from funcgraph.definitions import messages
+from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.field import Field
+from funcgraph.definitions.synthetic_definition import SyntheticDefinition
 from funcgraph.events import filter as event_filter
-from funcgraph.events import messages
-from funcgraph.events.definition import Definition
-from funcgraph.events.errors import ProbeError
-from funcgraph.events.field import Field
 from funcgraph.events.filter import FilterError
 from funcgraph.events.hist_plan import Term, compile_field
-from funcgraph.events.synthetic_definition import SyntheticDefinition
 
 __all__ = ["MadeEvent", "make_event"]
 
-#: Functions of a stack that an event keeps: FG_HIST_MAX_STACK of src/engine/event/hist_term.h.
+#: Functions of a stack that an event keeps: FG_HIST_MAX_STACK of src/engine/hist/hist_term.h.
 _STACK = 16
 
 

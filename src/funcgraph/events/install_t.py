@@ -12,8 +12,8 @@ from funcgraph.events.filter import Fields
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from funcgraph.events.definition import Definition
-    from funcgraph.events.field import Field, Part
+    from funcgraph.definitions.definition import Definition
+    from funcgraph.definitions.field import Field, Part
 
 __all__ = ["LiveStaticEvent", "add_probe", "told_fields"]
 

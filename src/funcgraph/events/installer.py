@@ -8,13 +8,13 @@ from _thread import RLock
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.definitions.addresses import SYMBOLS
+from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.synthetic_definition import SyntheticDefinition
 from funcgraph.events import install_t, static
-from funcgraph.events.addresses import SYMBOLS
 from funcgraph.events.asked import filter_fields
-from funcgraph.events.definition import Definition
 from funcgraph.events.install_kprobe import add_place
 from funcgraph.events.install_made import MadeEvent, make_event
-from funcgraph.events.synthetic_definition import SyntheticDefinition
 from funcgraph.fprobe import nobody
 
 __all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent", "numbers_of"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import CodeType
 
-    from funcgraph.events.definition import Definition
+    from funcgraph.definitions.definition import Definition
     from funcgraph.events.wanted import Wanted
 
 __all__ = ["declare", "define", "dynamic_events", "events", "is_dynamic", "remove", "start", "stop"]

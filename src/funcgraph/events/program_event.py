@@ -121,7 +121,7 @@ def _check_name(what: str, text: str, characters: int) -> None:
 def _check_field(name: str) -> None:
     _check_name("field", name, _FIELD_CHARACTERS)
     if name.startswith(("common_", "__probe_")):
-        from funcgraph.events.fetch_argument import RESERVED
+        from funcgraph.definitions.fetch_argument import RESERVED
 
         if name in RESERVED:
             raise ValueError(f"invalid field {name!r}: each event has one of that name")
@@ -137,7 +137,7 @@ def _type_of(field: str, kind: type | str) -> str:
 
 
 def _no_type(field: str, kind: object) -> ValueError:
-    from funcgraph.events.field import FIELD_TYPES
+    from funcgraph.definitions.field import FIELD_TYPES
 
     names = ", ".join([*(known.__name__ for known in _TYPES), *map(repr, FIELD_TYPES)])
     return ValueError(f"invalid type of field {field!r}: {kind!r}; must be one of {names}")
@@ -145,6 +145,6 @@ def _no_type(field: str, kind: object) -> ValueError:
 
 def _first_unknown(fields: tuple[tuple[Any, ...], ...]) -> tuple[str, str]:
     """Return name and type of the first field whose type the engine does not know."""
-    from funcgraph.events.field import FIELD_TYPES
+    from funcgraph.definitions.field import FIELD_TYPES
 
     return next((field[0], field[1]) for field in fields if field[1] not in FIELD_TYPES)

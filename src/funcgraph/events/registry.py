@@ -11,17 +11,17 @@ from collections.abc import Collection, Iterator, Sequence
 from errno import E2BIG, EADDRNOTAVAIL, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT
 from typing import Any, NamedTuple, Protocol
 
-from funcgraph.events import messages
-from funcgraph.events.command import BLANKS, split_words, without_comment
-from funcgraph.events.definition import Definition, EventFields, Parameters, Variables
-from funcgraph.events.doubts import Doubt, doubts_of
-from funcgraph.events.error_log import ErrorLog
-from funcgraph.events.errors import ProbeError
+from funcgraph.definitions import messages
+from funcgraph.definitions.command import BLANKS, split_words, without_comment
+from funcgraph.definitions.definition import Definition, EventFields, Parameters, Variables
+from funcgraph.definitions.doubts import Doubt, doubts_of
+from funcgraph.definitions.error_log import ErrorLog
+from funcgraph.definitions.errors import ProbeError
+from funcgraph.definitions.messages import Message
+from funcgraph.definitions.parse import command_of, parse_definition
+from funcgraph.definitions.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
+from funcgraph.definitions.typed import Event, line_of
 from funcgraph.events.files import FILES
-from funcgraph.events.messages import Message
-from funcgraph.events.parse import command_of, parse_definition
-from funcgraph.events.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
-from funcgraph.events.typed import Event, line_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

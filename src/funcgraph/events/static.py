@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from funcgraph import _engine
-from funcgraph.events.field import Field
+from funcgraph.definitions.field import Field
 
 __all__ = ["PRINT", "StaticEvent", "find", "is_cpythons", "names", "static_events"]
 

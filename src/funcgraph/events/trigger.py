@@ -10,9 +10,9 @@ import errno
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from funcgraph.definitions.command import number
 from funcgraph.events import filter as event_filter
 from funcgraph.events import hist
-from funcgraph.events.command import number
 from funcgraph.events.hist_spec import EventField, HistSpec, Others
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from funcgraph.instance.access import get, put
+from funcgraph.instance.control_files.access import get, put
 from funcgraph.instance.state import State
 
 __all__ = ["FileAttributes"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from funcgraph import _engine
-from funcgraph.instance import reading
+from funcgraph.buffer import reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

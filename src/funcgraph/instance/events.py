@@ -7,13 +7,13 @@ from errno import ENODEV, ENOENT
 from typing import TYPE_CHECKING
 
 from funcgraph import _engine
+from funcgraph.buffer.event_ids import event_id
+from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.events import filter as event_filter
 from funcgraph.events import live
-from funcgraph.events.addresses import SYMBOLS
 from funcgraph.events.hist_text import Names
 from funcgraph.events.trigger import TriggerError
 from funcgraph.events.wanted import Wanted
-from funcgraph.instance.event_ids import event_id
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
 from funcgraph.instance import forks, profiling
-from funcgraph.instance.access import checked_number, checked_patterns, checked_tids
 from funcgraph.instance.attributes import FileAttributes
-from funcgraph.instance.files import Files
+from funcgraph.instance.control_files.access import checked_number, checked_patterns, checked_tids
+from funcgraph.instance.control_files.files import Files
 from funcgraph.instance.filters import set_filters
 from funcgraph.instance.living import STATES
 from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw

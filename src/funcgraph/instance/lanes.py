@@ -49,7 +49,7 @@ def tasks(state: State) -> list[Task]:
 
 
 def _tasks(trace: bytes) -> list[Task]:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     return reading.tasks_of(trace)
 
@@ -62,7 +62,7 @@ def text(state: State, lane: int) -> str:
 
 
 def _text(state: State, trace: bytes, lane: int) -> bytes:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     lanes = (lane,) if lane in state.shown else ()
     return reading.text_of_bytes(trace, state.engine.tracer, state.options, lanes)
@@ -99,9 +99,9 @@ class LanePages(LanePipe):
 
 
 def _pages(trace: bytes, lane: int) -> bytes:
+    from funcgraph.buffer import pages
+    from funcgraph.buffer.event_ids import event_id
     from funcgraph.events import live
-    from funcgraph.instance import pages
-    from funcgraph.instance.event_ids import event_id
 
     ids = {key: event_id(event) for key, event in live.events().items()}
     return pages.of_lane(trace, lane, ids)
@@ -120,7 +120,7 @@ def stats_text(state: State, lane: int) -> str:
 
 
 def _stats_text(state: State, trace: bytes, lane: int) -> str:
-    from funcgraph.instance import pages, reading
+    from funcgraph.buffer import pages, reading
 
     own = [task for task in reading.tasks_of(trace) if task.lane == lane]
     lost = reading.lost_of(trace) if lane == 0 else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from funcgraph.instance import reading
+from funcgraph.buffer import reading
 from funcgraph.session.memory_file import memory_file
 from funcgraph.tracedata import TraceFile
 

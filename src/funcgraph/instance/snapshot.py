@@ -68,12 +68,12 @@ class Snapshot:
 
 
 def _text(trace: bytes, tracer: str, options: Mapping[str, bool]) -> bytes:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     return reading.text_of_bytes(trace, tracer, options)
 
 
 def _save(trace: bytes, path: str) -> None:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     reading.save_bytes(trace, path)

@@ -6,8 +6,8 @@ from errno import EBUSY
 from typing import TYPE_CHECKING, Protocol
 
 from funcgraph import _engine
+from funcgraph.buffer.pieces import Pieces, Shown
 from funcgraph.instance.lock import InstanceLock
-from funcgraph.instance.pieces import Pieces, Shown
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class State:
 
 
 def _read(state: State) -> str:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     return reading.read_text(
         state.engine, state.name, state.options, clock=state.clock, lanes=state.shown.only()
@@ -139,7 +139,7 @@ def _read(state: State) -> str:
 
 
 def _write_trace(state: State, path: str) -> None:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     tracer = state.engine.tracer
     if state.latency and tracer == "nop":  # else the buffer has the graph inside sections
@@ -149,6 +149,6 @@ def _write_trace(state: State, path: str) -> None:
 
 
 def _trace_bytes(state: State) -> bytes:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     return reading.trace_bytes(state.engine, state.name, clock=state.clock)

@@ -32,6 +32,6 @@ def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
 
 
 def _snapshot_bytes(state: State) -> bytes:
-    from funcgraph.instance import reading
+    from funcgraph.buffer import reading
 
     return reading.snapshot_bytes(state.engine, state.name, clock=state.clock)

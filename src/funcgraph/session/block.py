@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from funcgraph.events.typed import Event, line_of
+from funcgraph.definitions.typed import Event, line_of
 from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, check_file, record_options

@@ -8,7 +8,7 @@ from errno import EOPNOTSUPP
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from funcgraph.events.messages import SAME_PROBE
+from funcgraph.definitions.messages import SAME_PROBE
 from funcgraph.names import did_you_mean
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder

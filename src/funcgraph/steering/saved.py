@@ -6,8 +6,8 @@ import os
 from base64 import b64decode
 from errno import EPROTO
 
+from funcgraph.buffer.reading import save_bytes
 from funcgraph.control.patience import MOST_BYTES, Patience
-from funcgraph.instance.reading import save_bytes
 from funcgraph.steering.folder import InstanceFolder
 
 __all__ = ["path_for", "save"]

@@ -7,8 +7,8 @@ from _thread import RLock
 from errno import EAGAIN, EBADF, EINVAL
 
 from funcgraph import _engine
+from funcgraph.instance.control_files.tree_files import TreeFiles
 from funcgraph.instance.pipe import Pipe
-from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.tracefs.writes import Write, write_of
 
 __all__ = ["PipeFile", "PipeWait", "TextFile"]

@@ -11,10 +11,10 @@ from errno import EACCES, EBUSY, EEXIST, EISDIR, ENOENT, ENOTDIR, EPERM
 from typing import TypeVar
 
 from funcgraph import _engine
-from funcgraph.instance.file_table import TREE_NAMES
+from funcgraph.instance.control_files.file_table import TREE_NAMES
+from funcgraph.instance.control_files.tree_files import TreeFiles
 from funcgraph.instance.instance import Instance, instances
 from funcgraph.instance.living import STATES
-from funcgraph.instance.tree_files import TreeFiles
 from funcgraph.settings.table import TOP
 from funcgraph.tracefs.interface import Entry
 from funcgraph.tracefs.interface import OpenFile as OpenFileProtocol

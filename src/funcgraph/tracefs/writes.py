@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from errno import EINVAL
 
-from funcgraph.instance.control_file import WriteKind
-from funcgraph.instance.tree_files import TreeFiles
+from funcgraph.instance.control_files.control_file import WriteKind
+from funcgraph.instance.control_files.tree_files import TreeFiles
 
 __all__ = ["Write", "write_of"]
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/event/filter.h"
+#include "engine/filter/filter.h"
 
 /* Bits of fg_selection.functions. */
 enum fg_selection_mark {

@@ -6,9 +6,9 @@
 #include "engine/core/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/values.h"
+#include "tracedata/text/call_text.h"
 #include "tracedata/view/call_columns.h"
 #include "tracedata/view/call_stack.h"
-#include "tracedata/view/call_text.h"
 
 #define TEXT_BYTES (8u << 20) /* with so many bytes of texts, columns have enough rows */
 #define NO_TASK UINT32_MAX

@@ -3,7 +3,7 @@
 
 #include "engine/core/compiler.h"
 #include "engine/ring/record.h"
-#include "tracedata/view/call_text.h"
+#include "tracedata/text/call_text.h"
 #include <errno.h>
 #include <stdlib.h>
 

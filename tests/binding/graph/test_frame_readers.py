@@ -1,5 +1,5 @@
 """CPython 3.11: other threads can read the frames of a traced thread at each instruction, as faulthandler's
-watchdog does without the GIL. See src/arch/cpython/hook/cframe.h.
+watchdog does without the GIL. See src/arch/cpython/backend/cframe.h.
 """
 
 from __future__ import annotations

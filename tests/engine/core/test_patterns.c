@@ -74,12 +74,12 @@ static void test_what_matches(void)
 
 static const struct match own[] = {
     {"*", "funcgraph", "record", false},
-    {"*", "funcgraph.instance.files", "Files.read", false},
-    {"*files*", "funcgraph.instance.files", "Files.read", false},
+    {"*", "funcgraph.instance.control_files.files", "Files.read", false},
+    {"*files*", "funcgraph.instance.control_files.files", "Files.read", false},
     {":mod:!json", "funcgraph", "record", false},
-    {"funcgraph.*", "funcgraph.instance.files", "Files.read", true},
+    {"funcgraph.*", "funcgraph.instance.control_files.files", "Files.read", true},
     {"funcgraph.record", "funcgraph", "record", true},
-    {"*:mod:funcgraph", "funcgraph.instance.files", "Files.read", true},
+    {"*:mod:funcgraph", "funcgraph.instance.control_files.files", "Files.read", true},
     {"*", "funcgraphs", "record", true},
 };
 

@@ -8,8 +8,8 @@
 
 #include "tracedata/select/fold.h"
 #include "tracedata/select/select.h"
+#include "tracedata/text/report.h"
 #include "tracedata/view/call_columns.h"
-#include "tracedata/view/report.h"
 #include "tracedata/view/summary.h"
 
 static struct fg_selection selection_of(uint32_t number, uint32_t nr_functions)

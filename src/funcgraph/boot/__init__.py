@@ -1,0 +1,1 @@
+"""Instances and events from the start of a program: the variable FUNCGRAPH."""

@@ -1,0 +1,1 @@
+"""What several commands share: flags, the processes and traces that a command names, messages, recording."""

@@ -1,0 +1,159 @@
+"""The flags of the commands that configure instances of running processes, from the table of settings.
+
+Options before the first -B are for the top instance, those after a -B for that one, as with trace-cmd.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from typing import Any
+
+from funcgraph.command_support.instance_options import add_events, add_next_instance
+from funcgraph.command_support.messages import say
+from funcgraph.command_support.parser import Common
+from funcgraph.command_support.settings import help_of, wants_events_alone
+from funcgraph.names import nearest_names
+from funcgraph.settings.table import FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
+from funcgraph.steering.configure import STEERED, Wanted
+from funcgraph.steering.events import Asked
+from funcgraph.steering.folder import Process
+from funcgraph.steering.listing import function_names
+
+__all__ = ["add_filters", "add_wanted", "tell_unmatched", "wanted_of"]
+
+_LISTS = (PATTERNS, THREADS, WORDS)
+
+
+def _current(namespace: argparse.Namespace) -> Wanted:
+    """Return the instance that the options now are for."""
+    if namespace.wanted is None:
+        namespace.wanted = [Wanted()]
+    current: Wanted = namespace.wanted[-1]
+    return current
+
+
+class _Given(argparse.Action):
+    """The value of a setting."""
+
+    def __init__(self, *args: Any, setting: Setting, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._setting = setting
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        settings = _current(namespace).settings
+        name = self._setting.name
+        if self._setting.kind in _LISTS:
+            settings[name] = [*settings.get(name, ()), values]
+        else:
+            settings[name] = True if self._setting.kind == FLAG else values
+
+
+class _Store:
+    """Keeps options as what is asked of each instance (_instance_options.Store)."""
+
+    def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
+        _current(namespace)
+        namespace.wanted = [*namespace.wanted, Wanted(name, is_removed=namespace.negated)]
+
+    def has_event(self, namespace: argparse.Namespace) -> bool:
+        return bool(_current(namespace).events)
+
+    def add_event(self, namespace: argparse.Namespace, text: str) -> None:
+        _current(namespace).events.append(Asked(text, is_off=namespace.negated))
+
+    def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
+        events = _current(namespace).events
+        events[-1] = events[-1]._replace(filters=(*events[-1].filters, text))
+
+    def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
+        events = _current(namespace).events
+        events[-1] = events[-1]._replace(triggers=(*events[-1].triggers, text))
+
+
+def add_wanted(parser: argparse.ArgumentParser) -> None:
+    """Add all flags, for `wanted_of`."""
+    for setting in STEERED:
+        _add_setting(parser, setting, setting.flag)
+    store = _Store()
+    add_events(
+        parser,
+        store,
+        Common(
+            "switch events on: 'GROUP:EVENT', a group, an event, 'all', each also as a glob; or define one, "
+            "as 'f:paid shop.pay amount'; may be repeated"
+        ),
+    )
+    parser.add_argument(
+        "-v",
+        dest="negated",
+        action="store_true",
+        help="each -e after it switches events off, each -B removes the instance",
+    )
+    add_next_instance(
+        parser,
+        store,
+        Common("what follows is for the instance of this name, which is made if it is not there"),
+    )
+    parser.set_defaults(wanted=None)
+
+
+def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ()) -> None:
+    """Add the flags that say which functions a profiler counts, for `wanted_of`.
+
+    Args:
+        taken: flags that mean something else here: the setting has its name as its flag instead.
+    """
+    for setting in STEERED:
+        if setting.kind in (PATTERNS, WORDS):
+            _add_setting(parser, setting, f"--{setting.name}" if setting.flag in taken else setting.flag)
+    parser.set_defaults(wanted=None, negated=False)
+
+
+def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
+    keywords: dict[str, Any] = {"nargs": 0} if setting.kind == FLAG else {"metavar": setting.metavar}
+    if setting.kind in (NUMBER, THREADS):
+        keywords["type"] = int
+    parser.add_argument(
+        flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
+    )
+
+
+def tell_unmatched(process: Process, wanted: Wanted) -> None:
+    """Say which patterns of functions match nothing that is there yet, and what was perhaps meant."""
+    given = {
+        setting: wanted.settings.get(setting.name, ()) for setting in STEERED if setting.kind == PATTERNS
+    }
+    asked = [pattern for patterns in given.values() for pattern in patterns]
+    unmatched = process.tree.call("unmatched", patterns=asked) if asked else []
+    assert isinstance(unmatched, list)  # answers.py has checked it
+    names = function_names(process) if unmatched else []
+    for setting, patterns in given.items():
+        for pattern in filter(unmatched.__contains__, patterns):
+            near = ", ".join(nearest_names(pattern, names))
+            end = f"; the nearest names: {near}" if near else ""
+            say(f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}")
+
+
+def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:
+    """Return what is asked of each instance. With -B, the top one is among them only if it has options.
+
+    Args:
+        tracer: the tracer of an instance whose calls are wanted, without a -p; "": it keeps its own.
+    """
+    wanted: list[Wanted] = [
+        Wanted(one.name, dict(one.settings), list(one.events), one.is_removed)
+        for one in args.wanted or [Wanted()]
+    ]
+    if len(wanted) > 1 and wanted[0].is_empty:
+        del wanted[0]
+    for one in wanted:
+        if tracer and not one.is_removed and not wants_events_alone(one.settings, bool(one.events)):
+            one.settings.setdefault("tracer", tracer)
+    return wanted

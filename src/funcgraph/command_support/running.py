@@ -1,0 +1,226 @@
+"""The processes of `record -P`: reaching them all, having them join the recording, and leaving them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from funcgraph.attach.connecting import connect_all
+from funcgraph.command_support.messages import CommandError, process_error_text, say
+from funcgraph.control.client import Connection
+from funcgraph.rights.identity import ProcessIdentity
+from funcgraph.session.process import ProcessWatch
+from funcgraph.session.recording import Recording
+from funcgraph.steering.processes import command_line, ended_text, has_ended
+
+__all__ = ["RunningProcess", "RunningProcesses", "reach_all"]
+
+_MOST_AT_ONCE = 32  # of the threads that ask processes
+
+
+class RunningProcess:
+    """A process that can be asked to join a recording, once it has a connection: reach_all() gives it one.
+
+    Args:
+        pid: its id.
+
+    Attributes:
+        identity: who it was at the first look.
+        command: its command line, for a person.
+        connection: to its control socket.
+
+    Raises:
+        OSError: there is no such process.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.identity = ProcessIdentity.of(pid)
+        self.command = command_line(pid)
+        self.watch = ProcessWatch(pid)
+        self.connection: Connection | None = None
+
+    def join(self, directory: str) -> None:
+        """Have it record into a session. That it ends meanwhile is no error: it may have recorded some calls.
+
+        Raises:
+            OSError: it cannot, or it is no longer the process that was named; nothing has changed.
+        """
+        self.identity.check()
+        try:
+            self._call("record_start", directory=directory)
+        except ConnectionError:
+            if not self.watch.gone():
+                raise
+
+    def leave(self, directory: str) -> None:
+        """Have it stop. Does nothing if it has ended, or has no socket any longer.
+
+        Raises:
+            OSError: it does not answer.
+        """
+        if not self.watch.gone():
+            with suppress(ConnectionError):
+                self._call("record_stop", directory=directory)
+
+    def close(self) -> None:
+        """Leave it as it was before, unless somebody else uses its socket by now. Raises nothing."""
+        try:
+            if self.connection is not None and not self.watch.gone():
+                self._call("give_back")
+        except (OSError, RuntimeError):
+            pass  # it has ended, or does not answer: then it keeps an idle socket
+        if self.connection is not None:
+            self.connection.close()
+        self.watch.close()
+        self.identity.close()
+
+    def _call(self, name: str, **arguments: str) -> None:
+        assert self.connection is not None
+        self.connection.call(name, **arguments)
+
+
+def reach_all(pids: Sequence[int]) -> Generator[tuple[int, RunningProcess | Exception], None, None]:
+    """Yield each process with its connection, or why it cannot be reached: an OSError or AttachError.
+
+    Who they are is noted of all before anything is asked of one.
+    """
+    looks = {pid: _first_look(pid) for pid in pids}
+    found = [pid for pid, process in looks.items() if isinstance(process, RunningProcess)]
+    connections = connect_all(found, borrows=True)
+    try:
+        for pid in pids:
+            process = looks.pop(pid)
+            if isinstance(process, RunningProcess):
+                _, made = next(connections)
+                if isinstance(made, Exception):
+                    process.close()
+                    yield pid, made
+                    continue
+                process.connection = made
+            yield pid, process
+    finally:
+        connections.close()
+        for left in looks.values():
+            if isinstance(left, RunningProcess):
+                left.close()
+
+
+def _first_look(pid: int) -> RunningProcess | Exception:
+    try:
+        return RunningProcess(pid)
+    except OSError as error:
+        return error
+
+
+class RunningProcesses:
+    """All processes of one recording.
+
+    Args:
+        pids: their ids.
+        named: those of them that a user named. The others were found: that they end meanwhile is no error.
+
+    Raises:
+        CommandError: one of them cannot be reached, or none is left. All are as before then.
+    """
+
+    def __init__(self, pids: Sequence[int], named: Container[int]) -> None:
+        self.all: list[RunningProcess] = []
+        self._named = named
+        self._session = ""
+        try:
+            for pid, process in reach_all(pids):
+                if isinstance(process, RunningProcess):
+                    self.all.append(process)
+                elif not self._has_left(pid):
+                    raise CommandError(f"{process_error_text(pid, process)}; nothing is recorded")
+            self._drop_ended(len(pids))
+        except BaseException:
+            self.close()
+            raise
+
+    def _has_left(self, pid: int) -> bool:
+        return pid not in self._named and has_ended(pid)
+
+    def _drop_ended(self, count: int) -> None:
+        """Leave out those that were found and have ended, and say how many of `count` have."""
+        for process in [process for process in self.all if self._has_left(process.pid)]:
+            self.all.remove(process)
+            process.close()
+        left = count - len(self.all)
+        if left and not self.all:
+            raise CommandError(f"{ended_text(left)}; nothing is recorded")
+        if left:
+            say(ended_text(left))
+
+    def join(self, recording: Recording) -> None:
+        """Have all of them join the recording, at about the same time.
+
+        Raises:
+            CommandError: one of them cannot. None has joined then.
+        """
+        self._session = recording.session.path
+        errors = self._ask(self.all, lambda process: process.join(self._session), recording.step)
+        errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
+        if errors:
+            self.leave()
+            pid, error = next(iter(errors.items()))
+            raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded")
+
+    def add(self, pids: Sequence[int], recording: Recording) -> list[str]:
+        """Have further processes join; return a line for each that cannot."""
+        lines = []
+        for pid, process in reach_all(pids):
+            if not isinstance(process, RunningProcess):
+                if not self._has_left(pid):
+                    lines.append(f"{process_error_text(pid, process)}; it is not recorded")
+                continue
+            self.all.append(process)
+            errors = self._ask([process], lambda one: one.join(self._session), recording.step)
+            lines += [f"{process_error_text(pid, error)}; it is not recorded" for error in errors.values()]
+        return lines
+
+    def leave(self) -> list[str]:
+        """Have all of them stop; return a line for each that does not answer. It stops at its next call."""
+        errors = self._ask(self.all, lambda process: process.leave(self._session), None)
+        return [
+            f"{process_error_text(pid, error)}; it stops recording at its next call"
+            for pid, error in errors.items()
+        ]
+
+    @property
+    def pids(self) -> list[int]:
+        """Their ids."""
+        return [process.pid for process in self.all]
+
+    def gone(self) -> bool:
+        """Return whether all of them have ended."""
+        return all(process.watch.gone() for process in self.all)
+
+    def close(self) -> None:
+        """Leave all of them as they were before. Raises nothing."""
+        self._ask(self.all, RunningProcess.close, None)
+        self.all.clear()
+
+    @staticmethod
+    def _ask(
+        processes: list[RunningProcess],
+        request: Callable[[RunningProcess], None],
+        meanwhile: Callable[[], float] | None,
+    ) -> dict[int, Exception]:
+        """Ask all processes at once; return the error of each that has one.
+
+        Args:
+            meanwhile: is called until all have answered, and returns the seconds to pause: a process that
+                records already must not wait for us.
+        """
+        if not processes:
+            return {}
+        with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
+            asked: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
+            while meanwhile is not None and not all(future.done() for future in asked.values()):
+                time.sleep(meanwhile())
+        errors = {pid: future.exception() for pid, future in asked.items()}
+        return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}

@@ -1,0 +1,1 @@
+"""The kernel's files of an instance: what `cat` prints of each, and what `echo` may write."""

@@ -1,0 +1,190 @@
+/* See call_text.h. */
+#include "tracedata/text/call_text.h"
+
+#include <stdio.h>
+
+#include "engine/ring/record.h"
+#include "tracedata/base/values.h"
+
+static const char *const colors[] = {
+    [FG_COLOR_NAME] = "\x1b[36m", [FG_COLOR_COMMENT] = "\x1b[2m", [FG_COLOR_WARNING] = "\x1b[31m",
+    [FG_COLOR_SLOW] = "\x1b[33m", [FG_COLOR_SLOWER] = "\x1b[31m", [FG_COLOR_SLOWEST] = "\x1b[1;31m",
+};
+
+void fg_color_begin(struct fg_text *text, const struct fg_report_style *style, enum fg_color color)
+{
+    if (style->color)
+        fg_text_puts(text, colors[color]);
+}
+
+void fg_color_end(struct fg_text *text, const struct fg_report_style *style)
+{
+    if (style->color)
+        fg_text_lit(text, "\x1b[0m");
+}
+
+const struct fg_label *fg_function_label(const struct fg_name_table *names, uint32_t func)
+{
+    static const struct fg_label unknown = {"<unknown>", 9};
+    if (func < names->nr_functions)
+        return &names->functions[func].name;
+    return fg_is_import(names, func) ? &names->imports[func - names->nr_functions - 1] : &unknown;
+}
+
+void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
+                     const struct fg_name_table *names, uint32_t func)
+{
+    const struct fg_label *name = fg_function_label(names, func);
+    fg_color_begin(text, style, FG_COLOR_NAME);
+    fg_text_put(text, name->text, name->bytes);
+    fg_color_end(text, style);
+}
+
+void fg_put_calls(struct fg_text *text, uint64_t calls)
+{
+    char digits[20];
+    unsigned count = fg_digits(calls, digits);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (i && (count - i) % 3 == 0)
+            fg_text_char(text, ',');
+        fg_text_char(text, digits[i]);
+    }
+    fg_text_puts(text, calls == 1 ? " call" : " calls");
+}
+
+void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,
+                      const uint8_t *values, const uint8_t *end)
+{
+    const struct fg_function_name *function = func < names->nr_functions ? &names->functions[func] : NULL;
+    struct fg_value value;
+    for (uint32_t i = 0; fg_value_next(&values, end, &value); i++) {
+        if (i)
+            fg_text_lit(text, ", ");
+        if (function && i < function->nr_arguments && value.tag != FG_VALUE_MORE)
+            fg_text_put(text, function->arguments[i].text, function->arguments[i].bytes);
+        fg_value_print(text, &value,
+                       value.tag == FG_VALUE_WORD); /* as the kernel does: no argument is an error number */
+    }
+}
+
+void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place)
+{
+    const struct fg_function_name *function = func < names->nr_functions ? &names->functions[func] : NULL;
+    const struct fg_label *name = fg_function_label(names, func);
+    if (!function || !function->size_bytes) {
+        fg_text_put(text, name->text, name->bytes);
+        fg_text_char(text, ':');
+        fg_text_u64(text, place, 0, ' ');
+        return;
+    }
+    const char *module = memchr(name->text, ' ', name->bytes);
+    size_t symbol_bytes = module ? (size_t)(module - name->text) : name->bytes;
+    fg_text_put(text, name->text, symbol_bytes);
+    fg_text_char(text, '+');
+    fg_text_hex(text, place);
+    fg_text_char(text, '/');
+    fg_text_hex(text, function->size_bytes);
+    fg_text_put(text, name->text + symbol_bytes, name->bytes - symbol_bytes);
+}
+
+void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
+                   const struct fg_name_table *names, const struct fg_flat_caller *caller)
+{
+    if (caller->func == FG_FUNC_UNKNOWN)
+        return;
+    fg_text_lit(text, " <-");
+    if (!caller->place || !fg_report_shows(style, FG_REPORT_SYM_OFFSET)) {
+        fg_put_function(text, style, names, caller->func);
+        return;
+    }
+    fg_color_begin(text, style, FG_COLOR_NAME);
+    fg_put_place(text, names, caller->func, caller->place);
+    fg_color_end(text, style);
+}
+
+void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
+                  const struct fg_name_table *names, const struct fg_event *event)
+{
+    const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
+    size_t nr_callers = (event->size - sizeof(*stack)) / sizeof(stack->caller[0]);
+    fg_text_lit(text, "<stack trace>");
+    for (size_t i = 0; i < nr_callers; i++) {
+        fg_text_lit(text, "\n => ");
+        fg_put_function(text, style, names, fg_function_index((uint32_t)stack->caller[i]));
+    }
+}
+
+void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
+                    const struct fg_name_table *names, const struct fg_event *event)
+{
+    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
+    const struct fg_flat_caller caller = fg_decode_flat_caller(event, repeats->parent_ip, repeats->tail);
+    fg_put_function(text, style, names, fg_function_index(repeats->ip));
+    fg_put_caller(text, style, names, &caller);
+    fg_text_lit(text, " (repeats: ");
+    fg_text_u64(text, repeats->count, 0, ' ');
+    fg_text_lit(text, ", last_ts: ");
+    fg_put_time(text, style, fg_last_repeat_ns(event), 500);
+    fg_text_char(text, ')');
+}
+
+void fg_put_raw_data(struct fg_text *text, const struct fg_event *event)
+{
+    const struct fg_wire_raw_data *raw = fg_event_raw_data(event);
+    size_t bytes = event->size - sizeof(*raw);
+    char part[16];
+
+    fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), "# %x buf:", raw->id));
+    for (size_t i = 0; i < bytes; i++)
+        fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), " %02x", raw->buf[i]));
+}
+
+unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes)
+{
+    unsigned count = 0;
+    for (*bytes = 0; utf8[*bytes]; ++*bytes) {
+        bool first_byte = ((unsigned char)utf8[*bytes] & 0xc0) != 0x80;
+        if (first_byte && count == limit)
+            break;
+        count += first_byte;
+    }
+    return count;
+}
+
+void fg_put_time(struct fg_text *text, const struct fg_report_style *style, uint64_t time, uint64_t round_ns)
+{
+    uint64_t microseconds = (time + round_ns) / 1000;
+
+    if (style->counts_time) {
+        fg_text_u64(text, time, 12, ' ');
+        return;
+    }
+    fg_text_u64(text, microseconds / 1000000, 5, ' ');
+    fg_text_char(text, '.');
+    fg_text_u64(text, microseconds % 1000000, 6, '0');
+}
+
+void fg_put_lost(struct fg_text *text, const struct fg_report_style *style, const struct fg_name_table *names,
+                 const struct fg_event *event)
+{
+    const struct fg_task_name *task = &names->tasks[event->task];
+    fg_color_begin(text, style, FG_COLOR_WARNING);
+    if (style->layout == FG_LAYOUT_FUNCTION || (style->options & FG_REPORT_CPU)) {
+        fg_text_lit(text, "CPU:");
+        fg_text_u64(text, event->cpu, 0, ' ');
+    } else { /* lines do not show the lane: name the task */
+        fg_text_lit(text, "TASK:");
+        fg_text_puts(text, task->name);
+        fg_text_char(text, '-');
+        fg_text_i64(text, task->tid);
+    }
+    fg_text_lit(text, " [LOST ");
+    if (event->lost != FG_LOST_UNKNOWN) {
+        fg_text_u64(text, event->lost, 0, ' ');
+        fg_text_char(text, ' ');
+    }
+    fg_text_lit(text, "EVENTS]");
+    fg_color_end(text, style);
+    fg_text_char(text, '\n');
+}
