@@ -349,9 +349,9 @@ def test_the_rooms_of_the_layers_are_those_of_tools_rooms(
 def test_each_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    expected = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     for group in project["dependency-groups"].values():
-        wanted += group
-    for requirement in wanted:
+        expected += group
+    for requirement in expected:
         name = re.split(r"[^\w.-]", requirement)[0]
         assert f"`{name}`" in text, f"{name} has no reason"

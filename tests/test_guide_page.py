@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from progress import until_it_got_on
+from progress import wait_for_progress
 
 pytestmark = pytest.mark.one_python
 
@@ -64,7 +64,7 @@ def check(fg: Any, command: str, shown: list[str], pid: int) -> None:
     """Run a command; each line that is shown is one that it prints, and all are shown if none is left out."""
     words = shlex.split(command)
     if "sleep" in words:
-        words[words.index("sleep") :] = until_it_got_on(pid)
+        words[words.index("sleep") :] = wait_for_progress(pid)
     done = fg.run(*words[1:])
     assert done.returncode == (1 if "'gin'" in command else 0), done.stderr
     printed = [kind(line) for line in (done.stdout + done.stderr).splitlines() if line.strip()]

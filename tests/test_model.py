@@ -67,13 +67,13 @@ class Engine:
     def take_events(self) -> tuple[list[Event], list[int]]:
         """Return the callbacks and the released objects since the last call."""
         n = self.c.sim_take_events(self.room, len(self.room))
-        told = []
+        reported = []
         for e in self.room[:n]:
             if e.kind != DROP:
                 end = e.end if e.kind == Kind.RETURN else 0
                 of_frame = (e.token, e.parent, e.grandparent, e.var)
-                told.append(Event(Kind(e.kind), e.user, e.func, e.depth, end, *of_frame))
-        return told, [e.token for e in self.room[:n] if e.kind == DROP]
+                reported.append(Event(Kind(e.kind), e.user, e.func, e.depth, end, *of_frame))
+        return reported, [e.token for e in self.room[:n] if e.kind == DROP]
 
 
 class Program:
@@ -182,8 +182,8 @@ class Program:
 
     def compare(self) -> None:
         events, self.model.events = self.model.events, []
-        told, dropped = self.engine.take_events()
-        assert told == events
+        reported, dropped = self.engine.take_events()
+        assert reported == events
         objects = {event.token for event in events if self._reserves(event)}
         assert objects.isdisjoint(self.objects)
         self.objects |= objects

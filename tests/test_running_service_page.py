@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from progress import until_it_got_on
+from progress import wait_for_progress
 
 from funcgraph.control.processes import running
 
@@ -71,7 +71,7 @@ def test_each_command_prints_what_the_page_shows(
         words = [word.replace("bakery.py", str(service.pid)) for word in shlex.split(command)]
         if "sleep" in words:
             at = words.index("sleep")
-            words[at : at + 2] = until_it_got_on(service.pid)
+            words[at : at + 2] = wait_for_progress(service.pid)
         if words[:2] == ["funcgraph", "record"]:  # it changes signals and limits of its process
             done = fg.run(*words[1:])
             printed = done.stdout + done.stderr
@@ -81,13 +81,13 @@ def test_each_command_prints_what_the_page_shows(
         else:
             printed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         is_whole = REST not in output
-        wanted, printed_kinds = kinds_of_lines(output), kinds_of_lines(printed)
+        expected, printed_kinds = kinds_of_lines(output), kinds_of_lines(printed)
         if output.endswith(f" {REST}") and "\n" not in output:
-            begin = next(iter(wanted)).removesuffix(REST)
+            begin = next(iter(expected)).removesuffix(REST)
             assert any(line.startswith(begin) for line in printed_kinds), printed
         else:
-            assert wanted <= printed_kinds, (command, printed)
-            assert not is_whole or wanted == printed_kinds, (command, printed)
+            assert expected <= printed_kinds, (command, printed)
+            assert not is_whole or expected == printed_kinds, (command, printed)
 
 
 def test_each_verb_is_on_the_page() -> None:

@@ -266,11 +266,11 @@ def test_progress_tells_about_when_all_has_ended(tmp_path: Path, monkeypatch: py
 def test_without_a_terminal_progress_is_a_line_each_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = threading.Event()
-    monkeypatch.setattr(progress, "say", lambda text: (print(text), told.set()))
+    reported = threading.Event()
+    monkeypatch.setattr(progress, "print_message", lambda text: (print(text), reported.set()))
     monkeypatch.setattr(progress, "MINUTE_S", 0.001)
     with progress.Progress(3.0, 3).shown():
-        assert told.wait(60)
+        assert reported.wait(60)
     assert re.match(r"\[\d+ s\] 0 of 3 suites ended; none runs\n", capsys.readouterr().out)
 
 
@@ -299,13 +299,13 @@ def test_the_log_of_an_earlier_build_says_nothing(tmp_path: Path) -> None:
 def test_the_demo_says_how_long_it_takes_and_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    told = threading.Event()
+    reported = threading.Event()
 
     def build(*words: object) -> NoReturn:
-        assert told.wait(60)
+        assert reported.wait(60)
         raise console.CommandFailedError(["ninja"], 1)
 
-    monkeypatch.setattr(progress, "say", lambda text: (print(text), told.set()))
+    monkeypatch.setattr(progress, "print_message", lambda text: (print(text), reported.set()))
     monkeypatch.setattr(progress, "_BUILD_PAUSE_S", 0.001)
     monkeypatch.setattr(demo, "installed", build)
     monkeypatch.setattr(demo, "BUILD", tmp_path)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
 
-from tools.console import say
+from tools.console import print_message
 from tools.layout import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "api.md"
@@ -225,7 +225,7 @@ def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
             yield at.name, kind, ast.get_docstring(at) or ""
 
 
-def _said_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
+def _described_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
     """What is said of attributes elsewhere: of the constructor's arguments, and of the call at its entry."""
     docstring = ast.get_docstring(node) or ""
     said = {**_entries(docstring, "Args"), **_entries(docstring, "Attributes")}
@@ -236,7 +236,7 @@ def _said_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
 
 
 def _attribute_list(file: str, node: ast.ClassDef) -> str:
-    said = _said_elsewhere(file, node)
+    said = _described_elsewhere(file, node)
     lines = []
     for name, kind, text in [*_attributes(node), *_inherited(node)]:
         words = _escaped(" ".join((text or said.get(name, "")).split()))
@@ -366,16 +366,16 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only say if the page is not what it has to be")
     arguments = parser.parse_args()
     try:
-        wanted = page()
+        requested = page()
     except MissingError as error:
-        say(f"api_reference: {error}")
+        print_message(f"api_reference: {error}")
         return 1
     if arguments.check:
-        is_good = wanted == PAGE.read_text()
+        is_good = requested == PAGE.read_text()
         if not is_good:
-            say(f"api_reference: {PAGE.name} is out of date: run python -m tools.api_reference")
+            print_message(f"api_reference: {PAGE.name} is out of date: run python -m tools.api_reference")
         return 0 if is_good else 1
-    PAGE.write_text(wanted)
+    PAGE.write_text(requested)
     return 0
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.console import CommandFailedError, heading, run, say
+from tools.console import CommandFailedError, heading, print_message, run
 from tools.layout import BUILD, ROOT
 from tools.pythons import Interpreter, choose
 from tools.venvs import installed
@@ -91,10 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not options.dry_run:
                 _PAGE.write_text(with_tables(_PAGE.read_text(), section, head, tables))
     except (CommandFailedError, LookupError) as error:
-        say(f"bench: {error}")
+        print_message(f"bench: {error}")
         return 1
     if not options.dry_run:
-        say(f"\n{_PAGE.relative_to(ROOT)} has these figures now")
+        print_message(f"\n{_PAGE.relative_to(ROOT)} has these figures now")
     return 0
 
 

@@ -30,14 +30,14 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def say(text: str = "") -> None:
+def print_message(text: str = "") -> None:
     """Print a line now, also into a pipe."""
     print(text, flush=True)
 
 
 def heading(text: str) -> None:
     """Print a line that begins a part."""
-    say(f"\n== {text}")
+    print_message(f"\n== {text}")
 
 
 def run(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from funcgraph.instance.control_files import file_table
 from funcgraph.instance.control_files.control_file import Row
-from tools.console import say
+from tools.console import print_message
 from tools.layout import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "tracefs.md"
@@ -61,7 +61,7 @@ def main() -> int:
     if text == right:
         return 0
     if arguments.check:
-        say(f"control_files: {PAGE.name} is out of date: run python -m tools.control_files")
+        print_message(f"control_files: {PAGE.name} is out of date: run python -m tools.control_files")
         return 1
     PAGE.write_text(right)
     return 0

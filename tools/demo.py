@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, heading, say
+from tools.console import CommandFailedError, Stopwatch, heading, print_message
 from tools.layout import BUILD, ROOT
 from tools.progress import build_shown
 from tools.pythons import choose
@@ -51,7 +51,7 @@ def record(environment: Environment, trace: Path) -> None:
         "funcgraph", "record", "--args", "--retval", "-o", os.path.relpath(trace, ROOT),
         "-m", "http.server", "--bind", "127.0.0.1", "--directory", "docs", "0",
     ]  # fmt: skip
-    say(f"$ {' '.join(command)}")
+    print_message(f"$ {' '.join(command)}")
     with subprocess.Popen(
         [environment.script(command[0]), *command[1:]],
         cwd=ROOT,
@@ -73,12 +73,12 @@ def record(environment: Environment, trace: Path) -> None:
             statuses = list(clients.map(fetch, pages))
         os.killpg(server.pid, signal.SIGINT)
         output, errors = server.communicate(timeout=60)
-    say((first + output).strip())
-    say(errors.strip().splitlines()[-1] if errors.strip() else "")
+    print_message((first + output).strip())
+    print_message(errors.strip().splitlines()[-1] if errors.strip() else "")
     answered = ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
-    say(f"({_CLIENTS} clients asked for {len(pages)} pages: {answered})")
+    print_message(f"({_CLIENTS} clients asked for {len(pages)} pages: {answered})")
     if server.returncode != 0:
-        say(errors)
+        print_message(errors)
         raise CommandFailedError(command, server.returncode)
 
 
@@ -87,7 +87,7 @@ def output_of(environment: Environment, *words: str | Path) -> list[str]:
     command = [str(environment.script("funcgraph")), *map(str, words)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if result.returncode != 0:
-        say(result.stderr)
+        print_message(result.stderr)
         raise CommandFailedError(command, result.returncode)
     return result.stdout.splitlines()
 
@@ -125,7 +125,7 @@ def draw(environment: Environment, trace: Path) -> list[str]:
     svg, page, perfetto = (trace.with_name(name) for name in ("flame.svg", "trace.html", "trace.pftrace"))
     for output, words in ((svg, ("-g", _REQUESTS)), (page, ()), (perfetto, ())):
         line = ["export", os.path.relpath(trace, ROOT), "-o", os.path.relpath(output, ROOT), *words]
-        say(f"$ funcgraph {' '.join(line)}")
+        print_message(f"$ funcgraph {' '.join(line)}")
         output_of(environment, *line)
     return [
         f"Open {svg.as_uri()} in a browser: a flame graph of the requests; a click zooms.",
@@ -149,7 +149,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     watch = Stopwatch()
-    say("This takes two minutes of CPU time the first time, most of it for compiling, and then some seconds.")
+    print_message(
+        "This takes two minutes of CPU time the first time, most of it for compiling, and then some seconds."
+    )
     trace = BUILD / "demo" / "trace.dat"
     trace.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -162,11 +164,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         shown = os.path.relpath(trace, ROOT)
         part(3, "One request in its thread")
         task, call = one_request(environment, trace)
-        say(f"$ funcgraph report -i {shown} --task '{task}'")
-        say("\n".join([" ...", *call, " ..."]))
+        print_message(f"$ funcgraph report -i {shown} --task '{task}'")
+        print_message("\n".join([" ...", *call, " ..."]))
         part(4, "Where the time went, all threads")
-        say(f"$ funcgraph summary -i {shown} --sort total")
-        say("\n".join([*output_of(environment, "summary", "-i", trace, "--sort", "total")[:_ROWS], "..."]))
+        print_message(f"$ funcgraph summary -i {shown} --sort total")
+        print_message(
+            "\n".join([*output_of(environment, "summary", "-i", trace, "--sort", "total")[:_ROWS], "..."])
+        )
         part(5, "Pictures of it")
         opening = draw(environment, trace)
         if arguments.picture:
@@ -174,12 +178,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CommandFailedError, LookupError) as error:
         log = getattr(error, "log", None)
         if log is not None:
-            say("".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:]))
-        say(f"demo: {error}")
+            print_message("".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:]))
+        print_message(f"demo: {error}")
         return 1
     program = os.path.relpath(environment.script("funcgraph"), ROOT)
-    say("\n".join(["", *opening]))
-    say(f"\nAll of it: {program} report -i {shown}\n({watch})")
+    print_message("\n".join(["", *opening]))
+    print_message(f"\nAll of it: {program} report -i {shown}\n({watch})")
     return 0
 
 

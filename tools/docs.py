@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tools.console import CommandFailedError, run, say
+from tools.console import CommandFailedError, print_message, run
 from tools.pythons import choose
 from tools.venvs import test_environment
 
@@ -13,7 +13,7 @@ def main() -> int:
     try:
         environment = test_environment(choose(""))
     except (CommandFailedError, LookupError) as error:
-        say(f"docs: {error}")
+        print_message(f"docs: {error}")
         return 1
     return run(
         [environment.python, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_docs.py"], check=False

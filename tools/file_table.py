@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tools.console import say
+from tools.console import print_message
 from tools.layout import ROOT
 
 PAGE = ROOT / "docs" / "internals" / "files.md"
@@ -240,15 +240,15 @@ def main(argv: list[str] | None = None) -> int:
     try:
         text = page()
     except MissingError as error:
-        say(f"file_table: {error}")
+        print_message(f"file_table: {error}")
         return 1
     if options.check:
         if PAGE.exists() and PAGE.read_text() == text:
             return 0
-        say(f"file_table: {PAGE.name} is out of date: run make files")
+        print_message(f"file_table: {PAGE.name} is out of date: run make files")
         return 1
     PAGE.write_text(text)
-    say(f"file_table: {PAGE.relative_to(ROOT)} is written")
+    print_message(f"file_table: {PAGE.relative_to(ROOT)} is written")
     return 0
 
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools import commits, native
-from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
+from tools.console import CommandFailedError, Stopwatch, heading, print_message, run, shown
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT, files
 from tools.pythons import choose
 from tools.venvs import Environment, test_environment
@@ -72,7 +72,7 @@ def line_length(environment: Environment, fix: bool) -> int:
         if file == ROOT / "docs" / "reference" / "api.md":  # written by tools.api_reference
             continue
         for number in long_lines(file.read_text(), file.suffix == ".md"):
-            say(f"{shown(file)}:{number}: longer than {_COLUMNS} columns")
+            print_message(f"{shown(file)}:{number}: longer than {_COLUMNS} columns")
             bad += 1
     return 1 if bad else 0
 
@@ -83,7 +83,7 @@ def commit_messages(environment: Environment, fix: bool) -> int:
     bad = 0
     for commit in commits.new_commits(ROOT):
         for fault in commits.faults(commit.message):
-            say(f"{commit.hash} {commit.message.partition(chr(10))[0]!r}: {fault}")
+            print_message(f"{commit.hash} {commit.message.partition(chr(10))[0]!r}: {fault}")
             bad += 1
     return 1 if bad else 0
 
@@ -92,23 +92,23 @@ def warnings(environment: Environment, fix: bool) -> int:
     """Compile everything with gcc, warnings as errors: the builds that the tests run with."""
     del fix
     if not shutil.which("gcc"):
-        say("gcc must be here")
+        print_message("gcc must be here")
         return 1
     os.environ["FG_WERROR"] = "1"
     try:
         native.build_tests("plain")
         test_environment(environment.interpreter)
     except CommandFailedError as error:
-        _say_failure(error)
+        _print_failure(error)
         return 1
-    say("gcc: no warning")
+    print_message("gcc: no warning")
     return 0
 
 
-def _say_failure(error: CommandFailedError) -> None:
+def _print_failure(error: CommandFailedError) -> None:
     if error.log is not None:
-        say(error.log.read_text(errors="replace"))
-    say(str(error))
+        print_message(error.log.read_text(errors="replace"))
+    print_message(str(error))
 
 
 #: The analyzer follows the paths of one function after the other. At night it also follows them into callees,
@@ -135,12 +135,12 @@ def clang_tidy(environment: Environment, fix: bool) -> int:
     del fix
     program = shutil.which("clang-tidy")
     if program is None or not shutil.which("clang"):
-        say("clang-tidy and clang must be here (Debian packages of these names)")
+        print_message("clang-tidy and clang must be here (Debian packages of these names)")
         return 1
     try:
         known = _how_to_compile(environment.interpreter.executable)
     except CommandFailedError as error:
-        _say_failure(error)
+        _print_failure(error)
         return 1
     depth = () if NIGHTLY else _SHALLOW
 
@@ -149,13 +149,13 @@ def clang_tidy(environment: Environment, fix: bool) -> int:
         log.unlink(missing_ok=True)
         status = run([program, "--quiet", *depth, "-p", known[file], file], log=log, check=False)
         if status:
-            say(log.read_text(errors="replace"))
+            print_message(log.read_text(errors="replace"))
         return status
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         largest_first = sorted(known, key=lambda file: -Path(file).stat().st_size)
         bad = sum(1 for status in pool.map(check, largest_first) if status)
-    say(f"clang-tidy: {len(known)} files, {bad} with complaints")
+    print_message(f"clang-tidy: {len(known)} files, {bad} with complaints")
     return 1 if bad or not known else 0
 
 
@@ -175,11 +175,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             watch = Stopwatch()
             if step(environment, fix):
                 failed.append(step.__name__.replace("_", "-"))
-            say(f"({watch})")
+            print_message(f"({watch})")
     except (CommandFailedError, LookupError) as error:
-        say(f"lint: {error}")
+        print_message(f"lint: {error}")
         return 1
-    say(f"\nlint: {'FAILED: ' + ', '.join(failed) if failed else 'clean'}")
+    print_message(f"\nlint: {'FAILED: ' + ', '.join(failed) if failed else 'clean'}")
     return 1 if failed else 0
 
 

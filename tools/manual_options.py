@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 from funcgraph import cli
-from tools.console import say
+from tools.console import print_message
 from tools.layout import ROOT
 
 MAN = ROOT / "docs" / "man"
@@ -73,7 +73,7 @@ def main() -> int:
     stale = [path for path in sorted(MAN.glob("*.md")) if page(path) != path.read_text()]
     for path in stale:
         if arguments.check:
-            say(f"manual_options: {path.name} is out of date: run python -m tools.manual_options")
+            print_message(f"manual_options: {path.name} is out of date: run python -m tools.manual_options")
         else:
             path.write_text(page(path))
     return 1 if stale and arguments.check else 0

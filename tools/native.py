@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, heading, run, say, shown
+from tools.console import CommandFailedError, Stopwatch, heading, print_message, run, shown
 from tools.junit import read_report
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT
 from tools.pythons import choose
@@ -163,11 +163,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CommandFailedError, LookupError) as error:
         log = getattr(error, "log", None)
         if log is not None:
-            say(log.read_text(errors="replace"))
-        say(f"{variant}: {error}")
+            print_message(log.read_text(errors="replace"))
+        print_message(f"{variant}: {error}")
         return 1
-    say(result.log.read_text(errors="replace"))
-    say(f"{variant}: {result.passed} passed, {result.failed} failed ({watch}; {shown(result.log)})")
+    print_message(result.log.read_text(errors="replace"))
+    print_message(f"{variant}: {result.passed} passed, {result.failed} failed ({watch}; {shown(result.log)})")
     return 1 if result.failed else 0
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.console import Stopwatch, say
+from tools.console import Stopwatch, print_message
 
 _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 _COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
@@ -93,11 +93,11 @@ class Progress:
         what = ", ".join(parts) or "none runs"
         return f"[{self._watch}{left}] {ended} of {self._total} suites ended; {what}"
 
-    def say(self, text: str) -> None:
+    def print_message(self, text: str) -> None:
         """Print lines, in place of the line that tells how far things are."""
         if self._live:
             sys.stdout.write("\r\033[K")
-        say(text)
+        print_message(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -111,17 +111,17 @@ class Progress:
             teller.join()
 
     def _tell(self) -> None:
-        _tell_until(self._over, self.line, self._live, MINUTE_S)
+        _report_until(self._over, self.line, self._live, MINUTE_S)
 
 
-def _tell_until(over: threading.Event, line: Callable[[], str], live: bool, pause_s: float) -> None:
+def _report_until(over: threading.Event, line: Callable[[], str], live: bool, pause_s: float) -> None:
     """Say a line until `over` is set: on a terminal (`live`) each second in its place, else after pauses."""
     while not over.wait(1 if live else pause_s):
         if live:
             sys.stdout.write(f"\r\033[K{line()}")
             sys.stdout.flush()
         else:
-            say(line())
+            print_message(line())
     if live:
         sys.stdout.write("\r\033[K")
 
@@ -147,7 +147,7 @@ def build_shown(log: Path) -> Iterator[None]:
     """Say how far the build is that writes to `log`, until the block ends."""
     over, since, watch = threading.Event(), time.time(), Stopwatch()
     arguments = (over, lambda: build_line(log, since, watch), sys.stdout.isatty(), _BUILD_PAUSE_S)
-    teller = threading.Thread(target=_tell_until, args=arguments, daemon=True)
+    teller = threading.Thread(target=_report_until, args=arguments, daemon=True)
     teller.start()
     try:
         yield

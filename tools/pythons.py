@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools import sid
-from tools.console import say, table
+from tools.console import print_message, table
 from tools.layout import SID
 
 #: In CI none of these may be missing.
@@ -187,7 +187,7 @@ def main(found: Mapping[str, Interpreter] | None = None) -> int:
             lacks = f"  (not usable: lacks {python.lacks})" if python.lacks else ""
             where = f" in {SID}" if python.inside else ""
             rows.append([tag, python.release, f"{python.executable}{where}{lacks}"])
-    say(table(rows))
+    print_message(table(rows))
     return 0
 
 

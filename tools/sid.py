@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, run, say, shown
+from tools.console import CommandFailedError, Stopwatch, print_message, run, shown
 from tools.layout import BUILD, LOGS, ROOT, SID, VENVS
 
 VERSIONS = ("3.14", "3.15")
@@ -72,7 +72,7 @@ def main() -> int:
     watch = Stopwatch()
     absent = lacks() or ("" if shutil.which("debootstrap") else "the Debian package debootstrap")
     if absent:
-        say(f"pythons-sid: CPython {' and '.join(VERSIONS)} in {SID} need {absent}")
+        print_message(f"pythons-sid: CPython {' and '.join(VERSIONS)} in {SID} need {absent}")
         return 1
     log = LOGS / "sid.log"
     log.unlink(missing_ok=True)
@@ -80,10 +80,10 @@ def main() -> int:
         make(log)
     except (CommandFailedError, OSError) as error:
         if log.is_file():
-            say("".join(log.read_text(errors="replace").splitlines(keepends=True)[-30:]))
-        say(f"pythons-sid: {error}")
+            print_message("".join(log.read_text(errors="replace").splitlines(keepends=True)[-30:]))
+        print_message(f"pythons-sid: {error}")
         return 1
-    say(f"CPython {' and '.join(VERSIONS)} are in {shown(SID)} ({watch})")
+    print_message(f"CPython {' and '.join(VERSIONS)} are in {shown(SID)} ({watch})")
     return 0
 
 

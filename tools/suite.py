@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, say, shown
+from tools.console import CommandFailedError, Stopwatch, print_message, shown
 from tools.progress import Progress
 
-__all__ = ["Outcome", "Suite", "say_failures"]
+__all__ = ["Outcome", "Suite", "print_failures"]
 
 #: Lines of a failed suite's log that are printed; the log has all of them.
 _SHOWN_LINES = 400
@@ -84,19 +84,19 @@ class Suite:
         verdict = "ok" if outcome.good else "FAILED"
         counts = f"{outcome.passed + outcome.failed} run, {outcome.failed} failed, {outcome.skipped} skipped"
         lines.append(f"{verdict}: {self.name}: {counts} ({outcome.seconds}; {shown(self.log)})")
-        progress.say("\n".join(lines))
+        progress.print_message("\n".join(lines))
 
 
-def say_failures(suite: Suite, outcome: Outcome) -> None:
+def print_failures(suite: Suite, outcome: Outcome) -> None:
     """Name the tests of a suite that failed or needed a second try, each with what runs it again."""
     for test in outcome.repeats:
-        say(f"passed at the second try: {suite.name}: {test}")
+        print_message(f"passed at the second try: {suite.name}: {test}")
     for test in outcome.failures[:_NAMED_FAILURES]:
-        say(f"FAILED: {suite.name}: {test}")
+        print_message(f"FAILED: {suite.name}: {test}")
         if outcome.again:
-            say(f"  again: {shlex.join([*outcome.again, test])}")
+            print_message(f"  again: {shlex.join([*outcome.again, test])}")
     more = len(outcome.failures) - _NAMED_FAILURES
     if more > 0:
-        say(f"FAILED: {suite.name}: {more} more, in {shown(suite.log)}")
+        print_message(f"FAILED: {suite.name}: {more} more, in {shown(suite.log)}")
     elif not outcome.good and not outcome.failures:
-        say(f"FAILED: {suite.name}: {outcome.problem or 'its output is in ' + shown(suite.log)}")
+        print_message(f"FAILED: {suite.name}: {outcome.problem or 'its output is in ' + shown(suite.log)}")

@@ -26,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools import native, pythons
-from tools.console import CommandFailedError, heading, run, say, shown, table
+from tools.console import CommandFailedError, heading, print_message, run, shown, table
 from tools.junit import read_report
 from tools.layout import BUILD, LOGS, NIGHTLY, ROOT, VENVS
 from tools.progress import Progress
 from tools.pythons import Interpreter
 from tools.stack_layouts import LAYOUTS, Layout, layout_for
-from tools.suite import Outcome, Suite, say_failures
+from tools.suite import Outcome, Suite, print_failures
 from tools.venvs import test_environment
 
 #: Dask and Ray, of one CPython: they bring so much along that other tests beside them take longer.
@@ -175,7 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [python for tag, python in found.items() if python.usable and tag in (options.python or found)]
     heading("CPythons")
     pythons.main(found)
-    say(f"environments in {shown(VENVS)}, everything else that is built in {shown(BUILD)}\n")
+    print_message(f"environments in {shown(VENVS)}, everything else that is built in {shown(BUILD)}\n")
 
     layout = next((layout for layout in LAYOUTS if layout.name == options.layout), None)
     if layout is not None and not layout.can_run():
@@ -199,18 +199,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     for suite, outcome in zip(suites, outcomes, strict=True):
         numbers = [str(outcome.passed), str(outcome.failed), str(outcome.skipped), outcome.seconds]
         rows.append([suite.name, *numbers, "ok" if outcome.good else "FAILED"])
-    say(table(rows, right=(1, 2, 3, 4)))
+    print_message(table(rows, right=(1, 2, 3, 4)))
     if lacking:
-        say(f"not found, so not run: {', '.join(lacking)}")
+        print_message(f"not found, so not run: {', '.join(lacking)}")
     if fatal:
-        say(f"FAILED: CPython {', '.join(fatal)} must be here")
+        print_message(f"FAILED: CPython {', '.join(fatal)} must be here")
     for suite, outcome in zip(suites, outcomes, strict=True):
-        say_failures(suite, outcome)
+        print_failures(suite, outcome)
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     skipped = sum(outcome.skipped for outcome in outcomes)
     failed += sum(1 for outcome in outcomes if outcome.problem) + len(fatal)
-    say(f"total: {passed} passed, {failed} failed, {skipped} skipped")
+    print_message(f"total: {passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools.console import CommandFailedError, heading, run, say
+from tools.console import CommandFailedError, heading, print_message, run
 from tools.layout import ROOT, files
 from tools.pythons import choose
 from tools.venvs import installed
@@ -16,7 +16,7 @@ def main() -> int:
     try:
         environment = installed("types", choose(""), "types")
     except (CommandFailedError, LookupError) as error:
-        say(f"types: {error}")
+        print_message(f"types: {error}")
         return 1
     heading("mypy --strict")
     if run([environment.python, "-m", "mypy", "--config-file", ROOT / "pyproject.toml"], check=False):
@@ -28,7 +28,7 @@ def main() -> int:
     program += ["--mypy-config-file", ROOT / "pyproject.toml", *stubs]
     if run(program, check=False, cwd=environment.folder):
         failed.append("stubtest")
-    say(f"\ntypes: {'FAILED: ' + ', '.join(failed) if failed else 'clean'}")
+    print_message(f"\ntypes: {'FAILED: ' + ', '.join(failed) if failed else 'clean'}")
     return 1 if failed else 0
 
 

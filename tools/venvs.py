@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, run, say, shown
+from tools.console import CommandFailedError, Stopwatch, print_message, run, shown
 from tools.layout import BUILD, BUILD_INPUTS, LOGS, ROOT, VENVS, files, requirements
 from tools.progress import build_shown
 from tools.pythons import Interpreter, choose
@@ -53,30 +53,30 @@ class Environment:
 
     def prepare(self) -> None:
         """Make it, with its requirements, unless it is there. CommandFailedError if that does not work."""
-        wanted = requirements(*self._groups)
+        requested = requirements(*self._groups)
         python = self.interpreter
-        key = "\n".join([*python.inside, str(python.executable), python.release, *wanted])
+        key = "\n".join([*python.inside, str(python.executable), python.release, *requested])
         stamp = self.folder / ".requirements"
         if stamp.is_file() and stamp.read_text() == key:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         self.log.unlink(missing_ok=True)
         run([*python.inside, python.executable, "-m", "venv", self.folder], log=self.log)
-        if wanted:
-            self._install(wanted)
+        if requested:
+            self._install(requested)
         stamp.write_text(key)
 
-    def _install(self, wanted: list[str]) -> None:
+    def _install(self, requested: list[str]) -> None:
         if not self.interpreter.free_threaded:
-            run(self.command(*_INSTALL, *wanted), log=self.log)
+            run(self.command(*_INSTALL, *requested), log=self.log)
             return
         # Some packages have no wheel for a free-threaded CPython yet, and no source that builds there: the
         # tests that need one are skipped. An older pure wheel will do.
-        for requirement in wanted:
+        for requirement in requested:
             try:
                 run(self.command(*_INSTALL, "--only-binary=:all:", requirement), log=self.log)
             except CommandFailedError:
-                say(f"CPython {self.interpreter.tag}: {requirement} cannot be had")
+                print_message(f"CPython {self.interpreter.tag}: {requirement} cannot be had")
 
     def install_funcgraph(self) -> None:
         """Install the wheel of the sources as they are, unless it is installed."""
@@ -177,14 +177,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         with build_shown(wheel_log(python)):
             environment = test_environment(python)
     except LookupError as error:
-        say(f"dev: {error}")
+        print_message(f"dev: {error}")
         return 2
     except CommandFailedError as error:
         if error.log is not None:
-            say("".join(error.log.read_text(errors="replace").splitlines(keepends=True)[-60:]))
-        say(f"dev: {error}")
+            print_message("".join(error.log.read_text(errors="replace").splitlines(keepends=True)[-60:]))
+        print_message(f"dev: {error}")
         return 1
-    say(f"{shown(environment.script('funcgraph'))} is up to date ({watch})")
+    print_message(f"{shown(environment.script('funcgraph'))} is up to date ({watch})")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 Usage: mixed.py ROUNDS [evaluator]
 
-Prints the seconds of each round as JSON. The filter matches only `wanted`, which runs once. "evaluator"
+Prints the seconds of each round as JSON. The filter matches only `requested`, which runs once. "evaluator"
 sets a frame evaluator that does nothing (3.11), without funcgraph.
 """
 
@@ -37,7 +37,7 @@ def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
-def wanted():
+def requested():
     return 1
 
 
@@ -60,7 +60,7 @@ def main():
         import least_callbacks
 
         least_callbacks.set_evaluator(False)
-    wanted()
+    requested()
     for _ in range(3):
         work()
     seconds = []

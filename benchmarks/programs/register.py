@@ -90,10 +90,10 @@ def time_floor(watch, n, rounds):
     tool = monitoring.PROFILER_ID
     monitoring.use_tool_id(tool, "floor")
 
-    def set_all(wanted):
+    def set_all(requested):
         set_local_events = monitoring.set_local_events
         for code in codes:
-            set_local_events(tool, code, wanted)
+            set_local_events(tool, code, requested)
 
     for _ in range(rounds):
         watch.step("on", set_all, every)

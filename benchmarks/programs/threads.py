@@ -19,10 +19,10 @@ def work():
 
 
 def memory_kb():
-    wanted = ("RssAnon", "RssShmem", "VmSize")
+    requested = ("RssAnon", "RssShmem", "VmSize")
     with open("/proc/self/status") as file:
         fields = dict(line.split(":", 1) for line in file)
-    return {name: int(fields[name].split()[0]) for name in wanted}
+    return {name: int(fields[name].split()[0]) for name in requested}
 
 
 def run(count):

@@ -30,16 +30,16 @@ def _attach(directory: str) -> None:
         tracing.leave_note(directory, f"could not be traced: {reason}")
 
 
-def _serve(asked_by: str) -> None:
+def _serve(requested_by: str) -> None:
     """Serve the control socket, also in forked children. If it cannot be, whoever asked for it is told."""
     try:
         from funcgraph.control.serving import serve
 
         serve(follow_fork=True)
     except Exception as error:
-        if asked_by:
+        if requested_by:
             reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            os.write(2, f"funcgraph: {asked_by}: {reason}\n".encode("utf-8", "backslashreplace"))
+            os.write(2, f"funcgraph: {requested_by}: {reason}\n".encode("utf-8", "backslashreplace"))
 
 
 def boot() -> None:

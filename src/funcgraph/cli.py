@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.parser import Parser
 from funcgraph.names import did_you_mean
 
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return status
     except CommandError as error:
-        say(str(error), error.below)
+        print_message(str(error), error.below)
         return error.status
     except BrokenPipeError:
         # The reader of our output has ended (a pager, head). Python would report the error again when it
@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
-        say(os_error_text(error))
+        print_message(os_error_text(error))
         return 2
     except KeyboardInterrupt:
         # Die of the signal, so that a shell ends its loop too.

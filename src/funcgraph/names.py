@@ -73,13 +73,13 @@ def shortened(name: str, width: int) -> str:
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:
     """Return the `count` names that are most similar to `pattern`, best first."""
-    wanted = pattern.lower().replace(":mod:", "").strip("*?[]!")
-    if not wanted:
+    request = pattern.lower().replace(":mod:", "").strip("*?[]!")
+    if not request:
         return []
     from difflib import SequenceMatcher  # traced processes import this module: only for an error
 
-    # SequenceMatcher analyses `wanted` only once. The quick ratios reject most names by their letters alone.
-    matcher = SequenceMatcher(b=wanted, autojunk=False)
+    # SequenceMatcher analyses `request` only once. The quick ratios reject most names by their letters alone.
+    matcher = SequenceMatcher(b=request, autojunk=False)
     best: list[tuple[float, str]] = []  # (-ratio, name), best first
     for name in dict.fromkeys(names):
         least = -best[-1][0] if len(best) == count else _LEAST

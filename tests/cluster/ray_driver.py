@@ -58,10 +58,10 @@ SCENARIOS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     scenario, folder = sys.argv[1], Path(sys.argv[2])
     with job(folder) as record:
-        told = SCENARIOS[scenario]()
+        reported = SCENARIOS[scenario]()
         collected = record.collect(folder / "job.fg")
     assert collected.merged is not None
-    print(json.dumps({**told, "missing": collected.missing, "path": collected.merged.path}))
+    print(json.dumps({**reported, "missing": collected.missing, "path": collected.merged.path}))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ class GrowingWorker:
     def files(self, name: str) -> Mapping[str, list[str]]:
         return {"worker": [_FILE]}
 
-    def read(self, name: str, wanted: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
+    def read(self, name: str, expected: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
         self.nr_reads += 1
-        file, offset = wanted["worker"]
+        file, offset = expected["worker"]
         data = self.data[offset : offset + PIECE_BYTES]
         self.data += b"more"
         return {"worker": Piece(file, data, is_complete=False)}

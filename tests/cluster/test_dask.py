@@ -152,8 +152,8 @@ class Names:
     def files(self, name: str) -> dict[str, list[str]]:
         return {"w": ["../out.fg", "a/b.fg", "/etc/x.fg", "ok.fg"]}
 
-    def read(self, name: str, wanted: Mapping[str, tuple[str, int]]) -> Mapping[str, Any]:
-        assert all(file == "ok.fg" for file, _ in wanted.values())
+    def read(self, name: str, expected: Mapping[str, tuple[str, int]]) -> Mapping[str, Any]:
+        assert all(file == "ok.fg" for file, _ in expected.values())
         return {}
 
     def forget(self, name: str, worker: str, file: str) -> None:

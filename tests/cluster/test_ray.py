@@ -31,8 +31,8 @@ def run_job(scenario: str, folder: Path) -> dict[str, Any]:
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "180"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return reported
 
 
 def calls_of(path: str) -> Counter[str]:
@@ -41,17 +41,17 @@ def calls_of(path: str) -> Counter[str]:
 
 
 def test_one_trace_has_each_call_of_all_worker_processes(tmp_path: Path) -> None:
-    told = run_job("several_workers", tmp_path)
-    assert (sum(told["values"]), told["missing"]) == (sum(range(40)), [])
-    calls = calls_of(told["path"])
+    reported = run_job("several_workers", tmp_path)
+    assert (sum(reported["values"]), reported["missing"]) == (sum(range(40)), [])
+    calls = calls_of(reported["path"])
     assert calls["shop.order"] == 40
     assert calls["shop.item"] == sum(range(40))
-    with funcgraph.open(told["path"]) as trace:
-        assert {task.pid for task in trace.tasks} == set(told["pids"])
+    with funcgraph.open(reported["path"]) as trace:
+        assert {task.pid for task in trace.tasks} == set(reported["pids"])
 
 
 def test_a_worker_that_is_killed_has_its_calls_in_the_trace(tmp_path: Path) -> None:
     """Its recorder outlives it."""
-    told = run_job("killed_worker", tmp_path)
-    assert (told["values"], told["missing"]) == ([5000, 7], [])
-    assert calls_of(told["path"])["shop.item"] == 5007
+    reported = run_job("killed_worker", tmp_path)
+    assert (reported["values"], reported["missing"]) == ([5000, 7], [])
+    assert calls_of(reported["path"])["shop.item"] == 5007

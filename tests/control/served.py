@@ -55,7 +55,7 @@ class Served:
         assert self.process.stdout
         return self.process.stdout.readline().rstrip("\n")
 
-    def say(self, text: str) -> None:
+    def print_message(self, text: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{text}\n")
         self.process.stdin.flush()

@@ -71,16 +71,18 @@ def test_a_mistake_in_the_variable_is_told(tmp_path: Path, text: str, error: str
 
 
 @pytest.mark.one_python
-@pytest.mark.parametrize(("asked_by", "told"), [("FUNCGRAPH", "funcgraph: FUNCGRAPH: no room\n"), ("", "")])
+@pytest.mark.parametrize(
+    ("requested_by", "reported"), [("FUNCGRAPH", "funcgraph: FUNCGRAPH: no room\n"), ("", "")]
+)
 def test_no_socket_is_told_if_a_person_asked(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], asked_by: str, told: str
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], requested_by: str, reported: str
 ) -> None:
     def serve(**keywords: bool) -> None:
         raise OSError(28, "no room")
 
     monkeypatch.setattr(serving, "serve", serve)
-    _boot._serve(asked_by)
-    assert capfd.readouterr().err == told
+    _boot._serve(requested_by)
+    assert capfd.readouterr().err == reported
 
 
 def test_each_process_of_a_recording_can_have_one(fg: Funcgraph) -> None:

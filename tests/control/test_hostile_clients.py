@@ -230,12 +230,12 @@ def test_a_program_without_free_descriptors_waits_for_one(tmp_path: Path) -> Non
     """
     with served(tmp_path, code) as program, program.connect() as first:
         names = first.list("")  # what it imports is loaded
-        program.say("fill")
+        program.print_message("fill")
         assert program.line() == "full"
         with program.raw() as late:
             late.sendall(wire.framed(HELLO))
             assert first.list("") == names
-            program.say("free")
+            program.print_message("free")
             assert program.line() == "free"
             assert late.recv(4)
 
@@ -267,7 +267,7 @@ def test_a_daemon_that_closes_all_descriptors_loses_none_of_its_own(tmp_path: Pa
     """
     with served(tmp_path, code) as program:
         with program.connect():
-            program.say("close")
+            program.print_message("close")
             assert program.line() == "untouched"
         assert program.end() == 0
 

@@ -33,12 +33,12 @@ static size_t echo(void *context, uint32_t client, const uint8_t *message, size_
     return FG_FRAME_HEAD + bytes;
 }
 
-static atomic_uint news_count, news_asked;
+static atomic_uint news_count, news_requested;
 
 /* An instance 1 has news when the count is no longer what the client saw; one that is unknown has some. */
 static enum fg_news news(int handle, uint32_t seen)
 {
-    atomic_fetch_add(&news_asked, 1);
+    atomic_fetch_add(&news_requested, 1);
     return handle != 1 || atomic_load(&news_count) != seen ? FG_NEWS : FG_NO_NEWS;
 }
 
@@ -246,9 +246,9 @@ static void test_waits_end_with_their_clients_and_outlive_a_halt(struct fg_serve
     atomic_store(&news_count, 0);
     begin_wait(dying, 1, 0);
     close(dying);
-    before = atomic_load(&news_asked);
+    before = atomic_load(&news_requested);
     begin_wait(waiting, 1, 0);
-    while (atomic_load(&news_asked) == before)
+    while (atomic_load(&news_requested) == before)
         usleep(100);
     fg_server_halt(server);
     CHECK(fg_server_join(server, 10000));

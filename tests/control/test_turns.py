@@ -10,7 +10,7 @@ import pytest
 from served import SERVE, served
 
 from funcgraph.control import server
-from funcgraph.control.turns import in_short_turns
+from funcgraph.control.turns import with_short_gil_turns
 
 _SHORT_S, _OWN_S = 0.001, 0.02
 
@@ -24,29 +24,29 @@ def _interval() -> Iterator[None]:
 
 
 def test_the_setting_is_back_at_the_end() -> None:
-    assert in_short_turns(sys.getswitchinterval)() < _SHORT_S
+    assert with_short_gil_turns(sys.getswitchinterval)() < _SHORT_S
     assert sys.getswitchinterval() == pytest.approx(_OWN_S)
 
 
 def test_the_setting_is_back_after_an_exception() -> None:
     with pytest.raises(ZeroDivisionError):
-        in_short_turns(lambda: 1 // 0)()
+        with_short_gil_turns(lambda: 1 // 0)()
     assert sys.getswitchinterval() == pytest.approx(_OWN_S)
 
 
 def test_what_the_program_sets_meanwhile_stays() -> None:
-    in_short_turns(sys.setswitchinterval)(0.5)
+    with_short_gil_turns(sys.setswitchinterval)(0.5)
     assert sys.getswitchinterval() == pytest.approx(0.5)
 
 
 def test_a_program_with_shorter_turns_keeps_them() -> None:
     sys.setswitchinterval(1e-5)
-    assert in_short_turns(sys.getswitchinterval)() == pytest.approx(1e-5)
+    assert with_short_gil_turns(sys.getswitchinterval)() == pytest.approx(1e-5)
     assert sys.getswitchinterval() == pytest.approx(1e-5)
 
 
 def test_one_in_another_restores_the_programs_setting() -> None:
-    assert in_short_turns(in_short_turns(sys.getswitchinterval))() < _SHORT_S
+    assert with_short_gil_turns(with_short_gil_turns(sys.getswitchinterval))() < _SHORT_S
     assert sys.getswitchinterval() == pytest.approx(_OWN_S)
 
 
@@ -66,7 +66,7 @@ def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
     """Waiting for its turn, a request would be answered after a quarter of an hour."""
     with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:
         assert process.stat("trace")  # loads what answers
-        program.say("")
+        program.print_message("")
         for _ in range(1000):
             assert process.stat("trace")
 
@@ -96,7 +96,7 @@ sys.stdin.read()
 
 def test_requests_leave_room_in_the_programs_queue_of_pending_calls(tmp_path: Path) -> None:
     with served(tmp_path, _QUEUES) as program:
-        program.say("")
+        program.print_message("")
         assert program.line() == "0"
 
 
@@ -118,10 +118,10 @@ def test_a_client_that_traces_loads_nothing_that_is_not_needed(tmp_path: Path) -
     with served(tmp_path, _REPORTS) as program, program.connect() as process:
         process.write_text("set_ftrace_filter", "*work")
         process.write_text("current_tracer", "function_graph")
-        program.say("")
+        program.print_message("")
         program.line()
         assert "work();" in process.read_text("trace_pipe")
-        program.say("")
+        program.print_message("")
         loaded = set(program.line().split())
     assert "funcgraph.buffer.reading" in loaded
     heavy = {"dataclasses", "inspect", "tempfile", "shutil", "difflib", "funcgraph.boot.parameters"}

@@ -88,8 +88,8 @@ class Line:
     @property
     def output(self) -> list[str]:
         """What was printed, without what is said of errors."""
-        told = r"sh: | *-1 E|\[ *\d+\.\d+\] |  Command: | +\^$"
-        return [line for line in self.printed if not re.match(told, line)]
+        reported = r"sh: | *-1 E|\[ *\d+\.\d+\] |  Command: | +\^$"
+        return [line for line in self.printed if not re.match(reported, line)]
 
 
 def lines_of(name: str) -> Iterator[Line]:

@@ -55,7 +55,7 @@ def one() -> Iterator[funcgraph.Instance]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     events.clear()
     assert funcgraph.users() == []

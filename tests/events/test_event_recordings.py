@@ -42,7 +42,7 @@ def spend(amount: int) -> int:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     assert len(events) == 0 and funcgraph.users() == []
     events.log.clear()

@@ -35,7 +35,7 @@ HERE = __name__
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()

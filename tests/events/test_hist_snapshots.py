@@ -23,7 +23,7 @@ def step(key: str, n: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()

@@ -121,9 +121,9 @@ def test_what_is_refused_leaves_nothing_behind() -> None:
 
 def begin() -> None:
     """Have the events of BASE and no others."""
-    wanted = BASE.splitlines()
-    live.remove(one for one in list(events) if isinstance(one, Definition) and one.text not in wanted)
-    if not set(wanted) <= set(events.read().splitlines()) or len(events) > len(wanted):
+    expected = BASE.splitlines()
+    live.remove(one for one in list(events) if isinstance(one, Definition) and one.text not in expected)
+    if not set(expected) <= set(events.read().splitlines()) or len(events) > len(expected):
         events.clear()
         events.write("dynamic_events", BASE)
 

@@ -135,7 +135,7 @@ LINES = {
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()
@@ -636,9 +636,9 @@ def test_places_stand_in_the_graph(fg: Funcgraph) -> None:
 def test_a_place_that_nothing_reaches_is_told(fg: Funcgraph) -> None:
     (fg.folder / "job.py").write_text(MODULE)
     events = ("-e", "p:job/w job.work:500 n", "-e", "p:job/s job.stepz:8 n")
-    told = fg.record("-q", *events, fg.script(APP), "plain").stderr
-    assert "nothing matched job.stepz; the nearest names that ran: job.steps" in told
-    assert "no call reached job.work:500, or there is no such place" in told
+    reported = fg.record("-q", *events, fg.script(APP), "plain").stderr
+    assert "nothing matched job.stepz; the nearest names that ran: job.steps" in reported
+    assert "no call reached job.work:500, or there is no such place" in reported
 
 
 @pytest.mark.usefixtures("shop")

@@ -39,7 +39,7 @@ NAMES = [
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
@@ -432,8 +432,10 @@ def test_collections_are_those_that_the_program_sees(one: funcgraph.Instance) ->
     assert gc.callbacks == before
     starts, ends = hits(one, "gc_start"), hits(one, "gc_done")
     assert [int(field(text, "generation")) for text in starts] == [0, 1, 2]
-    told = [(int(field(text, "generation")), int(field(text, "collected"))) for text in ends]
-    assert told == [(generation, collected) for phase, generation, collected in seen[:6] if phase == "stop"]
+    reported = [(int(field(text, "generation")), int(field(text, "collected"))) for text in ends]
+    assert reported == [
+        (generation, collected) for phase, generation, collected in seen[:6] if phase == "stop"
+    ]
     assert len(seen) == 8
 
 

@@ -41,7 +41,7 @@ def dequeue(job: Job) -> int:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()

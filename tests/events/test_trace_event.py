@@ -17,7 +17,7 @@ import pytest
 from conftest import Funcgraph
 
 import funcgraph
-from funcgraph.events import asked
+from funcgraph.events import recording_events
 
 events = funcgraph.dynamic_events
 _numbers = itertools.count()
@@ -29,7 +29,7 @@ def fresh() -> str:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()
@@ -490,8 +490,8 @@ def test_an_event_that_no_program_declares_is_told(fg: Funcgraph) -> None:
 def test_a_name_that_can_only_be_cpythons_must_be_known() -> None:
     for text in ("py:rais", "asyncio/task", "ftrace/prin", "rais"):
         with pytest.raises(ValueError, match="no such event"):
-            asked.parse(text)
-    assert asked.parse("shop:nothing").name == ("shop", "nothing")
+            recording_events.parse(text)
+    assert recording_events.parse("shop:nothing").name == ("shop", "nothing")
 
 
 def test_a_block_that_wants_it_before_it_is_declared(fg: Funcgraph) -> None:

@@ -22,7 +22,7 @@ def total(amount: int) -> int:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     events.clear()
     events.log.clear()

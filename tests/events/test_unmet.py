@@ -49,7 +49,7 @@ class Shop:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     yield
     for instance in funcgraph.instances().values():
         instance.close()

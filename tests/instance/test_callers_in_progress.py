@@ -64,9 +64,9 @@ class Worker:
         self._thread.start()
         self.ask("begin")
 
-    def ask(self, wanted: str) -> None:
+    def ask(self, expected: str) -> None:
         """Have the function call `serve`, and wait for that."""
-        self._requests.put(wanted)
+        self._requests.put(expected)
         self._answers.get()
 
     def end(self) -> None:
@@ -120,16 +120,16 @@ def test_the_graph_tracer_names_them(shop: ModuleType, workers: list[Worker]) ->
 
 
 @pytest.mark.parametrize("function", ["serve", "inner"])
-@pytest.mark.parametrize("wanted", ["sun", "raise"])
+@pytest.mark.parametrize("expected", ["sun", "raise"])
 def test_the_return_of_a_probe_names_them(
-    shop: ModuleType, workers: list[Worker], function: str, wanted: str
+    shop: ModuleType, workers: list[Worker], function: str, expected: str
 ) -> None:
     """However the call ends."""
     funcgraph.dynamic_events.define(f"f:shop/end shop.{function}%return")
     with funcgraph.Instance("one") as one:
         one.events["shop/end"].enable = True
         for worker in workers:
-            worker.ask(wanted)
+            worker.ask(expected)
         callers = ["shop.serve"] * 2 if function == "inner" else ["shop.red", "shop.blue"]
         assert re.findall(r"end: \((\S+) <- shop\.", one.trace()) == callers
 

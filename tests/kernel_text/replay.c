@@ -107,7 +107,7 @@ static void init(struct fg_instance *instance)
 }
 
 static const struct fg_tracer timed_function_graph = {
-    .name = "function_graph", .init = init, .tells_irqs = true};
+    .name = "function_graph", .init = init, .reports_irqs = true};
 
 /* ---- the script */
 

@@ -188,16 +188,16 @@ del fp, entry, Canary  # the engine alone keeps them
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "reported"),
     [
         ("", ["entry", "multi", "entry", "canary"]),
         ("funcgraph.unregister_fprobe_async(fp)", ["multi", "canary"]),
         ("atexit.register(lambda: funcgraph.users())", ["entry", "multi", "entry", "canary"]),
     ],
 )
-def test_registered_to_the_end_of_the_program(fg: Funcgraph, more: str, told: list[str]) -> None:
+def test_registered_to_the_end_of_the_program(fg: Funcgraph, more: str, reported: list[str]) -> None:
     result = fg.plain(sys.executable, fg.script(AT_EXIT.format(more=more)))
-    assert (result.returncode, result.stderr, result.stdout.split()) == (0, "", told)
+    assert (result.returncode, result.stderr, result.stdout.split()) == (0, "", reported)
 
 
 DAEMON = """

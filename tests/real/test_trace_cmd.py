@@ -92,9 +92,9 @@ def trace_cmd(trace: Path, *words: str) -> Iterator[str]:
 def check(fg: Funcgraph, trace: Path) -> None:
     """Compare trace-cmd's output of a whole trace with that of an independent reader."""
     summary = fg.summary(trace)
-    wanted: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
     for function in summary["functions"]:
-        wanted[function["name"].replace(" ", "_")] += function["calls"] + function["resumes"]
+        expected[function["name"].replace(" ", "_")] += function["calls"] + function["resumes"]
     entries: Counter[str] = Counter()
     exits: Counter[str] = Counter()
     for line in trace_cmd(trace, "-R"):
@@ -102,7 +102,7 @@ def check(fg: Funcgraph, trace: Path) -> None:
         if found:
             name = rest.split(" ", 1)[0]
             (entries if "funcgraph_entry:" in line else exits)[name] += 1
-    assert entries == +wanted
+    assert entries == +expected
     assert exits == entries
     # trace-cmd's graph has one line per entry: a leaf `f();`, or `f() {` with its `}`.
     opened = closed = leaves = 0

@@ -14,10 +14,10 @@ OPTIONS = ([], ["--args", "--retval"], ["--c-calls"])
 MODES = pytest.mark.parametrize("options", share(OPTIONS, of=3))
 
 
-def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), told: str = "") -> str:
+def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), reported: str = "") -> str:
     """Run a program untraced and recorded; status, output and errors must be equal. Return its output.
 
-    `told` is a pattern for messages of the recorder itself.
+    `reported` is a pattern for messages of the recorder itself.
     """
     script = fg.script(text)
     words = [sys.executable, "-X", "faulthandler", *flags, str(script)]
@@ -25,7 +25,7 @@ def same(fg: Funcgraph, text: str, *options: str, flags: tuple[str, ...] = (), t
     result = fg.record("-q", *options, *words, timeout=180)
     assert result.returncode == expected.returncode, result.stderr
     assert result.stdout == expected.stdout
-    assert without_addresses(re.sub(told, "", result.stderr)) == without_addresses(expected.stderr)
+    assert without_addresses(re.sub(reported, "", result.stderr)) == without_addresses(expected.stderr)
     return result.stdout
 
 
@@ -810,7 +810,7 @@ def test_deep_greenlets(fg: Funcgraph, options: list[str]) -> None:
     After the recursion tracing continues.
     """
     pytest.importorskip("greenlet")
-    same(fg, DEEP_GREENLETS, *options, told=r"^funcgraph: \d+ calls? not traced: .*\n")
+    same(fg, DEEP_GREENLETS, *options, reported=r"^funcgraph: \d+ calls? not traced: .*\n")
     summary = fg.summary()
     calls = fg.calls()
     assert calls["__main__.after"] == 1001

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from funcgraph import cli
-from funcgraph.command_support import record_running  # noqa: F401  (to have it loaded)
-from funcgraph.command_support import running as _running
+from funcgraph.command_support import (
+    record_running,  # noqa: F401  (to have it loaded)
+    running,
+)
 from funcgraph.commands import record  # noqa: F401  (to have it loaded)
 from funcgraph.session.directory import Session
 from funcgraph.session.recording import Recording
@@ -24,12 +26,12 @@ from funcgraph.session.recording import Recording
 #: Name -> what is called at that step; "-": after it, not before.
 STEPS: dict[str, tuple[Any, str]] = {
     "before the session": (Session, "create"),
-    "before the request to join": (_running.RunningProcess, "join"),
-    "after the request to join-": (_running.RunningProcess, "join"),
+    "before the request to join": (running.RunningProcess, "join"),
+    "after the request to join-": (running.RunningProcess, "join"),
     "while it records": (Recording, "running"),
     "before the rings end": (Recording, "settle"),
-    "before the request to leave": (_running.RunningProcess, "leave"),
-    "after the request to leave-": (_running.RunningProcess, "leave"),
+    "before the request to leave": (running.RunningProcess, "leave"),
+    "after the request to leave-": (running.RunningProcess, "leave"),
     "before the trace has its name": (Recording, "complete"),
 }
 

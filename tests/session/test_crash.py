@@ -128,8 +128,8 @@ def test_recover_tells_of_forked_processes_that_could_not_be_traced(fg: Funcgrap
     assert killed.returncode == -signal.SIGKILL
     result = fg.run("recover", *fg.sessions())
     assert result.returncode == 0
-    told = "1 forked process could not be traced: no file descriptor was left"
-    assert f"funcgraph: {told} ({killed.stdout.strip()})\n" in result.stderr
+    reported = "1 forked process could not be traced: no file descriptor was left"
+    assert f"funcgraph: {reported} ({killed.stdout.strip()})\n" in result.stderr
     assert fg.calls() == {"__main__.leaf": 1}
 
 

@@ -107,7 +107,7 @@ class Service:
             lines.append(answer)
         return lines[:-1]
 
-    def heard(self, text: str) -> str:
+    def received(self, text: str) -> str:
         """Return the recorder's next line, but for one about waits, which must have that text."""
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
@@ -220,8 +220,8 @@ def test_max_size_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
     service = Service(fg, "--max-size", "64K", "-b", "256")
     while not fg.trace.exists():
         service.tell("calls 2000")
-    service.heard("64.0 KiB are recorded (--max-size): the recording ends, the program goes on untraced")
-    service.heard(f"{fg.trace} (")
+    service.received("64.0 KiB are recorded (--max-size): the recording ends, the program goes on untraced")
+    service.received(f"{fg.trace} (")
     recorded = calls_of_steps(fg)
     assert recorded > 0
     assert service.process.poll() is None
@@ -240,8 +240,8 @@ def test_max_time_ends_the_recording_and_not_the_program(fg: Funcgraph) -> None:
         service.tell("calls 100")
         count += 100
         time.sleep(0.1)  # others need the processor
-    service.heard("12 s have passed (--max-time): the recording ends, the program goes on untraced")
-    service.heard(f"{fg.trace} (")
+    service.received("12 s have passed (--max-time): the recording ends, the program goes on untraced")
+    service.received(f"{fg.trace} (")
     recorded = calls_of_steps(fg)
     assert 0 < recorded <= count
     service.tell("calls 20000")
@@ -389,11 +389,11 @@ def test_each_file_tells_its_own_losses(fg: Funcgraph, monkeypatch: pytest.Monke
     totals = desk.recording.totals()
     assert (totals["lost"], totals["overrun"], totals["waits"]) == (9, 80, 800)
     desk.recording.complete(desk.output, {})
-    told = []
+    reported = []
     for path in reversed(rotation.traces(desk.output, 4)):
         meta = json.loads(_tracedata.Reader(path).meta)
-        told.append((meta["lost"], meta["overrun"], meta["waits"]))
-    assert told == [(5, 50, 500), (0, 0, 0), (3, 30, 300), (1, 0, 0)]
+        reported.append((meta["lost"], meta["overrun"], meta["waits"]))
+    assert reported == [(5, 50, 500), (0, 0, 0), (3, 30, 300), (1, 0, 0)]
 
 
 def heap_bytes() -> int:
@@ -650,12 +650,12 @@ def test_sigusr2_to_the_recorder_writes_all_events_up_to_it(fg: Funcgraph) -> No
     service = Service(fg, "--ring", "1M")
     service.tell("calls 10")
     service.process.send_signal(signal.SIGUSR2)
-    service.heard("SIGUSR2: the latest ")
+    service.received("SIGUSR2: the latest ")
     assert steps(fg, fg.trace) == 10
     service.tell("calls 5")
     service.tell("thread 7")
     service.tell("signal")  # as a child sends it to its parent
-    service.heard("SIGUSR2: the latest ")
+    service.received("SIGUSR2: the latest ")
     assert [steps(fg, path) for path in traces_of(fg)] == [22, 10]
     assert service.end() == ""
     assert service.status == 0
@@ -667,7 +667,7 @@ def test_the_program_asks_for_a_dump_with_a_reason(fg: Funcgraph) -> None:
     service = Service(fg, "--ring", "1M", "-q")
     service.tell("calls 3")
     assert service.tell("dump it was slow") == ["1"]
-    service.heard(f"it was slow: the latest 6 events: {fg.trace} (")
+    service.received(f"it was slow: the latest 6 events: {fg.trace} (")
     assert json.loads(_tracedata.Reader(str(fg.trace)).meta)["dump"] == ["it was slow"]
     service.end()
     assert funcgraph.ftrace_dump("nobody listens") == 0
@@ -730,7 +730,7 @@ def test_a_child_that_dies_of_a_signal_leaves_the_latest_events(fg: Funcgraph) -
     service.tell("calls 4")
     service.tell("fork 5 0")  # os._exit(3) is no signal
     service.tell(f"fork 6 {int(signal.SIGKILL)}")
-    service.heard(" died of SIGKILL: the latest ")
+    service.received(" died of SIGKILL: the latest ")
     assert steps(fg, fg.trace) == 4 + 5 + 6
     assert service.end().count("\n") == 0
     assert len(traces_of(fg)) == 1
@@ -782,11 +782,11 @@ def test_a_dump_that_cannot_be_written_is_told_and_recording_goes_on(fg: Funcgra
     part = Path(f"{fg.trace}.part")
     part.write_text("somebody's")
     service.tell("dump now")
-    service.heard(f"now: {part}: File exists; what is kept was not written")
+    service.received(f"now: {part}: File exists; what is kept was not written")
     assert part.read_text() == "somebody's"
     part.unlink()
     service.tell("dump again")
-    service.heard("again: the latest ")
+    service.received("again: the latest ")
     assert steps(fg, fg.trace) == 3
     service.end()
 
@@ -795,7 +795,7 @@ def test_recover_makes_a_trace_of_the_rings_if_the_memory_is_gone(fg: Funcgraph)
     service = Service(fg, "--ring", "1M")
     service.tell("calls 3")
     service.tell("dump kept")
-    service.heard("kept: ")
+    service.received("kept: ")
     service.tell("calls 9")
     service.process.kill()
     service.process.wait(timeout=30)

@@ -319,8 +319,8 @@ def test_children_that_end_meanwhile_are_left_out_and_counted(
             assert parent.stdout.readline() == b"ready\n"
             time.sleep(0.2)
             words = ["-P", str(parent.pid), "--children", "-l", "*.work"]
-            told = re.compile("that was found has ended|that were found have ended")
-            while not told.search(helper.errors):
+            reported = re.compile("that was found has ended|that were found have ended")
+            while not reported.search(helper.errors):
                 assert record(*words, "--", "sleep", "0.3") == 0, helper.errors
                 assert parent.pid in pids(fg.trace)
             verbs = ["stat", "-P", str(parent.pid), "--children"]

@@ -68,8 +68,8 @@ def test_many_processes_share_a_small_folder_and_lose_nothing(fg: Funcgraph, siz
 def test_a_folder_that_is_too_small_is_not_chosen(fg: Funcgraph) -> None:
     result = in_small_folders(fg, {str(fg.runtime): "4m"}, "record", "-c", "(lambda: 0)()")
     assert result.returncode == 0
-    told, figures = result.stderr.splitlines()
-    assert told == f"funcgraph: {fg.runtime} has 4.0 MiB free: the ring buffers lie in /dev/shm"
+    reported, figures = result.stderr.splitlines()
+    assert reported == f"funcgraph: {fg.runtime} has 4.0 MiB free: the ring buffers lie in /dev/shm"
     assert " events of " in figures
 
 

@@ -155,9 +155,9 @@ class Terminal:
             finally:
                 os._exit(127)
 
-    def read_until(self, wanted: bytes, timeout_s: float = 20.0) -> None:
+    def read_until(self, expected_value: bytes, timeout_s: float = 20.0) -> None:
         deadline = time.monotonic() + timeout_s
-        while wanted not in self.output:
+        while expected_value not in self.output:
             assert time.monotonic() < deadline, self.output
             self._read(0.1)
 

@@ -9,13 +9,13 @@ import pytest
 
 import funcgraph
 from funcgraph.cli import load, parser_of
-from funcgraph.command_support.instance_flags import wanted_of
+from funcgraph.command_support.instance_flags import instance_requests
 from funcgraph.command_support.messages import CommandError
 from funcgraph.commands import set as set_command
 from funcgraph.settings.table import BY_NAME, FLAG, SETTINGS
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import STEERED, Wanted, WantedError, apply, begin
-from funcgraph.steering.events import Asked, NoEventError
+from funcgraph.steering.configure import STEERED, InstanceRequest, WantedError, apply, begin
+from funcgraph.steering.events import EventRequest, NoEventError
 from funcgraph.steering.folder import Process
 from steering.local import LocalRemote
 
@@ -39,9 +39,9 @@ VALUES = {
 }
 
 
-def wanted(*words: str) -> list[Wanted]:
+def expected(*words: str) -> list[InstanceRequest]:
     args = parser_of(set_command).parse_args([*words])
-    return wanted_of(args)
+    return instance_requests(args)
 
 
 def files_of(process: Process, name: str = "") -> dict[str, str]:
@@ -57,7 +57,7 @@ def test_each_setting_with_a_flag_is_written_to_its_file(process: Process, setti
     """Broken by a setting in the table that `set` does not write."""
     name = setting.name  # type: ignore[attr-defined]
     word, text = VALUES[name]
-    (one,) = wanted(BY_NAME[name].flag, word)
+    (one,) = expected(BY_NAME[name].flag, word)
     with Changes() as changes:
         apply(process, one, changes)
     held = process.instance().read(BY_NAME[name].file)
@@ -70,22 +70,22 @@ def test_a_flag_without_a_file_is_the_option_of_the_tracer(process: Process, top
         ("function_graph", "funcgraph-args", "func-args"),
     ):
         top.options[option] = top.options[other] = False
-        apply(process, wanted("-p", tracer, "--args")[0], Changes())
+        apply(process, expected("-p", tracer, "--args")[0], Changes())
         assert top.options[option] and not top.options[other]
 
 
 def test_options_are_set_one_by_one(process: Process, top: funcgraph.Instance) -> None:
-    apply(process, wanted("-O", "funcgraph-tail", "-O", "nofuncgraph-cpu")[0], Changes())
+    apply(process, expected("-O", "funcgraph-tail", "-O", "nofuncgraph-cpu")[0], Changes())
     assert top.options["funcgraph-tail"] and not top.options["funcgraph-cpu"]
 
 
 def test_set_changes_nothing_that_is_not_given(process: Process, remote: LocalRemote) -> None:
-    apply(process, wanted("-l", "work.*")[0], Changes())
+    apply(process, expected("-l", "work.*")[0], Changes())
     assert [path for path, _, _ in remote.written] == ["set_ftrace_filter"]
 
 
 def test_begin_stops_first_and_records_last(process: Process, remote: LocalRemote) -> None:
-    begin(process, Wanted(settings={"filter": ["work.*"], "tracer": "function"}), Changes())
+    begin(process, InstanceRequest(settings={"filter": ["work.*"], "tracer": "function"}), Changes())
     paths = [path for path, _, _ in remote.written]
     assert paths[0] == paths[-1] == "tracing_on"
     assert paths.index("set_ftrace_filter") < len(paths) - 1 - paths[::-1].index("current_tracer")
@@ -95,7 +95,7 @@ def test_begin_stops_first_and_records_last(process: Process, remote: LocalRemot
 def test_begin_ends_what_ran_before(process: Process, top: funcgraph.Instance) -> None:
     top.events["py/raise"].enable = True
     top.set_ftrace_pid = [77]
-    begin(process, Wanted(settings={"tracer": "function"}), Changes())
+    begin(process, InstanceRequest(settings={"tracer": "function"}), Changes())
     assert not top.events["py/raise"].enable and top.set_ftrace_pid == ()
 
 
@@ -108,7 +108,7 @@ def test_a_refusal_leaves_all_as_it_was(
     top.events["py/raise"].enable = True
     top.trace_clock = "global"
     before = files_of(process)
-    (one,) = wanted("-l", "x.*", "-n", "y.*", "-C", "mono", "--args", "-b", "512", "-p", "function_graph")
+    (one,) = expected("-l", "x.*", "-n", "y.*", "-C", "mono", "--args", "-b", "512", "-p", "function_graph")
     remote.refused[refused] = EINVAL
     change = apply if refused == "current_tracer" else begin
     with pytest.raises(OSError, match="refuses"), Changes() as changes:
@@ -119,30 +119,32 @@ def test_a_refusal_leaves_all_as_it_was(
 
 def test_an_instance_that_was_made_is_removed_after_a_refusal(process: Process) -> None:
     with pytest.raises(OSError, match="tracer"), Changes() as changes:
-        apply(process, Wanted("orders", {"tracer": "nonsense"}), changes)
+        apply(process, InstanceRequest("orders", {"tracer": "nonsense"}), changes)
     assert process.instances() == []
 
 
 def test_an_unknown_option_is_refused_with_the_flag(process: Process) -> None:
     with pytest.raises(WantedError, match=r"^-O funcgraph-arg: must be one of .*did you mean"):
-        apply(process, wanted("-O", "funcgraph-arg")[0], Changes())
+        apply(process, expected("-O", "funcgraph-arg")[0], Changes())
 
 
 def test_options_after_an_instance_are_for_that_instance() -> None:
-    first, second, third = wanted("-l", "a.*", "-B", "x", "-l", "b.*", "-B", "y", "-e", "py")
+    first, second, third = expected("-l", "a.*", "-B", "x", "-l", "b.*", "-B", "y", "-e", "py")
     assert (first.name, first.settings) == ("", {"filter": ["a.*"]})
     assert (second.name, second.settings) == ("x", {"filter": ["b.*"]})
-    assert (third.name, third.events) == ("y", [Asked("py")])
+    assert (third.name, third.events) == ("y", [EventRequest("py")])
 
 
 def test_without_options_the_top_instance_is_left_alone() -> None:
-    (one,) = wanted("-B", "x", "-l", "b.*")
+    (one,) = expected("-B", "x", "-l", "b.*")
     assert one.name == "x"
 
 
 def test_the_tracer_is_function_graph_unless_events_are_asked_for() -> None:
-    args = argparse.Namespace(wanted=[Wanted(), Wanted("x", events=[Asked("py")]), Wanted("y")])
-    found = wanted_of(args, tracer="function_graph")
+    args = argparse.Namespace(
+        requested=[InstanceRequest(), InstanceRequest("x", events=[EventRequest("py")]), InstanceRequest("y")]
+    )
+    found = instance_requests(args, tracer="function_graph")
     assert [(one.name, one.settings) for one in found] == [("x", {}), ("y", {"tracer": "function_graph"})]
 
 
@@ -150,7 +152,7 @@ def test_the_tracer_is_function_graph_unless_events_are_asked_for() -> None:
 
 
 def test_an_event_gets_its_filter_and_its_triggers(process: Process, top: funcgraph.Instance) -> None:
-    (one,) = wanted("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", 'traceoff:3 if type == "No"')
+    (one,) = expected("-e", "py:raise", "-f", 'type ~ "Key*"', "-R", 'traceoff:3 if type == "No"')
     apply(process, one, Changes())
     event = top.events["py/raise"]
     assert event.enable and event.filter == 'type ~ "Key*"' and "traceoff:count=3" in event.trigger
@@ -161,21 +163,21 @@ def test_of_a_group_the_events_are_switched_on_that_the_python_tells(
 ) -> None:
     """CPython 3.11 tells no py:reraise."""
     remote.refused["events/py/reraise/enable"] = EOPNOTSUPP
-    apply(process, wanted("-e", "py:*raise")[0], Changes())
+    apply(process, expected("-e", "py:*raise")[0], Changes())
     assert top.events["py/raise"].enable
     with pytest.raises(OSError, match="refuses"):
-        apply(process, wanted("-e", "py:reraise")[0], Changes())
+        apply(process, expected("-e", "py:reraise")[0], Changes())
 
 
 def test_negated_events_are_switched_off(process: Process, top: funcgraph.Instance) -> None:
-    apply(process, wanted("-e", "py", "-v", "-e", "py:raise")[0], Changes())
+    apply(process, expected("-e", "py", "-v", "-e", "py:raise")[0], Changes())
     assert not top.events["py/raise"].enable
     assert any(top.events[name].enable for name in top.events if name.startswith("py/"))
 
 
 def test_a_definition_is_made_and_taken_back(process: Process, top: funcgraph.Instance) -> None:
     changes = Changes()
-    apply(process, wanted("-e", "f:orders/paid work.pay amount")[0], changes)
+    apply(process, expected("-e", "f:orders/paid work.pay amount")[0], changes)
     assert top.events["orders/paid"].enable
     changes.take_back()
     assert "paid" not in process.instance().read("dynamic_events")
@@ -183,19 +185,19 @@ def test_a_definition_is_made_and_taken_back(process: Process, top: funcgraph.In
 
 def test_a_definition_that_is_there_is_used(process: Process, top: funcgraph.Instance) -> None:
     for _ in range(2):
-        apply(process, wanted("-e", "f:orders/paid work.pay amount")[0], Changes())
+        apply(process, expected("-e", "f:orders/paid work.pay amount")[0], Changes())
     assert process.instance().read("dynamic_events").count("orders/paid") == 1
 
 
 def test_an_instance_has_the_events_of_the_process(process: Process, top: funcgraph.Instance) -> None:
     funcgraph.Instance("a")
-    apply(process, wanted("-e", "f:orders/paid work.pay amount")[0], Changes())
+    apply(process, expected("-e", "f:orders/paid work.pay amount")[0], Changes())
     assert sorted(process.instance("a").event_names()) == sorted(process.instance().event_names())
 
 
 def test_an_unknown_event_is_refused(process: Process, top: funcgraph.Instance) -> None:
     with pytest.raises(NoEventError, match=r"no such event: 'py:rais'; did you mean 'py:raise'"):
-        apply(process, wanted("-e", "py:rais")[0], Changes())
+        apply(process, expected("-e", "py:rais")[0], Changes())
 
 
 def test_every_flag_is_of_one_setting() -> None:

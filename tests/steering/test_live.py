@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from progress import until_it_got_on
+from progress import wait_for_progress
 
 from steering.conftest import Run, Shops, Verb
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_python
 def test_start_stop_show_extract_and_reset(fg: Any, shop: Shops, run: Run) -> None:
     child = shop()
     on = ("-P", child.pid)
-    run("start", *on, "-l", "shop.*", "--args", *until_it_got_on(child.pid))
+    run("start", *on, "-l", "shop.*", "--args", *wait_for_progress(child.pid))
     run("stop", *on)
     text = run("show", *on)
     assert "shop.pay(amount=" in text
@@ -35,7 +35,7 @@ def test_start_stop_show_extract_and_reset(fg: Any, shop: Shops, run: Run) -> No
 def test_a_snapshot_is_extracted(fg: Any, shop: Shops, run: Run, in_process: Verb) -> None:
     child = shop()
     on = ("-P", child.pid)
-    run("start", *on, "-l", "shop.pay", *until_it_got_on(child.pid))
+    run("start", *on, "-l", "shop.pay", *wait_for_progress(child.pid))
     assert in_process("extract", *on, "-s").returncode == 2  # none was taken
     run("snapshot", *on, "-s")
     run("extract", *on, "-s", "-o", "snap.fg")
@@ -79,6 +79,6 @@ def test_output_that_cannot_be_written_is_told(
     shop: Shops, run: Run, in_process: Verb, tmp_path: Path
 ) -> None:
     child = shop()
-    run("start", "-P", child.pid, "-l", "shop.*", *until_it_got_on(child.pid))
+    run("start", "-P", child.pid, "-l", "shop.*", *wait_for_progress(child.pid))
     done = in_process("extract", "-P", child.pid, "-o", str(tmp_path / "no" / "x.fg"))
     assert done.returncode == 2 and os.fspath(tmp_path / "no") in done.stderr

@@ -21,7 +21,7 @@ import fgreader
 import pytest
 
 from funcgraph import cli, names
-from funcgraph.command_support.messages import say
+from funcgraph.command_support.messages import print_message
 
 pytestmark = pytest.mark.one_python
 
@@ -159,7 +159,7 @@ def test_status_prints_a_hostile_command_line(hostile: tuple[int, Path]) -> None
 
 
 def test_a_newline_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Broken by say() that kept newlines: a message of ours seemed to follow a file's name."""
+    """Broken by print_message() that kept newlines: a message of ours seemed to follow a file's name."""
     name = tmp_path / "a\nfuncgraph: all is well\x1b[2J.fg"
     name.write_text("no trace")
     assert cli.main(["report", str(name)]) == 2
@@ -168,7 +168,7 @@ def test_a_newline_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str], 
 
 
 def test_only_lines_of_ours_follow_a_message(capsys: pytest.CaptureFixture[str]) -> None:
-    say("a\nb", ["  c\nd", "  ^"])
+    print_message("a\nb", ["  c\nd", "  ^"])
     assert capsys.readouterr().err == "funcgraph: a\\nb\n  c\\nd\n  ^\n"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from progress import until_it_got_on
+from progress import wait_for_progress
 
 from funcgraph import cli
 from funcgraph.command_support.messages import CommandError
@@ -22,11 +22,11 @@ from steering.conftest import Run, Shops
 pytestmark = pytest.mark.one_python
 
 
-def lines_until(watching: subprocess.Popen[str], wanted: Callable[[list[str]], bool]) -> list[str]:
+def lines_until(watching: subprocess.Popen[str], expected: Callable[[list[str]], bool]) -> list[str]:
     """Return the lines of a command until they are as wanted; then end it as Ctrl-C does."""
     assert watching.stdout is not None
     lines: list[str] = []
-    while not wanted(lines):
+    while not expected(lines):
         line = watching.stdout.readline()
         assert line, watching.communicate()
         lines.append(line)
@@ -87,7 +87,7 @@ def test_when_a_process_ends_the_others_go_on(fg: Any, shop: Shops) -> None:
 def test_trace_with_b_removes_an_instance_that_it_made_and_resets_another(shop: Shops, run: Run) -> None:
     """As `stream`, which it was called before."""
     child = shop()
-    words = ("-P", child.pid, "-B", "mine", "-l", "shop.price", *until_it_got_on(child.pid))
+    words = ("-P", child.pid, "-B", "mine", "-l", "shop.price", *wait_for_progress(child.pid))
     assert "shop.price();" in run("stream", *words)
     assert run("list", "-P", child.pid, "-B") == "No buffer instances defined\n"
     run("set", "-P", child.pid, "-B", "mine", "-l", "json.*")
@@ -112,10 +112,10 @@ def test_show_p_follows_the_pipe(fg: Any, shop: Shops, run: Run) -> None:
 
 def test_profile_prints_what_was_counted(fg: Any, shop: Shops, run: Run) -> None:
     child = shop()
-    text = run("profile", "-P", child.pid, "-l", "shop.*", *until_it_got_on(child.pid))
+    text = run("profile", "-P", child.pid, "-l", "shop.*", *wait_for_progress(child.pid))
     rows = {line.split()[0]: int(line.split()[1]) for line in text.splitlines()[2:]}
     assert rows.keys() == {"shop.pay", "shop.price"} and min(rows.values()) > 0
-    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", *until_it_got_on(child.pid))
+    run("profile", "-P", child.pid, "-l", "shop.*", "-o", "profile.txt", *wait_for_progress(child.pid))
     assert "shop.pay" in (fg.folder / "profile.txt").read_text()
 
 
@@ -185,11 +185,11 @@ class Terminal:
         os.close(slave)
         self._shown = ""
 
-    def read_until(self, wanted: str) -> str:
+    def read_until(self, expected: str) -> str:
         """Read until the text is shown after what was read before; return what was shown until then."""
-        while wanted not in self._shown:
+        while expected not in self._shown:
             self._shown += os.read(self._master, 4096).decode()
-        found, _, self._shown = self._shown.partition(wanted)
+        found, _, self._shown = self._shown.partition(expected)
         return found
 
     def press(self, key: str) -> None:
@@ -252,13 +252,13 @@ def test_a_process_without_a_socket_is_attached_and_left_as_before(
     stranger: subprocess.Popen[bytes], run: Run
 ) -> None:
     assert "__main__.pay" in run(
-        "profile", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid)
+        "profile", "-P", stranger.pid, "-l", "__main__.pay", *wait_for_progress(stranger.pid)
     )
-    run("trace", "-P", stranger.pid, "-p", "nop", "-e", "py:gc_start", *until_it_got_on(stranger.pid))
+    run("trace", "-P", stranger.pid, "-p", "nop", "-e", "py:gc_start", *wait_for_progress(stranger.pid))
     assert stranger.pid not in running()
-    run("start", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid))
+    run("start", "-P", stranger.pid, "-l", "__main__.pay", *wait_for_progress(stranger.pid))
     assert stranger.pid in running()
-    run("trace", "-P", stranger.pid, "-l", "__main__.pay", *until_it_got_on(stranger.pid))
+    run("trace", "-P", stranger.pid, "-l", "__main__.pay", *wait_for_progress(stranger.pid))
     assert "__main__.pay" in run("show", "-P", stranger.pid)  # start is still in force
 
 
@@ -284,7 +284,7 @@ def test_children_are_steered_with_their_parents(fg: Any, run: Run) -> None:
 
 def test_show_p_follows_the_pipe_of_one_lane(fg: Any, shop: Shops, run: Run) -> None:
     child = shop()
-    run("start", "-P", child.pid, "-p", "function", "-l", "shop.pay", *until_it_got_on(child.pid))
+    run("start", "-P", child.pid, "-p", "function", "-l", "shop.pay", *wait_for_progress(child.pid))
     watching = fg.start("show", "-P", str(child.pid), "-p", "-c", "0", "-f")
     lines = lines_until(watching, lambda lines: len(lines) >= 3)
     assert lines[0] == f"{child.pid}/per_cpu/cpu0/trace_pipe\n" and "shop.pay" in lines[1]

@@ -206,16 +206,16 @@ class Model:
         names: the name of each function; events have the index.
         free_slots: the free slots, in the order in which they will be used.
         tokens: the number of entries before.
-        tells_suspends: users have suspend and resume functions.
+        reports_suspends: users have suspend and resume functions.
     """
 
     def __init__(
-        self, names: list[str], free_slots: deque[int], tokens: int = 0, tells_suspends: bool = True
+        self, names: list[str], free_slots: deque[int], tokens: int = 0, reports_suspends: bool = True
     ) -> None:
         self.names = names
         self.free_slots = free_slots
         self.tokens = tokens
-        self.tells_suspends = tells_suspends
+        self.reports_suspends = reports_suspends
         self.users: dict[int, Registration] = {}  #: in order of registration
         self.stacks: dict[int, list[Frame]] = {}
         self.tids: dict[int, int] = {}
@@ -346,7 +346,7 @@ class Model:
         frame = self.stacks[task].pop()
         for user, part, token in sorted(frame.here(), key=lambda item: item[0].slot):
             user.at(task).count(part, -1)
-            if part is Part.OWN and self._tells_suspends(user):
+            if part is Part.OWN and self._reports_suspends(user):
                 self._tell(Kind.SUSPEND, user, task, frame.func, token if user.has_data else 0)
         self.suspended[call] = frame
 
@@ -356,7 +356,7 @@ class Model:
         if frame is None:
             return False
         for user, part, _ in sorted(frame.here(), key=lambda item: item[0].slot):
-            if part is Part.OWN and self._tells_suspends(user):
+            if part is Part.OWN and self._reports_suspends(user):
                 self._tell(Kind.RESUME, user, task, frame.func, 0)
             user.at(task).count(part, 1)
         self.stacks[task].append(frame)
@@ -404,8 +404,8 @@ class Model:
 
     # ---- how it works
 
-    def _tells_suspends(self, user: Registration) -> bool:
-        return self.tells_suspends and not isinstance(user, Fprobes)
+    def _reports_suspends(self, user: Registration) -> bool:
+        return self.reports_suspends and not isinstance(user, Fprobes)
 
     def _ask(self, user: Registration, task: int, frame: Frame) -> bool:
         """Call a user's entry function; True if the user wants the return."""

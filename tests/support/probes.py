@@ -83,7 +83,7 @@ def probe() -> Iterator[Callable[..., Probe]]:
 
 
 @pytest.fixture
-def nobody_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def no_users_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Assert that the test leaves no user registered. Gives the list of what reaches sys.unraisablehook."""
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)

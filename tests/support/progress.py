@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["until_it_got_on"]
+__all__ = ["wait_for_progress"]
 
 # A loop that sleeps gives up its processor at least once in each turn.
 _SCRIPT = """
@@ -14,6 +14,6 @@ while [ $(($(count "$1") - begin)) -lt "$2" ]; do sleep 0.01; done
 """
 
 
-def until_it_got_on(pid: int, turns: int = 40) -> list[str]:
+def wait_for_progress(pid: int, turns: int = 40) -> list[str]:
     """Return a command that ends when a process whose main thread is a loop that sleeps has got on."""
     return ["sh", "-c", _SCRIPT, "sh", str(pid), str(turns)]

@@ -155,7 +155,7 @@ def test_noise_fails_no_condition(
 
 
 @pytest.mark.parametrize(
-    ("text", "caret", "wanted"),
+    ("text", "caret", "expected_value"),
     [
         ("tme > 1.1", 0, "one of time, total, calls, new, gone; did you mean 'time'?"),
         ("time 1.1", 5, "one of > >= < <= == !="),
@@ -169,12 +169,12 @@ def test_noise_fails_no_condition(
         ("", 0, "one of time"),
     ],
 )
-def test_a_wrong_condition_is_pointed_at(text: str, caret: int, wanted: str) -> None:
+def test_a_wrong_condition_is_pointed_at(text: str, caret: int, expected_value: str) -> None:
     with pytest.raises(ConditionError) as info:
         parse_condition(text)
     _, shown, pointer, hint = str(info.value).splitlines()
     assert (shown, pointer) == (f"  {text}", f"  {' ' * caret}^")
-    assert hint.startswith(f"here must be {wanted}")
+    assert hint.startswith(f"here must be {expected_value}")
 
 
 def test_wrong_arguments_are_one_error(two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

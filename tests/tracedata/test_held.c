@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracedata/select/held.h"
+#include "tracedata/select/pending.h"
 
 #define ROUNDS 400
 #define STEPS 600
@@ -25,7 +25,7 @@ static struct one list[STEPS];
 static size_t n;
 
 /* Adds an event to both. */
-static void add(struct fg_held *held)
+static void add(struct fg_pending *held)
 {
     uint8_t data[200];
     struct one *one = &list[n++];
@@ -40,16 +40,16 @@ static void add(struct fg_held *held)
     memset(data, one->first, sizeof(data));
     event.size = one->bytes;
     event.lost = one->lost;
-    assert(fg_held_add(held, &event, one->depth, one->verdict, &one->number) == 0);
+    assert(fg_pending_add(held, &event, one->depth, one->verdict, &one->number) == 0);
 }
 
 /* Decides about the latest open event, as the innermost call ends first. Return: false: there is none. */
-static bool decide(struct fg_held *held)
+static bool decide(struct fg_pending *held)
 {
     for (size_t i = n; i-- > 0;) {
         if (list[i].verdict == FG_VERDICT_OPEN) {
             list[i].verdict = rand() % 2 ? FG_VERDICT_SHOW : FG_VERDICT_DROP;
-            fg_held_decide(held, list[i].number, list[i].verdict);
+            fg_pending_decide(held, list[i].number, list[i].verdict);
             return true;
         }
     }
@@ -57,11 +57,11 @@ static bool decide(struct fg_held *held)
 }
 
 /* Takes all that can leave. Adds what they tell of losses. */
-static void take(struct fg_held *held, uint64_t told[LANES])
+static void take(struct fg_pending *held, uint64_t told[LANES])
 {
-    const struct fg_held_event *event;
+    const struct fg_pending_event *event;
 
-    while ((event = fg_held_take(held))) {
+    while ((event = fg_pending_take(held))) {
         size_t i = 0;
 
         while (list[i].has_left || list[i].verdict == FG_VERDICT_DROP)
@@ -81,7 +81,7 @@ static void take(struct fg_held *held, uint64_t told[LANES])
 static void run(unsigned seed)
 {
     uint64_t told[LANES] = {0}, lost[LANES] = {0}, left[LANES] = {0};
-    struct fg_held held = {.lost = left};
+    struct fg_pending held = {.lost = left};
 
     srand(seed);
     n = 0;
@@ -101,7 +101,7 @@ static void run(unsigned seed)
     assert(held.first == held.end);
     for (int lane = 0; lane < LANES; lane++)
         assert(told[lane] + left[lane] == lost[lane]);
-    fg_held_free(&held);
+    fg_pending_free(&held);
 }
 
 int main(void)

@@ -225,10 +225,10 @@ def test_a_reused_lane_shows_the_switch(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("wanted", ["8", "two", "t*"])
-def test_one_task(command: Command, tmp_path: Path, wanted: str) -> None:
+@pytest.mark.parametrize("expected", ["8", "two", "t*"])
+def test_one_task(command: Command, tmp_path: Path, expected: str) -> None:
     path = two_tasks().save(tmp_path / "trace.dat")
-    assert command("report", "-i", path, "--task", wanted).out == HEADER + "  1.000 us    |  m.g();\n"
+    assert command("report", "-i", path, "--task", expected).out == HEADER + "  1.000 us    |  m.g();\n"
 
 
 def test_an_unknown_task(command: Command, tmp_path: Path) -> None:

@@ -312,8 +312,8 @@ def test_repeats_are_right_over_many_sub_buffers_and_threads(traced: Callable[..
         traced(both, tracer="function", no_repeats=True, filter=names(leaf, caller), buffer_kb=16_384)
     )
     found = [re.search(r"repeats: (\d+)", line) for line in lines]
-    told = sum(int(one[1]) if one else 1 for one in found)
-    assert told == 20_000 + 3 * 2858
+    reported = sum(int(one[1]) if one else 1 for one in found)
+    assert reported == 20_000 + 3 * 2858
 
 
 def test_no_repeats_and_args_exclude_each_other(tmp_path: Path) -> None:

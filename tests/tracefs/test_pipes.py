@@ -103,7 +103,7 @@ def test_a_pipe_of_a_lane_leaves_the_others_theirs(shell: Shell) -> None:
     traced(shell)
     together(3)
     shell.echo("0\n", "tracing_on")
-    wanted = {
+    expected = {
         lane: [
             line
             for line in shell.cat("trace").splitlines()
@@ -111,13 +111,13 @@ def test_a_pipe_of_a_lane_leaves_the_others_theirs(shell: Shell) -> None:
         ]
         for lane in range(3)
     }
-    assert shell.cat("per_cpu/cpu1/trace_pipe").splitlines() == wanted[1]
+    assert shell.cat("per_cpu/cpu1/trace_pipe").splitlines() == expected[1]
     assert "read events: 4\n" in shell.cat("per_cpu/cpu1/stats")
     assert "read events: 0\n" in shell.cat("per_cpu/cpu0/stats")
     assert shell.cat("per_cpu/cpu1/trace_pipe") == ""
     rest = shell.cat("trace_pipe")
     assert sorted(line for line in rest.splitlines() if "()" in line) == sorted(
-        line for lane in (0, 2) for line in wanted[lane] if "()" in line
+        line for lane in (0, 2) for line in expected[lane] if "()" in line
     )
     assert shell.cat("trace_pipe") == ""
 

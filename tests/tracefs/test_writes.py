@@ -75,13 +75,13 @@ def test_a_word_may_go_on_in_the_next_write(shell: Shell, monkeypatch: pytest.Mo
     """Shells write in pieces of 4096 bytes. Broken: reading looked at all functions once for each pattern."""
     names, looks = _engine.function_names, []
     monkeypatch.setattr(_engine, "function_names", lambda patterns: looks.append(patterns) or names(patterns))
-    wanted = [f"modulé{number}.*" for number in range(2000)]
-    data = "\n".join(wanted).encode()
+    expected = [f"modulé{number}.*" for number in range(2000)]
+    data = "\n".join(expected).encode()
     file = shell.tree.open("set_ftrace_filter", os.O_WRONLY | os.O_TRUNC)
     for at in range(0, len(data), 1021):
         assert file.write(at, data[at : at + 1021]) == len(data[at : at + 1021])
     file.close()
-    assert shell.cat("set_ftrace_filter").splitlines() == wanted
+    assert shell.cat("set_ftrace_filter").splitlines() == expected
     assert 0 < len(looks) < 5
 
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.console import CommandFailedError, Stopwatch, say
+from tools.console import CommandFailedError, Stopwatch, print_message
 from tools.kselftest import mapping, sources, suite, table
 from tools.layout import ROOT
 from tools.pythons import choose
@@ -48,7 +48,7 @@ def run(environment: Environment, names: Sequence[str]) -> dict[str, str]:
             for path in paths:
                 for test, result in runner.run(path):
                     found[str(test)] = result
-                    say(f"{result:12} {test}")
+                    print_message(f"{result:12} {test}")
         finally:
             runner.end()
     finally:
@@ -73,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     if absent := lacks():
-        say(f"kselftest: this needs {absent}")
+        print_message(f"kselftest: this needs {absent}")
         return 1
     watch = Stopwatch()
     try:
         found = run(test_environment(choose(options.python)), options.names)
     except (CommandFailedError, LookupError, OSError, subprocess.SubprocessError) as error:
-        say(f"kselftest: {error}")
+        print_message(f"kselftest: {error}")
         return 1
     rows = table.read()
     if options.write:
@@ -87,9 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     different = table.differences(rows, found)
     passing = sum(result in suite.PASSING for result in found.values())
-    say(f"\n{passing} of {len(found)} pass ({watch}); the logs are in {CACHE / 'logs'}")
+    print_message(f"\n{passing} of {len(found)} pass ({watch}); the logs are in {CACHE / 'logs'}")
     for line in different:
-        say(f"different: {line}")
+        print_message(f"different: {line}")
     return 1 if different or not found else 0
 
 

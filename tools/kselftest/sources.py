@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.console import run, say
+from tools.console import print_message, run
 
 PACKAGE = "linux-source-6.12"
 FOLDER = "tools/testing/selftests/ftrace"
@@ -30,16 +30,16 @@ def fetch(cache: Path) -> Path:
         OSError: the same, while the folder is taken out of it.
     """
     version = _candidate()
-    wanted = cache / f"{PACKAGE}_{version.replace(':', '%3a')}"
-    if not wanted.is_dir():
+    requested = cache / f"{PACKAGE}_{version.replace(':', '%3a')}"
+    if not requested.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as name:
             folder = Path(name)
-            say(f"kselftest: {PACKAGE} {version} (150 MB), for {FOLDER}")
+            print_message(f"kselftest: {PACKAGE} {version} (150 MB), for {FOLDER}")
             run(["apt-get", "download", f"{PACKAGE}={version}"], cwd=folder, log=folder / "log")
             _extract(next(folder.glob("*.deb")), folder / "tests")
-            (folder / "tests").rename(wanted)
-    return wanted
+            (folder / "tests").rename(requested)
+    return requested
 
 
 def _candidate() -> str:

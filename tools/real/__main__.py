@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from tools.console import CommandFailedError, say, table
+from tools.console import CommandFailedError, print_message, table
 from tools.layout import ROOT
 from tools.pythons import choose
 from tools.real import servers, suites
@@ -55,7 +55,7 @@ def judge_all(chosen: dict[str, Judge]) -> list[Verdict]:
             shutil.rmtree(folder, ignore_errors=True)
         verdicts.append(verdict)
         for line in verdict.lines():
-            say(line)
+            print_message(line)
     return verdicts
 
 
@@ -87,12 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         environment = installed(f"real-{python.tag}", python, "real")
         chosen = judges(environment, options.names)
     except (CommandFailedError, LookupError) as error:
-        say(f"real: {error}")
+        print_message(f"real: {error}")
         return 1
     verdicts = judge_all(chosen)
     different = [verdict.name for verdict in verdicts if verdict.differences]
-    say(f"\n{overview(verdicts)}\n")
-    say(f"different: {', '.join(different)}" if different else f"CPython {python.release}: nothing differs")
+    print_message(f"\n{overview(verdicts)}\n")
+    print_message(
+        f"different: {', '.join(different)}" if different else f"CPython {python.release}: nothing differs"
+    )
     return 1 if different or not verdicts else 0
 
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.console import CommandFailedError, say, table
+from tools.console import CommandFailedError, print_message, table
 from tools.layout import ROOT
 from tools.pythons import choose
 from tools.real.environments import ROWS, Row, Scene
@@ -185,18 +185,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows = [row for row in ROWS if not options.names or row.name in options.names]
     left_out = [row.name for row in rows if not row.needs()]
     if left_out and options.write:
-        say(f"hostile: only root on Linux can try these, so the table is not written: {', '.join(left_out)}")
+        print_message(
+            f"hostile: only root on Linux can try these, so the table is not written: {', '.join(left_out)}"
+        )
         return 1
     try:
         python = str(test_environment(choose(options.python)).python)
     except (CommandFailedError, LookupError) as error:
-        say(f"hostile: {error}")
+        print_message(f"hostile: {error}")
         return 1
     findings = [find(row, python) for row in rows if row.name not in left_out]
     if options.write and not options.names:
         write_page(findings)
-        say(f"{PAGE.relative_to(ROOT)} has these rows now")
-    say(table([HEAD, *(finding.cells() for finding in findings)]))
+        print_message(f"{PAGE.relative_to(ROOT)} has these rows now")
+    print_message(table([HEAD, *(finding.cells() for finding in findings)]))
     return 0
 
 

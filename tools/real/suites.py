@@ -69,8 +69,8 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
     found = list(folder.glob("*.tar.gz"))
     if not found:
         pip = ["-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
-        wanted = ["--no-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
-        run_tool([python, *pip, *wanted], log=cache / "pip.log")
+        requested = ["--no-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
+        run_tool([python, *pip, *requested], log=cache / "pip.log")
         found = list(folder.glob("*.tar.gz"))
     return found[0]
 

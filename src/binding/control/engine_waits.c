@@ -22,7 +22,7 @@ void fg_engine_waits_take(PyObject *engine, void (*woken)(void))
     atomic_store(&engine_waits, waits);
 }
 
-enum fg_news fg_engine_waits_ask(int handle, uint32_t seen)
+enum fg_news fg_engine_waits_request(int handle, uint32_t seen)
 {
     const struct fg_waits *waits = atomic_load(&engine_waits);
 

@@ -11,7 +11,7 @@
  * Without the table there is no waiting: no error. */
 void fg_engine_waits_take(PyObject *engine, void (*woken)(void));
 
-/* A fg_wait_ask. Without an engine there is always news. */
-enum fg_news fg_engine_waits_ask(int handle, uint32_t seen);
+/* A fg_wait_request. Without an engine there is always news. */
+enum fg_news fg_engine_waits_request(int handle, uint32_t seen);
 
 #endif

@@ -116,7 +116,7 @@ static void forget_thread_object(void)
 
 #define PATIENCE_NS 1000000 /* if others take the GIL first */
 
-static _Atomic uint32_t is_wanted;
+static _Atomic uint32_t is_requested;
 static atomic_bool is_queued; /* once at most: the queue is the program's, and short */
 
 static int give_way(void *unused);
@@ -134,12 +134,12 @@ static int give_way(void *unused)
 
     (void)unused;
     atomic_store(&is_queued, false);
-    if (atomic_load(&is_wanted)) {
+    if (atomic_load(&is_requested)) {
         PyThreadState *tstate = PyEval_SaveThread();
 
-        (void)syscall(SYS_futex, &is_wanted, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
+        (void)syscall(SYS_futex, &is_requested, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
         PyEval_RestoreThread(tstate);
-        if (atomic_load(&is_wanted))
+        if (atomic_load(&is_requested))
             queue();
     }
     return 0;
@@ -149,17 +149,18 @@ static PyGILState_STATE take_gil(void)
 {
     PyGILState_STATE attached;
 
-    atomic_store(&is_wanted, 1);
+    atomic_store(&is_requested, 1);
     queue();
     attached = PyGILState_Ensure();
-    atomic_store(&is_wanted, 0);
-    (void)syscall(SYS_futex, &is_wanted, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    atomic_store(&is_requested, 0);
+    (void)syscall(SYS_futex, &is_requested, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return attached;
 }
 
 /* Without collections: these would run finalizers of the program in a thread that it does not know. CPython
  * 3.12 runs one that is due even so. */
-size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **frame)
+size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message, size_t bytes,
+                          uint8_t **frame)
 {
     PyGILState_STATE attached;
     PyThreadState *tstate;

@@ -12,7 +12,8 @@ struct fg_handler {
     void (*woken)(void); /* what the engine calls to wake readers, from then on */
 };
 
-/* A fg_server_ask. @context: begins with a struct fg_handler */
-size_t fg_handler_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **answer);
+/* A fg_server_request. @context: begins with a struct fg_handler */
+size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message, size_t bytes,
+                          uint8_t **answer);
 
 #endif

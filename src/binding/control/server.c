@@ -46,12 +46,12 @@ static struct fg_client *client_of(struct fg_server *server, uint32_t number)
 static void drop(struct fg_server *server, struct fg_client *client)
 {
     uint32_t number = client->number;
-    bool has_asked = client->has_asked;
+    bool has_requested = client->has_requested;
     uint8_t *answer = NULL;
 
     server->nr_waits -= client->wait.is_on;
     fg_client_drop(client);
-    if (has_asked && server->ask(server->context, number, NULL, 0, &answer))
+    if (has_requested && server->ask(server->context, number, NULL, 0, &answer))
         free(answer);
 }
 
@@ -63,7 +63,7 @@ static struct fg_client *most_silent(struct fg_server *server)
     for (uint32_t i = 0; i < FG_SERVER_CLIENTS; i++) {
         struct fg_client *client = &server->clients[i];
 
-        if (!client->has_asked && (!found || client->activity < found->activity))
+        if (!client->has_requested && (!found || client->activity < found->activity))
             found = client;
     }
     return found;
@@ -145,7 +145,7 @@ static enum fg_client_state answer(struct fg_server *server, struct fg_client *c
         server->has_news = true; /* perhaps it came before */
         return FG_CLIENT_WAITS;
     }
-    client->has_asked = true;
+    client->has_requested = true;
     bytes = server->ask(server->context, client->number, client->message, client->size, &frame);
     if (!bytes)
         return FG_CLIENT_GONE;

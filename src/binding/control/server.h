@@ -16,7 +16,7 @@
 #define FG_SERVER_CLIENTS 64u
 
 /**
- * typedef fg_server_ask - Deal with one request.
+ * typedef fg_server_request - Deal with one request.
  * @context: fg_server.context
  * @client: the client's number
  * @message: the request; NULL: the client has gone
@@ -25,14 +25,14 @@
  * Return: the bytes of the frame; 0: none: drop the client.
  * Context: the server's thread; one request at a time.
  */
-typedef size_t fg_server_ask(void *context, uint32_t client, const uint8_t *message, size_t bytes,
-                             uint8_t **answer);
+typedef size_t fg_server_request(void *context, uint32_t client, const uint8_t *message, size_t bytes,
+                                 uint8_t **answer);
 
 /* From calloc(). */
 struct fg_server {
     struct fg_place place;
-    fg_server_ask *ask;
-    fg_wait_ask *news;              /* NULL: there always is some */
+    fg_server_request *ask;
+    fg_wait_request *news;          /* NULL: there always is some */
     void (*release)(void *context); /* called when the server is freed, by any thread; NULL: nothing */
     void *context;
     struct fg_own_fd epoll, wakes, wake; /* wake: the writing end of the pipe that wakes the thread */

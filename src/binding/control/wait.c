@@ -27,7 +27,7 @@ bool fg_wait_begin(struct fg_client *client, uint64_t now_ms)
     return true;
 }
 
-bool fg_wait_look(struct fg_client *client, fg_wait_ask *ask, uint64_t now_ms)
+bool fg_wait_look(struct fg_client *client, fg_wait_request *ask, uint64_t now_ms)
 {
     struct fg_wait *wait = &client->wait;
     enum fg_news news;

@@ -10,9 +10,9 @@
 #include "binding/event/event_list.h"
 #include "binding/event/event_object.h"
 #include "binding/event/event_probes.h"
+#include "binding/event/event_request.h"
 #include "binding/event/event_triggers.h"
 #include "binding/event/event_use.h"
-#include "binding/event/event_want.h"
 #include "engine/graph/users.h"
 
 /* ---- life */
@@ -85,7 +85,7 @@ static int make_made(struct fg_event_object *self, const char *system, const cha
     const char **names = NULL;
     int error = -1;
 
-    self->made = fg_made_event_of(fields, limits, &names);
+    self->made = fg_derived_event_of(fields, limits, &names);
     if (self->made) {
         struct fg_hist_fields its_fields = {names, self->made->form.fields, self->made->form.nr_fields, 0};
 
@@ -162,7 +162,7 @@ static PyObject *get_number(PyObject *object, void *Py_UNUSED(closure))
 
 static bool makes(const struct fg_trigger *trigger, const void *made)
 {
-    const struct fg_made_event *event = made;
+    const struct fg_derived_event *event = made;
 
     return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_have(&trigger->actions, &event->sink);
 }
@@ -213,7 +213,7 @@ FG_ALONE(fg_event_add_probe)
 FG_ALONE(fg_event_add_static_probe)
 FG_ALONE(fg_event_add_place)
 FG_ALONE(fg_event_remove_probe)
-FG_ALONE(fg_event_set_wanted)
+FG_ALONE(fg_event_set_request)
 FG_ALONE(event_close)
 
 static PyGetSetDef attributes[] = {
@@ -249,7 +249,7 @@ static PyMethodDef methods[] = {
      "set_base(event, values, filter): have the hits of another event make this one."},
     {"trigger", fg_event_make_trigger, METH_VARARGS,
      "trigger(name, count, filter, plan, target, links) -> Trigger: make one for its hits."},
-    {"set", fg_event_set_wanted_alone, METH_VARARGS,
+    {"set", fg_event_set_request_alone, METH_VARARGS,
      "set(handle, records, filter, triggers, switch=None): say what the instance wants of the event."},
     {"is_recorded", fg_event_get_recorded, METH_O,
      "is_recorded(handle) -> bool: whether the instance records it."},

@@ -6,8 +6,8 @@
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/core/state.h"
+#include "binding/event/event_request.h"
 #include "binding/event/event_use.h"
-#include "binding/event/event_want.h"
 
 int fg_event_enlist(PyObject *object)
 {

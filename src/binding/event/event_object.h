@@ -6,7 +6,7 @@
 #include <Python.h>
 
 #include "arch/cpython/fetch/program.h"
-#include "binding/event/made.h"
+#include "binding/event/derived.h"
 #include "engine/event/event.h"
 
 struct fg_event_probe;
@@ -23,7 +23,7 @@ struct fg_event_object {
     enum fg_fetch_place place;
     bool is_attached;              /* its probes are registered */
     struct fg_event_probe *probes; /* the latest first */
-    struct fg_made_event *made;    /* of an event that others make; else NULL */
+    struct fg_derived_event *made; /* of an event that others make; else NULL */
     struct fg_eprobe_parts *on;    /* of one on the fields of another event */
     struct fg_event_object *base;  /* that one */
 };

@@ -45,7 +45,7 @@ static void set_target(const struct fg_event_object *self, PyObject *made, PyObj
 
 static struct fg_hist_sink *sink_of(PyObject *object)
 {
-    struct fg_made_event *made = ((struct fg_event_object *)object)->made;
+    struct fg_derived_event *made = ((struct fg_event_object *)object)->made;
 
     return made ? &made->sink : NULL;
 }

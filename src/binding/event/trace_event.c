@@ -130,7 +130,7 @@ FG_NOINLINE static PyObject *call_out_of_order(const struct trace_event *self, P
 
     if (sort(self, args, nargs, kwnames, values) != 0)
         return NULL;
-    if (fg_program_event_is_wanted(self->event))
+    if (fg_program_event_is_enabled(self->event))
         fg_program_event_hit(self->event, values);
     Py_RETURN_NONE;
 }
@@ -142,7 +142,7 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
 
     if (fg_unlikely(!is_in_order(self, nargs, kwnames)))
         return call_out_of_order(self, args, nargs, kwnames);
-    if (fg_unlikely(fg_program_event_is_wanted(self->event)))
+    if (fg_unlikely(fg_program_event_is_enabled(self->event)))
         fg_program_event_hit(self->event, args);
     Py_RETURN_NONE;
 }
@@ -297,7 +297,7 @@ static PyObject *get_fields(PyObject *object, void *Py_UNUSED(closure))
 
 static PyObject *get_enabled(PyObject *object, void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(fg_program_event_is_wanted(((struct trace_event *)object)->event));
+    return PyBool_FromLong(fg_program_event_is_enabled(((struct trace_event *)object)->event));
 }
 
 static PyGetSetDef attributes[] = {

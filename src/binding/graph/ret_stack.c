@@ -135,7 +135,7 @@ static bool copy_frame(const struct fg_frame_info *frame, void *arg)
 }
 
 /* Under the engine's lock of tasks: calls nothing of Python's. */
-static void copy_if_asked_for(struct fg_task *task, void *arg)
+static void copy_if_requested(struct fg_task *task, void *arg)
 {
     struct ret_stack *stack = arg;
 
@@ -250,7 +250,7 @@ PyObject *fg_get_ret_stack(PyObject *module, PyObject *args, PyObject *kwargs)
     if (tid < 0 || check_readable(tid) != 0)
         return NULL;
     stack.tid = (int)tid;
-    fg_task_for_each(copy_if_asked_for, &stack);
+    fg_task_for_each(copy_if_requested, &stack);
     list = stack.has_failed ? PyErr_NoMemory() : list_of(fg_engine_state(module), &stack, idx);
     free(stack.frames);
     return list;

@@ -52,7 +52,7 @@ struct fg_ring_cursor {
     struct fg_subbuf *subbuf;
     uint64_t lost; /* records lost since the last one written; under the ring's lock */
     uint32_t task; /* the task's id in this ring; 0: none yet */
-    uint32_t overrun_told;
+    uint32_t overrun_reported;
 };
 
 struct fg_profile_row;
@@ -174,12 +174,12 @@ uint32_t fg_task_count(void);
 uint64_t fg_task_synchronize(uint64_t now);
 
 /* Makes the task's next entry pop the frames of users that have left first. */
-static inline void fg_task_ask_to_reap(struct fg_task *task)
+static inline void fg_task_request_reap(struct fg_task *task)
 {
     atomic_store_explicit(&task->limit, NULL, memory_order_relaxed);
 }
 
-static inline bool fg_task_is_asked_to_reap(const struct fg_task *task)
+static inline bool fg_task_is_reap_requested(const struct fg_task *task)
 {
     return !atomic_load_explicit(&task->limit, memory_order_relaxed);
 }

@@ -24,13 +24,13 @@ static void at_hit(struct fg_event_listener *listener, const struct fg_event_sit
     struct fg_hit_room room;
     struct fg_hit hit;
 
-    if (!fg_made_event_is_wanted(probe->made) ||
+    if (!fg_derived_event_is_enabled(probe->made) ||
         (probe->filter && !fg_event_filter_matches(probe->filter, image, bytes)))
         return;
     fg_hit_fill(&hit, &room, probe->needs, site, image, bytes);
     for (uint32_t i = 0; i < probe->nr_values; i++)
         values[i] = load(&probe->values[i], &hit);
-    fg_made_event_hit(probe->made, site, values);
+    fg_derived_event_hit(probe->made, site, values);
 }
 
 int fg_eprobe_init(struct fg_eprobe *probe)

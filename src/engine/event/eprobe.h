@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
+#include "engine/event/derived_event.h"
 #include "engine/event/event.h"
-#include "engine/event/made_event.h"
 #include "engine/hist/hist_term.h"
 
 struct fg_eprobe_value {
@@ -16,7 +16,7 @@ struct fg_eprobe_value {
 /* All of it is the caller's, and stays while it listens. */
 struct fg_eprobe {
     struct fg_event_listener listener;
-    struct fg_made_event *made;
+    struct fg_derived_event *made;
     struct fg_event_filter *filter; /* of the other event's fields; NULL: all hits */
     uint32_t needs;
     uint32_t nr_values; /* as many as the event has fields */

@@ -124,13 +124,13 @@ static void free_leftover(struct leftover *left)
     }
 }
 
-static bool is_recorded(const struct fg_event_want *want)
+static bool is_recorded(const struct fg_event_request *want)
 {
     return want->records && (!want->soft || atomic_load_explicit(&want->soft->is_on, memory_order_relaxed));
 }
 
 /* Whether records are written into the instance: its user needs a slot then. */
-static bool writes(const struct fg_event_want *want)
+static bool writes(const struct fg_event_request *want)
 {
     bool does = want->records;
 
@@ -285,7 +285,7 @@ static struct use use_of(struct fg_event *event, const struct fg_instance *insta
 }
 
 static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
-                                      const struct fg_event_want *want)
+                                      const struct fg_event_request *want)
 {
     size_t bytes = want->nr_triggers * sizeof(want->triggers[0]);
     struct fg_event_file *file = malloc(sizeof(*file) + bytes);
@@ -301,7 +301,7 @@ static struct fg_event_file *file_new(struct fg_instance *instance, int handle,
 
 /* The caller may change the instance. */
 static int put_new_file(struct fg_event *event, struct fg_instance *instance, int handle,
-                        const struct fg_event_want *want)
+                        const struct fg_event_request *want)
 {
     struct fg_event_file *file = file_new(instance, handle, want);
     int error = file ? put_file(event, file) : -ENOMEM;
@@ -312,7 +312,7 @@ static int put_new_file(struct fg_event *event, struct fg_instance *instance, in
 }
 
 /* The kernel allocates it with the trigger, too. */
-static int make_room_for_snapshots(struct fg_instance *instance, const struct fg_event_want *want)
+static int make_room_for_snapshots(struct fg_instance *instance, const struct fg_event_request *want)
 {
     for (uint32_t i = 0; i < want->nr_triggers; i++) {
         if (fg_trigger_takes_snapshots(want->triggers[i]))
@@ -323,7 +323,7 @@ static int make_room_for_snapshots(struct fg_instance *instance, const struct fg
 
 /* The caller may change the instance. */
 static int set(struct fg_event *event, struct fg_instance *instance, int handle,
-               const struct fg_event_want *want)
+               const struct fg_event_request *want)
 {
     bool wrote = use_of(event, instance).writes, is_first = writes(want) && !wrote;
     int error = make_room_for_snapshots(instance, want);
@@ -362,7 +362,7 @@ static void change_end(struct fg_instance *instance)
     fg_instance_put(instance);
 }
 
-int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want)
+int fg_event_set(struct fg_event *event, int handle, const struct fg_event_request *want)
 {
     int error;
     struct fg_instance *instance = change_begin(handle, &error);
@@ -534,7 +534,7 @@ static void fill_common(const struct fg_event *event, const struct fg_event_site
 static void hit_file(const struct fg_event_file *file, const struct fg_event *event,
                      const struct fg_event_site *site, const uint8_t *image, uint32_t bytes)
 {
-    const struct fg_event_want *want = &file->want;
+    const struct fg_event_request *want = &file->want;
 
     if (file->listener) {
         file->listener->hit(file->listener, site, image, bytes);

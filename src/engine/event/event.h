@@ -64,7 +64,7 @@ void fg_event_free(struct fg_event *event);
  * the instance.
  * Context: no lock of the engine held.
  */
-int fg_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
+int fg_event_set(struct fg_event *event, int handle, const struct fg_event_request *want);
 bool fg_event_is_recorded(struct fg_event *event, int handle);
 
 /**
@@ -112,7 +112,7 @@ bool fg_event_has_listeners(struct fg_event *event);
 bool fg_event_find_trigger(bool (*visit)(const struct fg_trigger *trigger, const void *arg), const void *arg);
 
 /* True if a hit has any effect. Inside the guard. */
-static inline bool fg_event_is_wanted(struct fg_event *event)
+static inline bool fg_event_is_enabled(struct fg_event *event)
 {
     return atomic_load_explicit(&event->files, memory_order_relaxed) != NULL;
 }

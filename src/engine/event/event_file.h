@@ -6,7 +6,7 @@
 #include "engine/tracer/instance.h"
 
 /* What an instance wants of an event. */
-struct fg_event_want {
+struct fg_event_request {
     bool records;                       /* the hits are recorded */
     struct fg_event_filter *filter;     /* which hits are; NULL: all */
     const struct fg_event_switch *soft; /* they are while this is on; NULL: always. The caller's */
@@ -22,7 +22,7 @@ struct fg_event_file {
     struct fg_event_listener *listener; /* or NULL */
     struct fg_instance *instance;       /* it stops only after its files are gone; NULL for a listener */
     int handle;                         /* the instance's */
-    struct fg_event_want want;          /* the filter is the file's, triggers and switch are not */
+    struct fg_event_request want;       /* the filter is the file's, triggers and switch are not */
     struct fg_event_file *next;         /* of those that are to be freed */
     struct fg_trigger *triggers[];
 };

@@ -17,7 +17,7 @@ struct fg_event_site {
     struct fg_caller caller;        /* at a return: who called it; func 0: not known */
     const struct ftrace_regs *regs; /* or NULL */
     int only;                       /* the handle of the one instance whose event is hit; 0: of all */
-    /* Of an event that another one makes (made_event.h): the event, and the site of the other one. */
+    /* Of an event that another one makes (derived_event.h): the event, and the site of the other one. */
     const struct fg_event *made;
     const struct fg_event_site *maker;
 };

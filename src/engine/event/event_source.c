@@ -135,7 +135,7 @@ static void hit_probe(const struct fg_source_probe *probe, const struct fg_event
     uint8_t image[FG_EVENT_MAX_BYTES];
     uint32_t bytes;
 
-    if (!fg_event_is_wanted(probe->event))
+    if (!fg_event_is_enabled(probe->event))
         return;
     bytes = probe->ops->run(probe->program, site->regs, site->func, NULL, image);
     fg_event_hit(probe->event, site, image, bytes);

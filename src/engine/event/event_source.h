@@ -52,7 +52,7 @@ void fg_event_source_detach(struct fg_source_probe *probe);
 uint64_t fg_source_probe_missed(const struct fg_source_probe *probe);
 
 /* True if any probe would see a hit. A source looks at this before it fetches anything. */
-static inline bool fg_event_source_is_wanted(struct fg_event_source *source)
+static inline bool fg_event_source_is_enabled(struct fg_event_source *source)
 {
     return atomic_load_explicit(&source->probes, memory_order_relaxed) != NULL;
 }

@@ -15,11 +15,11 @@
 #define FG_HIST_MAX_REFERENCES 16u
 #define FG_HIST_MAX_ACTIONS 16u
 
-/* Takes the values of an action: an event that is made of them (made_event.h). */
+/* Takes the values of an action: an event that is made of them (derived_event.h). */
 struct fg_hist_sink {
     uint32_t nr_values;
     /* True if taking values has any effect. */
-    bool (*is_wanted)(const struct fg_hist_sink *sink);
+    bool (*is_requested)(const struct fg_hist_sink *sink);
     /* @site: of the hit that acts; @values: nr_values of them */
     void (*take)(struct fg_hist_sink *sink, const struct fg_event_site *site, const struct fg_loaded *values);
 };

@@ -21,7 +21,7 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
     const struct fg_probe_event *probe = probe_of(fp);
 
     (void)ret_ip, (void)entry_data;
-    if (fg_event_is_wanted(probe->event))
+    if (fg_event_is_enabled(probe->event))
         hit(probe, (struct fg_event_site){.task = fg_task_self, .func = func->id, .regs = regs}, regs, NULL);
     return 1;
 }
@@ -33,7 +33,7 @@ static int keep_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
     const struct fg_probe_event *probe = probe_of(fp);
 
     (void)func, (void)ret_ip;
-    if (!fg_event_is_wanted(probe->event))
+    if (!fg_event_is_enabled(probe->event))
         return 1;
     if (entry_data)
         probe->ops->run_entry(probe->program, regs, entry_data);
@@ -47,7 +47,7 @@ static void at_return(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
     const struct fg_func *caller;
 
     (void)ret_ip;
-    if (!fg_event_is_wanted(probe->event))
+    if (!fg_event_is_enabled(probe->event))
         return;
     caller = fg_regs_calling_func(regs);
     hit(probe,

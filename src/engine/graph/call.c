@@ -15,7 +15,7 @@
 
 /* Tells a function's users that a call was not traced: a callback made it, or the stack was full. Inside
  * the guard, so that @list cannot be freed. */
-static void tell_missed(struct fg_user_list *list, struct fg_func *func, bool by_callback)
+static void notify_missed(struct fg_user_list *list, struct fg_func *func, bool by_callback)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         struct fgraph_ops *ops = atomic_load_explicit(&list->users[i].ops, memory_order_relaxed);
@@ -35,7 +35,7 @@ FG_COLD static void count_missed(struct fg_task *task, struct fg_func *func, con
     if (arch->is_own_call && arch->is_own_call(regs))
         return;
     fg_local_add(&task->missed, 1);
-    tell_missed(list, func, true); /* this thread is inside the guard: in the callback that made the call */
+    notify_missed(list, func, true); /* this thread is inside the guard: in the callback that made the call */
 }
 
 /* The entry of a call for which the guard is held. */
@@ -115,8 +115,8 @@ FG_NOINLINE static void enter_several(struct ftrace_graph_ent *trace, struct fg_
 }
 
 /* Calls the users of a frame that was just pushed. */
-static inline void tell_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
-                              struct ftrace_regs *regs)
+static inline void notify_users(struct fg_task *task, uint64_t *frame, struct fg_user_list *list,
+                                struct ftrace_regs *regs)
 {
     struct ftrace_graph_ent trace = fg_ent_of(task, frame);
 
@@ -136,7 +136,7 @@ FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, s
 {
     if (fg_is_killed())
         return false;
-    if (fg_task_is_asked_to_reap(task) && task->context == FG_CONTEXT_NORMAL) {
+    if (fg_task_is_reap_requested(task) && task->context == FG_CONTEXT_NORMAL) {
         fg_task_reaps(task);
         fg_progress_reap(task);
     }
@@ -144,7 +144,7 @@ FG_COLD static bool find_room(struct fg_task *task, struct fg_user_list *list, s
         return true;
     task->refused++;
     fg_count_overrun(task);
-    tell_missed(list, func, false);
+    notify_missed(list, func, false);
     return false;
 }
 
@@ -176,7 +176,7 @@ bool fg_enter(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct f
         atomic_signal_fence(memory_order_release);
         task->top = frame + FG_FRAME_WORDS;
         frame[FRAME_CALLTIME] = frame[FRAME_START] = list->needs_times ? fg_clock_now() : 0;
-        tell_users(task, frame, list, regs);
+        notify_users(task, frame, list, regs);
     }
     fg_guard_leave(task);
     return true;

@@ -83,7 +83,7 @@ static void give_stack_back(struct fg_task *task, const struct fg_signal_scope *
     task->end = scope->end;
     /* Another thread may have asked this one to reap. It then asks the next entry. */
     if (!exchange_limit(task, scope->limit))
-        fg_task_ask_to_reap(task);
+        fg_task_request_reap(task);
     task->interrupted = scope->interrupted;
 }
 

@@ -13,21 +13,21 @@
 /* Calls the suspend functions of the users that are still registered. False: all of them have left. */
 static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
 {
-    bool is_wanted = false;
+    bool is_requested = false;
     struct ftrace_graph_ret trace = fg_ret_of(task, frame, now, FG_END_RETURN);
 
     for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
         uint32_t idx = (uint32_t)__builtin_ctzll(left);
         struct fgraph_ops *ops = fg_frame_user(frame, idx);
 
-        is_wanted |= ops != NULL;
+        is_requested |= ops != NULL;
         if (!ops || fg_marks_end(task, idx))
             continue;
         trace.depth = --task->users[idx].depth;
         if (ops->suspendfunc)
             ops->suspendfunc(&trace, ops, regs);
     }
-    return is_wanted;
+    return is_requested;
 }
 
 /* Moves the newest frame from the stack to the table of parked frames. */

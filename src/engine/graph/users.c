@@ -103,7 +103,7 @@ static void clear_task_slot(struct fg_task *task, void *arg)
 
     task->users[idx] = (struct fg_task_user){.bit = 1ull << idx};
     /* The slot's new user is not told of earlier overruns. */
-    task->users[idx].cursor.overrun_told =
+    task->users[idx].cursor.overrun_reported =
         (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
 
@@ -180,7 +180,7 @@ static bool has_hidden_calls(const struct fg_filter *filter)
     return filter->sets[FGRAPH_GRAPH_NOTRACE].n != 0 || filter->irqs == FG_IRQS_HIDDEN;
 }
 
-static void tell_task_exit(struct fg_task *task)
+static void notify_task_exit(struct fg_task *task)
 {
     /* By holder, not by slot: a user that is leaving, or whose slot the kill switch cleared, must also
      * release the task before its memory is unmapped. The lock keeps the holders as they are. */
@@ -197,7 +197,7 @@ static void tell_task_exit(struct fg_task *task)
 static void end_task(struct fg_task *task)
 {
     fg_task_unwind(task);
-    tell_task_exit(task);
+    notify_task_exit(task);
 }
 
 int fg_users_register_begin(struct fgraph_ops *ops, struct fg_plan *plan)

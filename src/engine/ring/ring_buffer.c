@@ -28,8 +28,8 @@ static void count_overrun(struct fg_ring *ring, struct fg_task *task, struct fg_
 {
     uint32_t overrun = (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 
-    atomic_fetch_add(&ring->header->overrun, overrun - cursor->overrun_told);
-    cursor->overrun_told = overrun;
+    atomic_fetch_add(&ring->header->overrun, overrun - cursor->overrun_reported);
+    cursor->overrun_reported = overrun;
 }
 
 static void put_side_record(struct fg_ring_cursor *cursor, enum fg_record_kind kind, uint32_t depth,
@@ -51,7 +51,7 @@ static void put_side_records(struct fg_ring *ring, struct fg_task *task, struct 
         atomic_fetch_add(&ring->header->wait_ticks, wait->end - wait->begin);
         put_side_record(cursor, FG_RECORD_WAIT, ring->times_work, wait->end, wait->begin);
     }
-    if ((uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed) != cursor->overrun_told)
+    if ((uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed) != cursor->overrun_reported)
         put_side_record(cursor, FG_RECORD_OVERRUN, 0, fg_clock_now(),
                         atomic_load_explicit(&task->overrun, memory_order_relaxed));
     count_overrun(ring, task, cursor);
@@ -162,7 +162,7 @@ bool fg_ring_is_ready(struct fg_ring *ring)
     return true;
 }
 
-static void tell_end(struct fg_ring *ring)
+static void notify_end(struct fg_ring *ring)
 {
     if (ring->ended && !atomic_load_explicit(&ring->has_ended, memory_order_relaxed) &&
         !atomic_exchange(&ring->has_ended, true))
@@ -226,7 +226,7 @@ bool fg_ring_switch(struct fg_ring *ring, struct fg_task *task, struct fg_ring_c
     if (fg_ring_is_ready(ring) && switch_ready(ring, task, cursor, true))
         return true;
     if (atomic_load_explicit(&ring->stopped, memory_order_relaxed))
-        tell_end(ring);
+        notify_end(ring);
     return false;
 }
 
@@ -282,7 +282,7 @@ bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_r
     if (!fg_ring_is_ready(ring))
         return false;
     name = read_task_name(task);
-    *cursor = (struct fg_ring_cursor){.overrun_told = (uint32_t)atomic_load(&task->overrun)};
+    *cursor = (struct fg_ring_cursor){.overrun_reported = (uint32_t)atomic_load(&task->overrun)};
     pthread_mutex_lock(&ring->lock);
     if (ring->header && !atomic_load(&ring->header->stop) && !atomic_load(&ring->stopped) &&
         !atomic_load(&ring->paused) && share_locked(ring, task, cursor, bytes, &name))

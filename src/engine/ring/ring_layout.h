@@ -17,8 +17,8 @@
  * has none would be allocated by whoever touches it, and in a full file system that raises SIGBUS. So the
  * writer touches only what it has allocated, and the recorder maps nothing but the header and the queues,
  * which have their memory before the file has its name. It reads all else by pread(2), for which a page
- * without memory is zeros, and writes `state` and `lost_told` of a sub-buffer by pwrite(2). Only a recorder
- * that is short of descriptors maps all of it.
+ * without memory is zeros, and writes `state` and `lost_reported` of a sub-buffer by pwrite(2). Only a
+ * recorder that is short of descriptors maps all of it.
  *
  * Everything is little-endian and is read on the machine that wrote it. A symbol is committed before the
  * first record that uses it, so the file of a dead process is complete.
@@ -111,7 +111,7 @@ struct fg_subbuf {
     uint64_t lost_in_copy; /* the part of `lost` that the latest copy holds or reported */
     /* The part of `lost` that the recorder has reported. A writer may add to `lost` at any time; what it adds
      * after the recorder read it is reported with another sub-buffer (ring_pool.c, begin). */
-    uint64_t lost_told;
+    uint64_t lost_reported;
 };
 
 /* A symbol is `bytes` long in all, a multiple of 8. NUL-terminated UTF-8 strings follow the struct. */

@@ -368,7 +368,7 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
 static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
-    uint64_t untold = atomic_exchange(&subbuf->lost, 0) - subbuf->lost_told, lost_in_copy = 0;
+    uint64_t untold = atomic_exchange(&subbuf->lost, 0) - subbuf->lost_reported, lost_in_copy = 0;
 
     /* A loss was added to this sub-buffer's former contents after the reader had read them: it is still
      * unreported. */
@@ -385,7 +385,7 @@ static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task,
     atomic_store_explicit(&subbuf->commit, 0, memory_order_relaxed);
     subbuf->consumed = subbuf->copied = 0;
     subbuf->lost_in_copy = lost_in_copy;
-    subbuf->lost_told = 0;
+    subbuf->lost_reported = 0;
     atomic_store_explicit(&subbuf->state, FG_SUBBUF_OWNED, memory_order_release);
 }
 

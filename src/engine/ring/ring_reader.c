@@ -397,7 +397,7 @@ void fg_ring_reader_release(struct fg_ring_reader *reader, const struct fg_ring_
 
     if (chunk->lost)
         fg_ring_access_write(&reader->access, &chunk->lost, sizeof(chunk->lost),
-                             subbuf_offset(reader, chunk->index) + offsetof(struct fg_subbuf, lost_told));
+                             subbuf_offset(reader, chunk->index) + offsetof(struct fg_subbuf, lost_reported));
     set_state(reader, chunk->index, FG_SUBBUF_FREE);
     atomic_store_explicit(&reader->free_queue[head % reader->facts.nr_subbufs], chunk->index,
                           memory_order_relaxed);
@@ -491,7 +491,7 @@ int fg_ring_reader_peek(struct fg_ring_reader *reader, uint32_t index, struct fg
         error = read_head(reader, index, &after);
     if (error || chunk->seq != before.seq || after.seq != before.seq)
         return error;
-    chunk->lost -= before.lost_told < chunk->lost ? before.lost_told : chunk->lost;
+    chunk->lost -= before.lost_reported < chunk->lost ? before.lost_reported : chunk->lost;
     return chunk->bytes > 0;
 }
 

@@ -39,7 +39,7 @@ static void parent(void)
 static void cursor_clear(const struct fg_task *task, struct fg_ring_cursor *cursor)
 {
     memset(cursor, 0, sizeof(*cursor));
-    cursor->overrun_told = (uint32_t)atomic_load(&task->overrun); /* the parent reports those so far */
+    cursor->overrun_reported = (uint32_t)atomic_load(&task->overrun); /* the parent reports those so far */
 }
 
 static void child(void)

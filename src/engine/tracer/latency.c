@@ -157,8 +157,8 @@ static void tell_text(const struct fg_latency *latency, int handle, const char *
     fg_instance_mark(handle, 0, mark, strlen(mark));
 }
 
-static void tell_event(const struct fg_latency *latency, int handle, const struct fg_latency_section *section,
-                       const struct fg_latency_event *event)
+static void report_event(const struct fg_latency *latency, int handle,
+                         const struct fg_latency_section *section, const struct fg_latency_event *event)
 {
     unsigned long long since = us_of(event->time - section->begin), took = us_of(event->duration);
     char text[FG_LATENCY_TEXT_BYTES + 64];
@@ -187,7 +187,7 @@ static void tell(const struct fg_latency *latency, int handle, const struct fg_l
         tell_text(latency, handle, text);
     }
     for (uint32_t i = 0; i < section->nr_events; i++)
-        tell_event(latency, handle, section, &section->events[i]);
+        report_event(latency, handle, section, &section->events[i]);
 }
 
 void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *section)

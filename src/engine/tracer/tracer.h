@@ -35,7 +35,7 @@ struct fg_tracer {
     /* Its records name callers, traced or not, whatever the settings. */
     bool names_callers;
     /* It marks calls that the interpreter makes to handle signals, or (no_irqs) leaves them out. */
-    bool tells_irqs;
+    bool reports_irqs;
     /* It looks for a longest time, the instance's max_latency_ticks, which can be read and set
      * at any time. */
     bool has_max_latency;

@@ -194,13 +194,13 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    int is_wanted;
+    int is_requested;
 
     if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
         return 1;
-    is_wanted = record_entry(trace, ops, regs);
+    is_requested = record_entry(trace, ops, regs);
     fg_task_release(trace->task);
-    return is_wanted;
+    return is_requested;
 }
 
 static const enum fg_record_kind end_kinds[] = {
@@ -305,4 +305,4 @@ static bool is_plain(const struct fg_instance *instance)
 }
 
 const struct fg_tracer fg_tracer_function_graph = {
-    .name = "function_graph", .init = init, .is_plain = is_plain, .tells_irqs = true};
+    .name = "function_graph", .init = init, .is_plain = is_plain, .reports_irqs = true};

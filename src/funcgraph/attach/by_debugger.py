@@ -45,7 +45,7 @@ class Request:
                 "it was started with PYTHON_DISABLE_REMOTE_DEBUG or -X disable-remote-debug",
             )
         self._wait_for_others(deadline)
-        self._ask(f"{exchange.path}/script")
+        self._request(f"{exchange.path}/script")
 
     def __enter__(self) -> Request:
         return self
@@ -58,7 +58,7 @@ class Request:
         except AttachError:
             pass  # it has ended meanwhile
 
-    def _ask(self, path: str) -> None:
+    def _request(self, path: str) -> None:
         debugger = self._debugger
         self._target.process.write(debugger.path, os.fsencode(path) + b"\0")
         self._target.process.write(debugger.pending, struct.pack("<i", 1))

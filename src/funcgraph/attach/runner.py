@@ -6,7 +6,7 @@ call of `run`.
 
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
-    from funcgraph.control.turns import in_short_turns
+    from funcgraph.control.turns import with_short_gil_turns
 
 
 def import_threading() -> None:
@@ -36,7 +36,7 @@ def import_threading() -> None:
 
 def run(folder: str, source: str) -> None:
     """Run `source`, and write "ok" with what it leaves in `answer`, or "error" with its exception."""
-    in_short_turns(_run)(folder, source)
+    with_short_gil_turns(_run)(folder, source)
 
 
 def _run(folder: str, source: str) -> None:

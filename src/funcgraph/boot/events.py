@@ -13,7 +13,7 @@ from errno import EINVAL
 from typing import TYPE_CHECKING, Any
 
 from funcgraph.definitions.errors import ProbeError
-from funcgraph.events import asked, live, trigger
+from funcgraph.events import live, recording_events, trigger
 from funcgraph.instance import event_set
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _definitions(value: str) -> list[str]:
         raise ValueError("no definition between two semicolons")
     for line in lines:
         try:
-            if asked.parse(line).is_undeclared:
+            if recording_events.parse(line).is_undeclared:
                 raise ValueError(f"no such event: {line!r}")
         except ProbeError as error:
             raise ValueError(f"{line!r}, column {error.caret + 1}: {error.message}") from None
@@ -105,7 +105,7 @@ def start(
     """
     events = instance.events
     for text in definitions:
-        event = asked.parse(text)
+        event = recording_events.parse(text)
         if live.define(event) and event.definition:
             made.append(event.definition)
         file = events["/".join(event.name)]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from funcgraph.definitions.definition import Definition
     from funcgraph.instance.instance import Instance
 
-__all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "asks_for_control", "parse", "start"]
+__all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "needs_control", "parse", "start"]
 
 _INSTANCE = "trace_instance"
 
@@ -209,7 +209,7 @@ def parse(text: str, allowed: Allowed) -> list[BootInstance]:
     return [top, *made] if top != BootInstance(TOP) else made
 
 
-def asks_for_control(text: str) -> bool:
+def needs_control(text: str) -> bool:
     """Return whether the variable's text, which is right, asks for a control socket."""
     return any(word == CONTROL for _, word in _parameters(text))
 
@@ -285,19 +285,19 @@ def start(text: str) -> bool:
     made: list[Definition] = []  # definitions of events
     try:
         all_wanted = parse(text, _allowed())
-        for wanted in all_wanted:
-            instances.append(Instance(wanted.name, **{**wanted.keywords, "tracer": "nop"}))
-            instances[-1].trace_clock = wanted.clock
-            if wanted.alloc_snapshot:
+        for requested in all_wanted:
+            instances.append(Instance(requested.name, **{**requested.keywords, "tracer": "nop"}))
+            instances[-1].trace_clock = requested.clock
+            if requested.alloc_snapshot:
                 instances[-1].files["snapshot"] = "1"  # of a buffer that is empty
-        for instance, wanted in zip(instances, all_wanted, strict=True):
-            instance.current_tracer = wanted.keywords.get("tracer", "nop")
+        for instance, requested in zip(instances, all_wanted, strict=True):
+            instance.current_tracer = requested.keywords.get("tracer", "nop")
             _engine.wait_for_site()  # has no effect before there is a tracer
-        for instance, wanted in zip(instances, all_wanted, strict=True):
-            if wanted.events or wanted.enabled_events or wanted.event_triggers:
-                _start_events(instance, wanted, made)
-            if wanted.dump:
-                _dump_at_exit(instance, wanted.dump)
+        for instance, requested in zip(instances, all_wanted, strict=True):
+            if requested.events or requested.enabled_events or requested.event_triggers:
+                _start_events(instance, requested, made)
+            if requested.dump:
+                _dump_at_exit(instance, requested.dump)
     except Exception as error:
         for instance in instances:
             instance.close()
@@ -305,13 +305,13 @@ def start(text: str) -> bool:
         reason = error if isinstance(error, BootError) else f"{VARIABLE}: {_reason(error)}"
         _say(f"{reason}; nothing is traced")
         return False
-    return asks_for_control(text)
+    return needs_control(text)
 
 
-def _start_events(instance: Instance, wanted: BootInstance, made: list[Definition]) -> None:
+def _start_events(instance: Instance, requested: BootInstance, made: list[Definition]) -> None:
     from funcgraph.boot import events as boot_events
 
-    boot_events.start(instance, wanted.events, wanted.enabled_events, wanted.event_triggers, made)
+    boot_events.start(instance, requested.events, requested.enabled_events, requested.event_triggers, made)
 
 
 def _remove(made: list[Definition]) -> None:

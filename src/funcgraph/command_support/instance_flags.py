@@ -10,26 +10,26 @@ from collections.abc import Collection
 from typing import Any
 
 from funcgraph.command_support.instance_options import add_events, add_next_instance
-from funcgraph.command_support.messages import say
+from funcgraph.command_support.messages import print_message
 from funcgraph.command_support.parser import Common
 from funcgraph.command_support.settings import help_of, wants_events_alone
 from funcgraph.names import nearest_names
 from funcgraph.settings.table import FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
-from funcgraph.steering.configure import STEERED, Wanted
-from funcgraph.steering.events import Asked
+from funcgraph.steering.configure import STEERED, InstanceRequest
+from funcgraph.steering.events import EventRequest
 from funcgraph.steering.folder import Process
 from funcgraph.steering.listing import function_names
 
-__all__ = ["add_filters", "add_wanted", "tell_unmatched", "wanted_of"]
+__all__ = ["add_filters", "add_instance_flags", "instance_requests", "report_unmatched"]
 
 _LISTS = (PATTERNS, THREADS, WORDS)
 
 
-def _current(namespace: argparse.Namespace) -> Wanted:
+def _current(namespace: argparse.Namespace) -> InstanceRequest:
     """Return the instance that the options now are for."""
-    if namespace.wanted is None:
-        namespace.wanted = [Wanted()]
-    current: Wanted = namespace.wanted[-1]
+    if namespace.requested is None:
+        namespace.requested = [InstanceRequest()]
+    current: InstanceRequest = namespace.requested[-1]
     return current
 
 
@@ -60,13 +60,13 @@ class _Store:
 
     def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
         _current(namespace)
-        namespace.wanted = [*namespace.wanted, Wanted(name, is_removed=namespace.negated)]
+        namespace.requested = [*namespace.requested, InstanceRequest(name, is_removed=namespace.negated)]
 
     def has_event(self, namespace: argparse.Namespace) -> bool:
         return bool(_current(namespace).events)
 
     def add_event(self, namespace: argparse.Namespace, text: str) -> None:
-        _current(namespace).events.append(Asked(text, is_off=namespace.negated))
+        _current(namespace).events.append(EventRequest(text, is_off=namespace.negated))
 
     def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
         events = _current(namespace).events
@@ -77,8 +77,8 @@ class _Store:
         events[-1] = events[-1]._replace(triggers=(*events[-1].triggers, text))
 
 
-def add_wanted(parser: argparse.ArgumentParser) -> None:
-    """Add all flags, for `wanted_of`."""
+def add_instance_flags(parser: argparse.ArgumentParser) -> None:
+    """Add all flags, for `instance_requests`."""
     for setting in STEERED:
         _add_setting(parser, setting, setting.flag)
     store = _Store()
@@ -101,11 +101,11 @@ def add_wanted(parser: argparse.ArgumentParser) -> None:
         store,
         Common("what follows is for the instance of this name, which is made if it is not there"),
     )
-    parser.set_defaults(wanted=None)
+    parser.set_defaults(requested=None)
 
 
 def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ()) -> None:
-    """Add the flags that say which functions a profiler counts, for `wanted_of`.
+    """Add the flags that say which functions a profiler counts, for `instance_requests`.
 
     Args:
         taken: flags that mean something else here: the setting has its name as its flag instead.
@@ -113,7 +113,7 @@ def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ())
     for setting in STEERED:
         if setting.kind in (PATTERNS, WORDS):
             _add_setting(parser, setting, f"--{setting.name}" if setting.flag in taken else setting.flag)
-    parser.set_defaults(wanted=None, negated=False)
+    parser.set_defaults(requested=None, negated=False)
 
 
 def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
@@ -125,35 +125,35 @@ def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -
     )
 
 
-def tell_unmatched(process: Process, wanted: Wanted) -> None:
+def report_unmatched(process: Process, requested: InstanceRequest) -> None:
     """Say which patterns of functions match nothing that is there yet, and what was perhaps meant."""
     given = {
-        setting: wanted.settings.get(setting.name, ()) for setting in STEERED if setting.kind == PATTERNS
+        setting: requested.settings.get(setting.name, ()) for setting in STEERED if setting.kind == PATTERNS
     }
-    asked = [pattern for patterns in given.values() for pattern in patterns]
-    unmatched = process.tree.call("unmatched", patterns=asked) if asked else []
+    request = [pattern for patterns in given.values() for pattern in patterns]
+    unmatched = process.tree.call("unmatched", patterns=request) if request else []
     assert isinstance(unmatched, list)  # answers.py has checked it
     names = function_names(process) if unmatched else []
     for setting, patterns in given.items():
         for pattern in filter(unmatched.__contains__, patterns):
             near = ", ".join(nearest_names(pattern, names))
             end = f"; the nearest names: {near}" if near else ""
-            say(f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}")
+            print_message(f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}")
 
 
-def wanted_of(args: argparse.Namespace, *, tracer: str = "") -> list[Wanted]:
+def instance_requests(args: argparse.Namespace, *, tracer: str = "") -> list[InstanceRequest]:
     """Return what is asked of each instance. With -B, the top one is among them only if it has options.
 
     Args:
         tracer: the tracer of an instance whose calls are wanted, without a -p; "": it keeps its own.
     """
-    wanted: list[Wanted] = [
-        Wanted(one.name, dict(one.settings), list(one.events), one.is_removed)
-        for one in args.wanted or [Wanted()]
+    requested: list[InstanceRequest] = [
+        InstanceRequest(one.name, dict(one.settings), list(one.events), one.is_removed)
+        for one in args.requested or [InstanceRequest()]
     ]
-    if len(wanted) > 1 and wanted[0].is_empty:
-        del wanted[0]
-    for one in wanted:
+    if len(requested) > 1 and requested[0].is_empty:
+        del requested[0]
+    for one in requested:
         if tracer and not one.is_removed and not wants_events_alone(one.settings, bool(one.events)):
             one.settings.setdefault("tracer", tracer)
-    return wanted
+    return requested

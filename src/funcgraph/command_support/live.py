@@ -134,21 +134,23 @@ def _drain(processes: Processes, pipes: dict[Process, Pipe]) -> None:
     def take(process: Process) -> None:
         patience[process].take(len(texts.get(process.pid, "")))
 
-    while texts := _print_lines(processes, pipes, is_told=False):
+    while texts := _print_lines(processes, pipes, is_reported=False):
         processes.each(take)
 
 
-def _print_lines(processes: Processes, pipes: dict[Process, Pipe], is_told: bool = True) -> dict[int, str]:
+def _print_lines(
+    processes: Processes, pipes: dict[Process, Pipe], is_reported: bool = True
+) -> dict[int, str]:
     """Print what has come from each process; return the texts of those from which something has.
 
     Args:
-        is_told: only of processes that have told so; False: all are asked.
+        is_reported: only of processes that have told so; False: all are asked.
     """
     texts: dict[int, str] = {}
 
     def read(process: Process) -> None:
         pipe = pipes[process]
-        if not pipe.has_ended and (not is_told or pipe.has_news()) and (text := pipe.lines()):
+        if not pipe.has_ended and (not is_reported or pipe.has_news()) and (text := pipe.lines()):
             texts[process.pid] = text
 
     processes.each(read)

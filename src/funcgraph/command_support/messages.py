@@ -8,7 +8,14 @@ from collections.abc import Iterable
 
 from funcgraph.names import printable
 
-__all__ = ["CommandError", "os_error_text", "process_error_lines", "process_error_text", "refusal_of", "say"]
+__all__ = [
+    "CommandError",
+    "os_error_text",
+    "print_message",
+    "process_error_lines",
+    "process_error_text",
+    "refusal_of",
+]
 
 
 class CommandError(Exception):
@@ -57,7 +64,7 @@ def process_error_lines(pid: int, error: Exception) -> list[str]:
     return [first, *(f"process {pid}: {line}" for line in below)]
 
 
-def say(message: str, below: Iterable[str] = ()) -> None:
+def print_message(message: str, below: Iterable[str] = ()) -> None:
     """Print a message on standard error, and ignore that it is closed.
 
     Args:

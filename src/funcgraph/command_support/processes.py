@@ -10,7 +10,7 @@ from types import TracebackType
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.attach.errors import AttachError
-from funcgraph.command_support.messages import CommandError, process_error_lines, say
+from funcgraph.command_support.messages import CommandError, print_message, process_error_lines
 from funcgraph.command_support.parser import Common
 from funcgraph.command_support.settings import check_instance
 from funcgraph.steering.children import descendants
@@ -158,7 +158,7 @@ class Processes:
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
-        asked: how many processes were asked for: those that were found and have ended do not count.
+        requested: how many processes were asked for: those that were found and have ended do not count.
         output: where their texts are printed.
 
     Raises:
@@ -169,7 +169,7 @@ class Processes:
         self._leave_nothing = leave_nothing
         _check_command(getattr(args, "command", ()))
         pids = chosen(args)
-        self.asked = len(pids)
+        self.requested = len(pids)
         self._named = named(args.processes)
         self._failed: set[int] = set()
         self._living: list[Process] = []
@@ -178,12 +178,12 @@ class Processes:
             if isinstance(process, Process):
                 self._living.append(process)
             elif self._has_left(pid):
-                self.asked -= 1
+                self.requested -= 1
             else:
                 self.fail(pid, process)
-        left = len(pids) - self.asked
+        left = len(pids) - self.requested
         if left:
-            say(ended_text(left))
+            print_message(ended_text(left))
         self.output = Output(pids)
 
     def __enter__(self) -> Processes:
@@ -230,12 +230,12 @@ class Processes:
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
         if self._has_left(pid):
-            self.asked -= 1
+            self.requested -= 1
         else:
             self._failed.add(pid)
         lines = [f"process {pid}: has ended"] if has_ended(pid) else process_error_lines(pid, error)
         for line in lines:
-            say(line)
+            print_message(line)
 
     @property
     def reachable(self) -> list[Process]:
@@ -246,8 +246,8 @@ class Processes:
     def status(self) -> int:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
-            return 0 if self.asked else 2
-        return 1 if len(self._failed) < self.asked else 2
+            return 0 if self.requested else 2
+        return 1 if len(self._failed) < self.requested else 2
 
 
 def _check_command(command: object) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import funcgraph
-from funcgraph.command_support.messages import CommandError, say
+from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.command_support.recording import Ending, close, environment, follow, give_up, prepare
 from funcgraph.command_support.running import RunningProcesses
 from funcgraph.control.processes import running
@@ -165,7 +165,7 @@ def _begin(
         if args.children:
             # Those that were started while their parents had not joined yet.
             for line in processes.add(_newcomers(processes), recording):
-                say(line)
+                print_message(line)
         if command is None:
             assert until_signal is not None
             return until_signal
@@ -202,14 +202,14 @@ def _record(
         processes.leave()
         raise
     if reached is not None:
-        say(f"{reached}: the recording ends")
+        print_message(f"{reached}: the recording ends")
     elif until.are_gone and isinstance(ending, Child):
-        say("no process records any longer: the recording ends")
+        print_message("no process records any longer: the recording ends")
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": _words(args)}
     meta["processes"] = commands
     progress.show(f"writing {output}")
-    told, good = close(recording, output, settings, meta, [], quiet=args.quiet)
+    reported, good = close(recording, output, settings, meta, [], quiet=args.quiet)
     progress.close()
-    for line in (*lines, *told):
-        say(line)
+    for line in (*lines, *reported):
+        print_message(line)
     return good

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import funcgraph
-from funcgraph.command_support.messages import CommandError, say
+from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.session import environ, outcome
 from funcgraph.session.directory import Session
 from funcgraph.session.files import most_ring_bytes
 from funcgraph.session.limits import Limits, LimitWatch
-from funcgraph.session.options import describe, most_buffer_kb, ring_bytes, wanted_patterns
+from funcgraph.session.options import describe, most_buffer_kb, requested_patterns, ring_bytes
 from funcgraph.session.progress import ProgressLine, plural
 from funcgraph.session.reach import OUR_REACH, Reach
 from funcgraph.session.recording import Recording
@@ -99,7 +99,9 @@ def give_up(recording: Recording, error: Exception) -> None:
     reason = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
     # Another user's session says nothing that a recovery of ours may act on. The spool is ours.
     path = shlex.quote(recording.session.path if recording.session.is_own else recording.part)
-    say(f"the recorder failed ({reason}); 'funcgraph recover {path}' makes a trace of what it recorded")
+    print_message(
+        f"the recorder failed ({reason}); 'funcgraph recover {path}' makes a trace of what it recorded"
+    )
 
 
 def follow(
@@ -118,22 +120,22 @@ def follow(
     Returns:
         The bound that was reached, or None; and the ids of the processes that still run.
     """
-    told, reached = False, None
+    reported, reached = False, None
     volume, watch = VolumeWatch(recording), LimitWatch(recording.limits)
     pause_s = recording.step()
     while not ending.wait(pause_s):
         pause_s = recording.step()
         if volume.due():
             _warn(volume, progress)
-        _dump_if_asked(ending, recording, progress)
+        _dump_if_requested(ending, recording, progress)
         reached = watch.reached(recording.written())
         if reached is not None:
             break
-        if recording.failure is not None and not told:
+        if recording.failure is not None and not reported:
             progress.close()
             reason = outcome.write_failure(recording.failure, recording.part)
-            say(f"{reason}; recording stops, the program goes on")
-            told = True
+            print_message(f"{reason}; recording stops, the program goes on")
+            reported = True
         if progress.due():
             progress.show(outcome.figures(recording.totals()))
     _take_signals(ending, recording)
@@ -144,18 +146,18 @@ def follow(
         recording.settle(0.0, stop)
     progress.close()
     _warn(volume, progress)
-    if recording.failure is not None and not told:
-        say(outcome.write_failure(recording.failure, recording.part))
+    if recording.failure is not None and not reported:
+        print_message(outcome.write_failure(recording.failure, recording.part))
     return reached, left
 
 
-def _dump_if_asked(ending: Ending, recording: Recording, progress: ProgressLine) -> None:
+def _dump_if_requested(ending: Ending, recording: Recording, progress: ProgressLine) -> None:
     """Write what is kept in memory, for each reason that there is now."""
     _take_signals(ending, recording)
     if recording.reasons:
         progress.close()
         for line in _dump(recording):
-            say(line)
+            print_message(line)
 
 
 def _take_signals(ending: Ending, recording: Recording) -> None:
@@ -218,7 +220,7 @@ def _warn(volume: VolumeWatch, progress: ProgressLine) -> None:
     warning = volume.warning()
     if warning is not None:
         progress.close()
-        say(warning)
+        print_message(warning)
 
 
 def _close_written(
@@ -250,8 +252,8 @@ def _close_written(
     finally:
         session.remove()
     if not quiet:
-        said = outcome.summary(totals, output, recording.files, recording.limits.keep)
-        lines += [*outcome.waits(totals), said]
+        message = outcome.summary(totals, output, recording.files, recording.limits.keep)
+        lines += [*outcome.waits(totals), message]
     return lines, recording.failure is None
 
 
@@ -279,4 +281,4 @@ def _nothing(
     if outcome.looks_for_latency(settings):
         return None
     missing = outcome.undeclared(settings)
-    return missing or outcome.nothing_matched(wanted_patterns(settings), recording.seen_names())
+    return missing or outcome.nothing_matched(requested_patterns(settings), recording.seen_names())

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
-from funcgraph.command_support.messages import CommandError, process_error_text, say
+from funcgraph.command_support.messages import CommandError, print_message, process_error_text
 from funcgraph.control.client import Connection
 from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.session.process import ProcessWatch
@@ -153,7 +153,7 @@ class RunningProcesses:
         if left and not self.all:
             raise CommandError(f"{ended_text(left)}; nothing is recorded")
         if left:
-            say(ended_text(left))
+            print_message(ended_text(left))
 
     def join(self, recording: Recording) -> None:
         """Have all of them join the recording, at about the same time.
@@ -162,7 +162,7 @@ class RunningProcesses:
             CommandError: one of them cannot. None has joined then.
         """
         self._session = recording.session.path
-        errors = self._ask(self.all, lambda process: process.join(self._session), recording.step)
+        errors = self._request(self.all, lambda process: process.join(self._session), recording.step)
         errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
         if errors:
             self.leave()
@@ -178,13 +178,13 @@ class RunningProcesses:
                     lines.append(f"{process_error_text(pid, process)}; it is not recorded")
                 continue
             self.all.append(process)
-            errors = self._ask([process], lambda one: one.join(self._session), recording.step)
+            errors = self._request([process], lambda one: one.join(self._session), recording.step)
             lines += [f"{process_error_text(pid, error)}; it is not recorded" for error in errors.values()]
         return lines
 
     def leave(self) -> list[str]:
         """Have all of them stop; return a line for each that does not answer. It stops at its next call."""
-        errors = self._ask(self.all, lambda process: process.leave(self._session), None)
+        errors = self._request(self.all, lambda process: process.leave(self._session), None)
         return [
             f"{process_error_text(pid, error)}; it stops recording at its next call"
             for pid, error in errors.items()
@@ -201,11 +201,11 @@ class RunningProcesses:
 
     def close(self) -> None:
         """Leave all of them as they were before. Raises nothing."""
-        self._ask(self.all, RunningProcess.close, None)
+        self._request(self.all, RunningProcess.close, None)
         self.all.clear()
 
     @staticmethod
-    def _ask(
+    def _request(
         processes: list[RunningProcess],
         request: Callable[[RunningProcess], None],
         meanwhile: Callable[[], float] | None,
@@ -219,8 +219,8 @@ class RunningProcesses:
         if not processes:
             return {}
         with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
-            asked: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
-            while meanwhile is not None and not all(future.done() for future in asked.values()):
+            requested: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
+            while meanwhile is not None and not all(future.done() for future in requested.values()):
                 time.sleep(meanwhile())
-        errors = {pid: future.exception() for pid, future in asked.items()}
+        errors = {pid: future.exception() for pid, future in requested.items()}
         return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.parser import Common
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
@@ -104,7 +104,7 @@ def check_whole(trace: TraceFile | Trace, args: argparse.Namespace) -> None:
     if flaw is not None and args.strict:
         raise CommandError(f"{trace.path}: {flaw.text}")
     if flaw is not None and not flaw.is_usual:
-        say(f"{trace.path}: {flaw.text}")
+        print_message(f"{trace.path}: {flaw.text}")
 
 
 def add_strict_argument(parser: argparse._ActionsContainer) -> None:

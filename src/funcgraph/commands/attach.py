@@ -6,7 +6,7 @@ import argparse
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.serving import attach
-from funcgraph.command_support.messages import process_error_text, say
+from funcgraph.command_support.messages import print_message, process_error_text
 from funcgraph.steering.output import print_line
 
 NAME = "attach"
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             was_needed = attach(pid, args.timeout, ignores_seccomp=args.ignore_seccomp)
         except (AttachError, OSError) as error:
-            say(process_error_text(pid, error))
+            print_message(process_error_text(pid, error))
             status = 2
         else:
             print_line(f"process {pid}: {'attached' if was_needed else 'was attached already'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.command_support.messages import CommandError, process_error_text, say
+from funcgraph.command_support.messages import CommandError, print_message, process_error_text
 from funcgraph.command_support.processes import add_processes, chosen
 from funcgraph.control.client import NotServedError, connect
 from funcgraph.steering.output import print_line
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
             if pid not in ids and has_ended(pid):
                 left += 1
                 continue
-            say(process_error_text(pid, error))
+            print_message(process_error_text(pid, error))
             status = 2
         else:
             print_line(f"process {pid}: detached")
     if left:
-        say(ended_text(left))
+        print_message(ended_text(left))
     return status

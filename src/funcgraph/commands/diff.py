@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from funcgraph.command_support.messages import CommandError, os_error_text, refusal_of, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message, refusal_of
 from funcgraph.command_support.trace import (
     add_selection_arguments,
     check_whole,
@@ -77,7 +77,9 @@ def run(args: argparse.Namespace) -> int:
     traces = [[open_file(path, args) for path in side] for side in (a, b)]
     is_cpu = {trace.has_cpu_time for side in traces for trace in side}
     if len(is_cpu) > 1:
-        say("some runs have CPU time (record -O nosleep-time), others have not: their times do not compare")
+        print_message(
+            "some runs have CPU time (record -O nosleep-time), others have not: their times do not compare"
+        )
     comparison = compare(*([_summary(trace, args) for trace in side] for side in traces))
     try:
         failures = [line for condition in conditions for line in condition.failures(comparison)]
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     )
     write_text([text.encode("utf-8", "backslashreplace")], pager=False)
     for line in failures:
-        say(printable(line))
+        print_message(printable(line))
     return 1 if failures else 0
 
 

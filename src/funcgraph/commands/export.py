@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.settings import add_setting, refusal
 from funcgraph.command_support.trace import (
     add_imports_argument,
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export one trace; return the exit status."""
     try:
-        form, path = _asked(args)
+        form, path = _requested(args)
         check_extra(form)
     except ExportError as error:
         raise CommandError(str(error)) from None
@@ -100,9 +100,9 @@ def run(args: argparse.Namespace) -> int:
         except ExportError as error:
             raise CommandError(f"{path}: {error}") from None
     for note in filter(None, (form.lacks, *source.notes())):
-        say(f"{form.name}: {note}")
+        print_message(f"{form.name}: {note}")
     if output != "-":
-        say(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
+        print_message(f"{form.name}: {output} ({bytes_text(os.stat(output).st_size)})")
     return 0 if source.damaged_at is None else 1
 
 
@@ -122,7 +122,7 @@ def _check_dat_settings(form: Format, args: argparse.Namespace) -> None:
         raise refusal(error) from None
 
 
-def _asked(args: argparse.Namespace) -> tuple[Format, str]:
+def _requested(args: argparse.Namespace) -> tuple[Format, str]:
     """Return the format and the trace. A first word that names a format is one; so is one before a trace."""
     words: Sequence[str] = args.words
     name = args.format

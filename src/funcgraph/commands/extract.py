@@ -38,13 +38,13 @@ def run(args: argparse.Namespace) -> int:
     """Write a file for each instance of each process, and print its name."""
 
     def extract(process: Process) -> None:
-        wanted = folders(process, args)
-        for folder in wanted:
-            path = path_for(args.output, folder, processes=count, instances=len(wanted))
+        requested = folders(process, args)
+        for folder in requested:
+            path = path_for(args.output, folder, processes=count, instances=len(requested))
             save(folder, os.path.abspath(path), snapshot=args.snapshot)
             processes.output.text(process.pid, path)
 
     with Processes(args) as processes:
-        count = processes.asked
+        count = processes.requested
         processes.each(extract)
         return processes.status

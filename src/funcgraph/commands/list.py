@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"list: -F, -l and -R need an event: -e REGEX (see 'funcgraph {NAME} --help')")
     if args.compression:
         print(_compressions(), end="")
-        if not _asks_processes(args):
+        if not _needs_processes(args):
             return 0
     with Processes(args) as processes:
         processes.each(lambda process: processes.output.text(process.pid, _text(process, args)))
@@ -74,7 +74,7 @@ def _compressions() -> str:
     return "Supported compression algorithms:\n" + "".join(f"\t{name}\n" for name in _tracedata.CODECS)
 
 
-def _asks_processes(args: argparse.Namespace) -> bool:
+def _needs_processes(args: argparse.Namespace) -> bool:
     texts = (args.events, args.options, args.functions)
     return any(text is not None for text in texts) or any(
         (args.groups, args.tracers, args.instances, args.clocks)
@@ -84,7 +84,7 @@ def _asks_processes(args: argparse.Namespace) -> bool:
 def _text(process: Process, args: argparse.Namespace) -> str:
     """Return what is asked for of one process."""
     top = process.instance()
-    if not _asks_processes(args):
+    if not _needs_processes(args):
         return _everything(process)
     text = ""
     if args.events is not None:

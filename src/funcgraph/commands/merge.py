@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.trace import add_strict_argument
 from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"{args.stamps}: {error}" if args.stamps else str(error)) from None
     except OSError as error:
         raise CommandError(os_error_text(error)) from None
-    return _tell(merged)
+    return _report(merged)
 
 
 def _names(given: list[str], traces: list[str]) -> dict[str, str]:
@@ -91,19 +91,23 @@ def _names(given: list[str], traces: list[str]) -> dict[str, str]:
     return names
 
 
-def _tell(merged: Merged) -> int:
+def _report(merged: Merged) -> int:
     for host in merged.hosts if len(merged.hosts) > 1 else ():
         print_line(_line(host))
         if host.source == "clocks" and host.jump_ns > max(host.error_ns or 0, _SET_NS):
-            say(
+            print_message(
                 f"{host.name}: its real-time clock was set by {duration_text(host.jump_ns)} while it recorded"
             )
         if host.slack_ns:
-            say(f"{host.name}: what is known of its clock is wrong by up to {duration_text(host.slack_ns)}")
+            print_message(
+                f"{host.name}: what is known of its clock is wrong by up to {duration_text(host.slack_ns)}"
+            )
     for line in merged.flaws:
-        say(line)
+        print_message(line)
     if merged.damaged:
-        say(f"{plural(merged.damaged, 'place')} of the traces damaged: the events there are missing")
+        print_message(
+            f"{plural(merged.damaged, 'place')} of the traces damaged: the events there are missing"
+        )
     return 1 if merged.damaged else 0
 
 

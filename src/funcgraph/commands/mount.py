@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.processes import add_processes, chosen
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
@@ -117,7 +117,7 @@ def _process_trees(pids: list[int], named: Container[int]) -> list[ProcessTree]:
     if left and not trees:
         raise CommandError(ended_text(left))
     if left:
-        say(ended_text(left))
+        print_message(ended_text(left))
     return trees
 
 

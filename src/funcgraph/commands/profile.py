@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.command_support.instance_flags import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_filters, instance_requests, report_unmatched
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.output_file import text_file
@@ -35,22 +35,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Profile until the end."""
-    (wanted,) = wanted_of(args)
-    wanted.name = f"{NAME}-{os.getpid()}"
+    (requested,) = instance_requests(args)
+    requested.name = f"{NAME}-{os.getpid()}"
 
     def begin_one(process: Process) -> None:
-        apply(process, wanted, Changes())
-        process.instance(wanted.name).write("function_profile_enabled", "1")
-        tell_unmatched(process, wanted)
+        apply(process, requested, Changes())
+        process.instance(requested.name).write("function_profile_enabled", "1")
+        report_unmatched(process, requested)
 
     def end_one(process: Process) -> None:
-        folder = process.instance(wanted.name)
+        folder = process.instance(requested.name)
         folder.write("function_profile_enabled", "0")
         texts[process.pid] = folder.read(STAT)
 
     texts: dict[int, str] = {}
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, wanted.name):
+        with temporary(processes, requested.name):
             if processes.each(begin_one):
                 end = End(args.command)
                 while processes.living and not end.wait(_PAUSE_S):

@@ -9,11 +9,11 @@ from typing import Any
 
 import funcgraph
 from funcgraph.command_support.instance_options import add_events, add_next_instance
-from funcgraph.command_support.messages import CommandError, os_error_text, say
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.parser import Common
 from funcgraph.command_support.recording import close, environment, follow, give_up, prepare
 from funcgraph.command_support.settings import add_setting, help_of, refusal, wants_events_alone
-from funcgraph.events import asked
+from funcgraph.events import recording_events
 from funcgraph.session import isolated
 from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.child import (
@@ -74,10 +74,10 @@ class _Store:
         namespace.events = [*(namespace.events or ()), text]
 
     def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
-        namespace.events[-1] = asked.with_filter(namespace.events[-1], text)
+        namespace.events[-1] = recording_events.with_filter(namespace.events[-1], text)
 
     def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
-        namespace.events[-1] = asked.with_trigger(namespace.events[-1], text)
+        namespace.events[-1] = recording_events.with_trigger(namespace.events[-1], text)
 
 
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def run(args: argparse.Namespace) -> int:
             if not args.or_untraced:
                 raise
             reason = os_error_text(error) if isinstance(error, OSError) else str(error)
-            say(f"{reason}; the program runs untraced")
+            print_message(f"{reason}; the program runs untraced")
             become(path, argv, environment())
     except NotStartedError as error:
         raise CommandError(str(error), error.status) from None
@@ -244,7 +244,7 @@ def _record(
     """Record until the command ends, and make the trace; return whether it is complete."""
     reached, left = follow(child, recording, progress, GRACE_S)
     if reached is not None:
-        say(f"{reached}: the recording ends, the program goes on untraced")
+        print_message(f"{reached}: the recording ends, the program goes on untraced")
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": args.command}
     if child.status is not None:
         meta["exit_status"] = child.status
@@ -254,7 +254,7 @@ def _record(
     lines, good = close(recording, output, settings, meta, left, quiet=args.quiet)
     progress.close()
     for line in lines:
-        say(line)
+        print_message(line)
     child.wait_for_end()
     return good
 

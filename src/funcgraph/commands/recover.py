@@ -10,7 +10,7 @@ from typing import Any
 
 import funcgraph
 from funcgraph import _tracedata, output_file
-from funcgraph.command_support.messages import CommandError, say
+from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.names import did_you_mean
 from funcgraph.session import outcome, rotation
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
@@ -138,7 +138,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     }
     meta |= _damage(totals)
     for line in (*recording.damaged, *recording.killed()):
-        say(line)
+        print_message(line)
     output, keep = _free_name(output, keep, session.name)
     _complete(recording, output, meta, keep)
     for path in (planned, output):
@@ -146,7 +146,7 @@ def _recover(session: Session, output_name: str | None) -> int:
     missing = outcome.missing(*session.missing())
     session.remove()
     for line in (*outcome.losses(totals), *missing, outcome.summary(totals, output)):
-        say(line)
+        print_message(line)
     return 0
 
 
@@ -188,7 +188,7 @@ def _free_name(output: str, keep: int, session: str) -> tuple[str, int]:
     name, suffix = os.path.splitext(output)
     names = itertools.chain(["recovered"], (f"recovered-{number}" for number in itertools.count(2)))
     free = next(path for word in names if not os.path.lexists(path := f"{name}.{word}{suffix}"))
-    say(f"{victim}: another trace, which is not replaced")
+    print_message(f"{victim}: another trace, which is not replaced")
     return free, 1
 
 
@@ -220,7 +220,7 @@ def _open(session: Session, part: str, output: str, limits: Limits, dat_format: 
     try:
         spool = spool_of(session, part, output)
         if spool != part:
-            say(f"{part}: of another recording; left as it is")
+            print_message(f"{part}: of another recording; left as it is")
         elif os.path.exists(part) and rotation.is_unbegun(part):
             output_file.unlink(part)
         if limits.ring and os.path.exists(spool) and open_reader(spool).is_complete:
@@ -288,7 +288,7 @@ def _mend_part(part: str) -> int:
     return keep
 
 
-def _tells_without_events(meta: dict[str, Any], writer: _tracedata.Recorder) -> bool:
+def _report_without_events(meta: dict[str, Any], writer: _tracedata.Recorder) -> bool:
     """As _may_be_empty(), of a spool whose session is gone."""
     options = meta.get("options", {})
     if options.get("rotate") or options.get("ring"):
@@ -356,7 +356,7 @@ def _complete_part(part: str, output: str, keep: int, name: str = "") -> int:
     try:
         totals = writer.totals()
         meta = _recovered(writer) | _damage(totals)
-        if not totals["records"] and not _tells_without_events(meta, writer):
+        if not totals["records"] and not _report_without_events(meta, writer):
             raise CommandError(f"{name or part}: nothing was recorded; it can be deleted")
         dat_format = _dat_format(meta.get("options", {}), output)
         dat_format.check_codec()
@@ -370,5 +370,5 @@ def _complete_part(part: str, output: str, keep: int, name: str = "") -> int:
     finally:
         writer.close()
     for line in (*outcome.losses(totals), outcome.summary(totals, output)):
-        say(line)
+        print_message(line)
     return 0

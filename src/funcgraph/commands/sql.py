@@ -80,7 +80,7 @@ def _csv(rows: SqlRows) -> Iterator[str]:
         if buffer.tell() > 1 << 16:
             yield _taken(buffer)
     yield _taken(buffer)
-    rows.tell_damage()
+    rows.report_damage()
 
 
 def _taken(buffer: io.StringIO) -> str:
@@ -96,7 +96,7 @@ def _json(rows: SqlRows) -> Iterator[str]:
         yield before + json.dumps(dict(zip(rows.columns, row, strict=True)), default=str)
         before = ",\n "
     yield "[]\n" if before[0] == "[" else "\n]\n"
-    rows.tell_damage()
+    rows.report_damage()
 
 
 def _table(rows: SqlRows) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _table(rows: SqlRows) -> Iterator[str]:
         yield line([_cell(name) for name in rows.columns])
     for row in cells:
         yield line(row)
-    rows.tell_damage()
+    rows.report_damage()
 
 
 def _cell(value: object) -> str:

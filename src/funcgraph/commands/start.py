@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.command_support.instance_flags import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests, report_unmatched
 from funcgraph.command_support.live import run_command
 from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.steering.changes import Changes
@@ -27,19 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     parser.usage = "funcgraph start [-P PID]... [OPTIONS] [-B NAME OPTIONS]... [COMMAND...]"
     add_processes(parser)
-    add_wanted(parser)
+    add_instance_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Start each instance of each process, or none of a process."""
-    wanted = wanted_of(args, tracer="function_graph")
+    requested = instance_requests(args, tracer="function_graph")
 
     def begin_all(process: Process) -> None:
         with Changes() as changes:
-            for one in wanted:
+            for one in requested:
                 begin(process, one, changes)
-        for one in wanted:
-            tell_unmatched(process, one)
+        for one in requested:
+            report_unmatched(process, one)
 
     with Processes(args) as processes:
         processes.each(begin_all)

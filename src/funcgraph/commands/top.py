@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 
-from funcgraph.command_support.instance_flags import add_filters, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_filters, instance_requests, report_unmatched
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.session.progress import plural
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import Wanted, apply
+from funcgraph.steering.configure import InstanceRequest, apply
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import print_line
 from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, summed, table
@@ -66,27 +66,27 @@ def run(args: argparse.Namespace) -> int:
     for flag, value in (("-n", args.count), ("--rows", args.rows)):
         if value is not None and value < 1:
             raise CommandError(f"{flag} {value}: must be 1 or more")
-    (wanted,) = wanted_of(args)
-    wanted.name = f"{NAME}-{os.getpid()}"
+    (requested,) = instance_requests(args)
+    requested.name = f"{NAME}-{os.getpid()}"
 
     def begin_one(process: Process) -> None:
         for option in _OFF:
-            process.instance(wanted.name).write(f"options/{option}", "0")
-        apply(process, wanted, Changes())
-        process.instance(wanted.name).write("function_profile_enabled", "1")
-        tell_unmatched(process, wanted)
+            process.instance(requested.name).write(f"options/{option}", "0")
+        apply(process, requested, Changes())
+        process.instance(requested.name).write("function_profile_enabled", "1")
+        report_unmatched(process, requested)
 
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, wanted.name) as folders:
+        with temporary(processes, requested.name) as folders:
             if processes.each(begin_one):
-                top = _Top(processes, folders, args, _heading_of_time(wanted))
+                top = _Top(processes, folders, args, _heading_of_time(requested))
                 is_live = not args.is_batch and sys.stdout.isatty() and sys.stdin.isatty()
                 (top.show if is_live else top.print)()
         return processes.status
 
 
-def _heading_of_time(wanted: Wanted) -> str:
-    is_own = "graph-time" not in wanted.settings.get("options", ())
+def _heading_of_time(requested: InstanceRequest) -> str:
+    is_own = "graph-time" not in requested.settings.get("options", ())
     return "own ms/s" if is_own else "ms/s"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.command_support.instance_flags import add_wanted, tell_unmatched, wanted_of
+from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests, report_unmatched
 from funcgraph.command_support.live import End, follow, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import Wanted, begin
+from funcgraph.steering.configure import InstanceRequest, begin
 from funcgraph.steering.folder import Process
 
 NAME = "trace"
@@ -30,22 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     parser.usage = "funcgraph trace [-P PID]... [OPTIONS] [-B NAME OPTIONS] [COMMAND...]"
     add_processes(parser)
-    add_wanted(parser)
+    add_instance_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Trace until the end."""
-    wanted = _only(wanted_of(args, tracer="function_graph"))
+    requested = _only(instance_requests(args, tracer="function_graph"))
 
     def begin_one(process: Process) -> None:
         with Changes() as changes:
-            begin(process, wanted, changes)
+            begin(process, requested, changes)
             changed.append(changes)
-        tell_unmatched(process, wanted)
+        report_unmatched(process, requested)
 
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, wanted.name) as folders:
+        with temporary(processes, requested.name) as folders:
             try:
                 if processes.each(begin_one):
                     follow(processes, folders.__getitem__, End(args.command).wait)
@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
         return processes.status
 
 
-def _only(wanted: list[Wanted]) -> Wanted:
+def _only(requested: list[InstanceRequest]) -> InstanceRequest:
     """Return the one instance that is asked for; without -B one of our own."""
-    if len(wanted) > 1 or wanted[0].is_removed:
+    if len(requested) > 1 or requested[0].is_removed:
         raise CommandError(f"{NAME}: one instance at a time: one -B, with all options after it")
-    wanted[0].name = wanted[0].name or f"{NAME}-{os.getpid()}"
-    return wanted[0]
+    requested[0].name = requested[0].name or f"{NAME}-{os.getpid()}"
+    return requested[0]

@@ -7,7 +7,7 @@ would fail because of us, or this one.
 
 import sys
 
-from funcgraph.control.turns import in_short_turns
+from funcgraph.control.turns import with_short_gil_turns
 
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _give_collections_abc() -> None:
         collections.abc = _collections_abc
 
 
-@in_short_turns
+@with_short_gil_turns
 def _load() -> "Callable[[int, bytes | None], bytes]":
     _give_collections_abc()
     try:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from funcgraph.control import wire
 from funcgraph.control.procedures import PROCEDURES, procedure
-from funcgraph.control.turns import in_short_turns
+from funcgraph.control.turns import with_short_gil_turns
 from funcgraph.names import did_you_mean
 from funcgraph.tracefs.interface import OpenFile, Tree
 
@@ -37,13 +37,13 @@ class _Client:
     Attributes:
         tree: the tracefs that it sees.
         files: its open files, by number.
-        has_said_hello: its first request was "hello".
+        has_greeted: its first request was "hello".
     """
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.files: dict[int, OpenFile] = {}
-        self.has_said_hello = False
+        self.has_greeted = False
         self._next = 1
 
     def keep(self, file: OpenFile) -> int:
@@ -84,7 +84,7 @@ def _tree() -> Tree:
     return OwnedTree(ProcessTree())
 
 
-@in_short_turns
+@with_short_gil_turns
 def handle(number: int, message: bytes | None) -> bytes:
     """Return the answer to a client's message; when the client has gone (None), close its files."""
     _begin()
@@ -134,7 +134,7 @@ def _refusal(number: int, text: str) -> bytes:
 def _answer(client: _Client, message: bytes) -> _Answer:
     header, body = wire.unpack(message, _MOST_BRACKETS)
     name = _field(header, "op", str)
-    if name != "hello" and not client.has_said_hello:
+    if name != "hello" and not client.has_greeted:
         raise wire.WireError(f"the first request must be 'hello', not {name!r}")
     if name not in _OPERATIONS:
         raise OSError(errno.EOPNOTSUPP, f"no operation {name!r}")
@@ -186,7 +186,7 @@ def _body(body: bytes) -> bytes:
 
 def _hello(client: _Client, header: _Header, body: bytes) -> _Answer:
     _field(header, "version", int)
-    client.has_said_hello = True
+    client.has_greeted = True
     return {"version": wire.VERSION}, b""
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHORT_S = 0.0001
 
 
-def in_short_turns(function: "Callable[Arguments, Result]") -> "Callable[Arguments, Result]":
+def with_short_gil_turns(function: "Callable[Arguments, Result]") -> "Callable[Arguments, Result]":
     """Decorate a function: while it runs, a thread that wants the GIL gets it after 0.1 ms.
 
     The program's own setting is back at its end, unless the program has changed it meanwhile.

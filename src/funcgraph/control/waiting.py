@@ -80,7 +80,7 @@ class RemoteWait:
         self._is_over = False
         self._look_at_s = 0.0  # without a connection
         self._stream = waits.take()
-        self._ask()
+        self._send_request()
 
     def over(self, timeout_s: float) -> bool:
         """Wait for news, at most so long; return whether the reader should look again."""
@@ -102,7 +102,7 @@ class RemoteWait:
             self._stream.close()  # the process forgets the request
             self._stream = None
 
-    def _ask(self) -> None:
+    def _send_request(self) -> None:
         try:
             if self._stream is not None:
                 self._stream.sendall(self._request)
@@ -120,7 +120,7 @@ class RemoteWait:
             self._look_at_s = time.monotonic() + _UNTOLD_S
             return
         if header.get("ok") is False:
-            self._ask()
+            self._send_request()
             return
         self._is_over = True
         self._waits.put(self._stream)

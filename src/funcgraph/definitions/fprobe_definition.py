@@ -38,7 +38,7 @@ def parse_fprobe(command: Command, parameters: Parameters, event_fields: EventFi
     if kind == "t":
         _check_event(command, symbol)
     if not is_return:
-        is_return = _asks_for_result(command, kind)
+        is_return = _needs_result(command, kind)
     group, event = given_name(command, 2) if len(head) > 1 else ("", "")
     if kind == "t":
         group = group or "tracepoints"
@@ -66,7 +66,7 @@ def _check_event(command: Command, symbol: str) -> None:
         raise command.error(messages.BAD_TP_NAME, 1, len(symbol))
 
 
-def _asks_for_result(command: Command, kind: str) -> bool:
+def _needs_result(command: Command, kind: str) -> bool:
     """Return whether an argument is the function's result.
 
     Raises:

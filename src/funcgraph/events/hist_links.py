@@ -38,42 +38,42 @@ class LiveTrigger:
     """A trigger that an event has in an instance.
 
     Attributes:
-        asked: as it was asked for.
+        request: as it was asked for.
         engine: the engine's half.
         uses: the histograms whose variables it takes.
         target: what it acts on, or None. That is held while an event has the trigger.
     """
 
-    __slots__ = ("asked", "engine", "target", "uses")
+    __slots__ = ("engine", "request", "target", "uses")
 
     def __init__(
         self,
-        asked: Trigger,
+        request: Trigger,
         event: AnyEvent,
         links: Links | None = None,
         uses: Sequence[LiveTrigger] = (),
         target: Target | None = None,
     ) -> None:
-        self.asked = asked
+        self.request = request
         self.uses = tuple(uses)
         self.target = target
-        program = asked.filter.program.pack() if asked.filter else None
-        plan = compile_hist(asked.hist).plan if asked.hist else None
+        program = request.filter.program.pack() if request.filter else None
+        plan = compile_hist(request.hist).plan if request.hist else None
         self.engine: _engine.Trigger = event.engine.trigger(
-            asked.kind,
-            asked.times,
+            request.kind,
+            request.times,
             program,
             plan,
-            target.acted_on(asked.key.kind) if target else None,
+            target.acted_on(request.key.kind) if target else None,
             links,
         )
-        if asked.hist and asked.hist.control == "pause":
+        if request.hist and request.hist.control == "pause":
             self.engine.pause(True)
 
     def text(self) -> str:
         """Return how it reads back now."""
-        is_paused = self.asked.hist is not None and self.engine.paused
-        return self.asked.text(self.engine.left, is_paused)
+        is_paused = self.request.hist is not None and self.engine.paused
+        return self.request.text(self.engine.left, is_paused)
 
 
 class HistOwner(Protocol):
@@ -116,8 +116,8 @@ class InstanceHists:
     def variables(self) -> Mapping[tuple[str, str], Mapping[str, Expression]]:
         """Return what the variables of all histograms are set to, by (system, event) and name."""
         found: dict[tuple[str, str], dict[str, Expression]] = {}
-        for wanted in self._existing():
-            for spec in _specs(wanted):
+        for requested in self._existing():
+            for spec in _specs(requested):
                 names = found.setdefault((spec.system, spec.event), {})
                 for variable in spec.variables:
                     names.setdefault(variable.name, variable.value)
@@ -125,11 +125,11 @@ class InstanceHists:
 
     # ---- making and removing
 
-    def make(self, asked: Trigger, event: AnyEvent, text: str, target: Target | None = None) -> LiveTrigger:
+    def make(self, request: Trigger, event: AnyEvent, text: str, target: Target | None = None) -> LiveTrigger:
         """Make the trigger of an event.
 
         Args:
-            asked: what it is to be.
+            request: what it is to be.
             event: the event.
             text: as it was written.
             target: what it acts on, if it names an event.
@@ -138,12 +138,12 @@ class InstanceHists:
             HistError: a table of that name has other keys, values or variables.
             TriggerError: what it refers to is not there. EBUSY: the instance has an action snapshot().
         """
-        spec = asked.hist
+        spec = request.hist
         if spec is None:
-            return LiveTrigger(asked, event, target=target)
+            return LiveTrigger(request, event, target=target)
         shared = self._named(spec.name)
         if shared is not None:
-            other = shared.asked.hist
+            other = shared.request.hist
             assert other is not None
             if not spec.shares_with(other):
                 raise hist.named_differs(spec, text)
@@ -160,7 +160,7 @@ class InstanceHists:
                 for action in compiled.actions
             )
             links = shared.engine if shared else None, tuple((one.engine, at) for one, at in found), actions
-            return LiveTrigger(asked._replace(hist=spec), event, links, [one for one, _ in found])
+            return LiveTrigger(request._replace(hist=spec), event, links, [one for one, _ in found])
         except BaseException as error:
             self._drop_fields(hidden)
             if isinstance(error, OSError) and error.errno == errno.EEXIST and shared:
@@ -175,22 +175,22 @@ class InstanceHists:
 
     def is_used(self, one: LiveTrigger) -> bool:
         """Return whether another trigger of the instance uses a variable of this one."""
-        return any(one in user.uses for wanted in self._existing() for user in wanted.users)
+        return any(one in user.uses for requested in self._existing() for user in requested.users)
 
     # ---- names
 
     def _existing(self) -> Iterator[HistOwner]:
-        return (wanted for wanted in list(self._all.values()) if wanted.event.has_probes)
+        return (requested for requested in list(self._all.values()) if requested.event.has_probes)
 
-    def _wanted(self, system: str, event: str) -> HistOwner | None:
+    def _requested(self, system: str, event: str) -> HistOwner | None:
         return next(
             (one for one in self._existing() if (one.event.group, one.event.name) == (system, event)), None
         )
 
     def _named(self, name: str) -> LiveTrigger | None:
-        everything = (one for wanted in self._existing() for one in wanted.histograms)
+        everything = (one for requested in self._existing() for one in requested.histograms)
         return next(
-            (one for one in everything if name and one.asked.hist and one.asked.hist.name == name), None
+            (one for one in everything if name and one.request.hist and one.request.hist.name == name), None
         )
 
     def _synthetic(self, name: str) -> _engine.Event | None:
@@ -203,17 +203,17 @@ class InstanceHists:
 
     def _check_snapshots(self, spec: HistSpec) -> None:
         """An instance has one action snapshot(), as in the kernel."""
-        others = (other.nr_snapshots for wanted in self._existing() for other in _specs(wanted))
+        others = (other.nr_snapshots for requested in self._existing() for other in _specs(requested))
         if spec.nr_snapshots and spec.nr_snapshots + sum(others) > 1:
             raise TriggerError(errno.EBUSY, "an instance has one action snapshot() of a histogram")
 
     def _find(self, reference: Reference, hidden: Sequence[LiveTrigger]) -> tuple[LiveTrigger, int]:
         """Return the histogram that has a variable, and which of its variables that is."""
-        wanted = self._wanted(reference.system, reference.event)
-        ones = hidden if reference.is_field else wanted.histograms if wanted else ()
+        requested = self._requested(reference.system, reference.event)
+        ones = hidden if reference.is_field else requested.histograms if requested else ()
         for one in ones:
-            assert one.asked.hist is not None
-            spec = one.asked.hist
+            assert one.request.hist is not None
+            spec = one.request.hist
             names = [variable.name for variable in spec.variables]
             if (spec.system, spec.event) == reference[:2] and reference.name in names:
                 return one, names.index(reference.name)
@@ -232,32 +232,34 @@ class InstanceHists:
         try:
             for system, event in places:
                 names = [one.name for one in references if one.is_field and one[:2] == (system, event)]
-                wanted = self._wanted(system, event)
-                pattern = self._matching(wanted, len(spec.keys)) if wanted else None
-                if wanted is None or pattern is None:
+                requested = self._requested(system, event)
+                pattern = self._matching(requested, len(spec.keys)) if requested else None
+                if requested is None or pattern is None:
                     raise TriggerError(errno.EINVAL, "Matching event histogram not found")
-                one = LiveTrigger(_keeping(pattern.asked, wanted.event, names), wanted.event, (None, (), ()))
-                wanted.hide([*wanted.hidden, one])
+                one = LiveTrigger(
+                    _keeping(pattern.request, requested.event, names), requested.event, (None, (), ())
+                )
+                requested.hide([*requested.hidden, one])
                 made.append(one)
         except BaseException:
             self._drop_fields(made)
             raise
         return made
 
-    def _matching(self, wanted: HistOwner, nr_keys: int) -> LiveTrigger | None:
-        specs = ((one, one.asked.hist) for one in wanted.histograms)
+    def _matching(self, requested: HistOwner, nr_keys: int) -> LiveTrigger | None:
+        specs = ((one, one.request.hist) for one in requested.histograms)
         return next((one for one, spec in specs if spec and len(spec.keys) == nr_keys), None)
 
     def _drop_fields(self, ones: Sequence[LiveTrigger]) -> None:
-        for wanted in self._existing():
-            hidden = wanted.hidden
+        for requested in self._existing():
+            hidden = requested.hidden
             staying = [one for one in hidden if one not in ones]
             if len(staying) < len(hidden):
-                wanted.hide(staying)
+                requested.hide(staying)
 
 
-def _specs(wanted: HistOwner) -> Iterator[HistSpec]:
-    return (one.asked.hist for one in wanted.histograms if one.asked.hist)
+def _specs(requested: HistOwner) -> Iterator[HistSpec]:
+    return (one.request.hist for one in requested.histograms if one.request.hist)
 
 
 def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger:

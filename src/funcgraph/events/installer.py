@@ -11,10 +11,10 @@ from funcgraph import _engine
 from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.definitions.definition import Definition
 from funcgraph.definitions.synthetic_definition import SyntheticDefinition
-from funcgraph.events import install_t, static
-from funcgraph.events.asked import filter_fields
+from funcgraph.events import install_static, static
+from funcgraph.events.install_derived import MadeEvent, make_event
 from funcgraph.events.install_kprobe import add_place
-from funcgraph.events.install_made import MadeEvent, make_event
+from funcgraph.events.recording_events import filter_fields
 from funcgraph.fprobe import nobody
 
 __all__ = ["AnyEvent", "Installed", "Installer", "LiveEvent", "numbers_of"]
@@ -51,7 +51,7 @@ class LiveEvent:
         self.name = definition.event
         self.fields = definition.fields
         self.filter_fields = filter_fields(definition, numbers_of)
-        fields = install_t.told_fields(definition) if definition.kind == "t" else definition.fields
+        fields = install_static.static_fields(definition) if definition.kind == "t" else definition.fields
         self.engine = _engine.Event(self.group, self.name, fields, is_return=definition.is_return)
         self._probes: list[object] = []  # in the engine's order
 
@@ -77,7 +77,7 @@ class LiveEvent:
     def _add_functions(self, definition: Definition, is_pending: bool) -> None:
         try:
             if definition.kind == "t":
-                install_t.add_probe(self.engine, definition)
+                install_static.add_probe(self.engine, definition)
             else:
                 self.engine.add_probe([definition.symbol], definition.fields, is_pending)
         except FileNotFoundError:
@@ -98,7 +98,7 @@ class LiveEvent:
 
 
 #: An event that functions hit, or one that other events make.
-AnyEvent = LiveEvent | MadeEvent | install_t.LiveStaticEvent
+AnyEvent = LiveEvent | MadeEvent | install_static.LiveStaticEvent
 
 
 class Installed(NamedTuple):
@@ -126,7 +126,7 @@ class Installer:
         with self._lock:
             for key, event in static.static_events().items():
                 if key not in self._static:
-                    self._static[key] = install_t.LiveStaticEvent(event, numbers_of)
+                    self._static[key] = install_static.LiveStaticEvent(event, numbers_of)
         return {**self._static, **self.events}
 
     def install(self, definition: Definition | SyntheticDefinition, *, is_pending: bool = False) -> Installed:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from funcgraph.events import asked as asked_events
-from funcgraph.events import static
-from funcgraph.events.asked import Asked
+from funcgraph.events import recording_events, static
 from funcgraph.events.installer import AnyEvent, Installer
+from funcgraph.events.recording_events import RecordingEvent
 from funcgraph.events.registry import Registry
 
 TYPE_CHECKING = False
@@ -17,15 +16,17 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from funcgraph.definitions.definition import Definition
-    from funcgraph.events.wanted import Wanted
+    from funcgraph.events.event_state import EventState
 
 __all__ = ["declare", "define", "dynamic_events", "events", "is_dynamic", "remove", "start", "stop"]
 
 _OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the variables are slots of the frame
 
 _installer = Installer()
-_recorded: dict[int, dict[str, Wanted]] = {}  # handle of such an instance -> its events with triggers
-_undeclared: dict[int, list[tuple[Asked, Callable[[str], object]]]] = {}  # handle -> what it waits for
+_recorded: dict[int, dict[str, EventState]] = {}  # handle of such an instance -> its events with triggers
+_undeclared: dict[
+    int, list[tuple[RecordingEvent, Callable[[str], object]]]
+] = {}  # handle -> what it waits for
 _declaring = RLock()  # between looking for an event and waiting for its declaration
 os.register_at_fork(after_in_child=_declaring._at_fork_reinit)  # type: ignore[attr-defined]
 _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> what was defined for it
@@ -72,24 +73,24 @@ def is_dynamic(group: str, name: str) -> bool:
     return any((definition.group, definition.event) == (group, name) for definition in dynamic_events)
 
 
-def start(handle: int, asked: Asked, refuse: Callable[[str], object]) -> None:
+def start(handle: int, request: RecordingEvent, refuse: Callable[[str], object]) -> None:
     """Have an instance of a recording record an event, which is made if it does not exist.
 
     One that the program has not declared is recorded from its declaration on.
 
     Args:
         handle: the instance's.
-        asked: the event.
+        request: the event.
         refuse: called with the reason if it turns out at the declaration that it cannot be recorded.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
     with _declaring:
-        if asked.is_undeclared and asked.name not in static.static_events():
-            _undeclared.setdefault(handle, []).append((asked, refuse))
+        if request.is_undeclared and request.name not in static.static_events():
+            _undeclared.setdefault(handle, []).append((request, refuse))
             return
-    _start(handle, asked_events.parse(asked.text) if asked.is_undeclared else asked)
+    _start(handle, recording_events.parse(request.text) if request.is_undeclared else request)
 
 
 def declare(group: str, name: str) -> None:
@@ -99,52 +100,54 @@ def declare(group: str, name: str) -> None:
         for handle, waiting in _undeclared.items():
             found += [(handle, *one) for one in waiting if one[0].name == (group, name)]
             waiting[:] = [one for one in waiting if one[0].name != (group, name)]
-    for handle, asked, refuse in found:
+    for handle, request, refuse in found:
         try:
-            _start(handle, asked_events.parse(asked.text))
+            _start(handle, recording_events.parse(request.text))
         except (OSError, ValueError, RuntimeError) as error:
             refuse(f"{group}:{name}: {' '.join(str(error).split())}")
 
 
-def _start(handle: int, asked: Asked) -> None:
-    if define(asked) and asked.definition:
-        _made.setdefault(handle, []).append(asked.definition)
-    event = events()[asked.name]
-    if asked.triggers:
-        wanted = _wanted(handle, asked.name)
-        assert wanted is not None
-        wanted.set_filter(asked.filter)
-        for text in asked.triggers:
-            wanted.write_trigger(text)
-        wanted.set_records(True)
+def _start(handle: int, request: RecordingEvent) -> None:
+    if define(request) and request.definition:
+        _made.setdefault(handle, []).append(request.definition)
+    event = events()[request.name]
+    if request.triggers:
+        requested = _requested(handle, request.name)
+        assert requested is not None
+        requested.set_filter(request.filter)
+        for text in request.triggers:
+            requested.write_trigger(text)
+        requested.set_records(True)
         return
-    program = asked.filter.program.pack() if asked.filter else None
+    program = request.filter.program.pack() if request.filter else None
     event.engine.set(handle, True, program, ())
 
 
-def define(asked: Asked) -> bool:
+def define(request: RecordingEvent) -> bool:
     """Make an event whose functions may be defined later; return False if there is such a definition already,
     or a static event is asked for.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    wanted = asked.definition
-    if wanted is None or any(definition.text == wanted.text for definition in dynamic_events):
+    requested = request.definition
+    if requested is None or any(definition.text == requested.text for definition in dynamic_events):
         return False
-    dynamic_events.define(asked.text, is_pending=True)
+    dynamic_events.define(request.text, is_pending=True)
     return True
 
 
-def _wanted(handle: int, name: tuple[str, str]) -> Wanted | None:
+def _requested(handle: int, name: tuple[str, str]) -> EventState | None:
     """Return what an instance of a recording wants of an event; None: there is no such event."""
-    from funcgraph.events.wanted import Wanted  # with all of histograms
+    from funcgraph.events.event_state import EventState  # with all of histograms
 
     recorded = _recorded.setdefault(handle, {})
     event = events().get(name)
     key = "/".join(name)
     if event is not None and key not in recorded:
-        recorded[key] = Wanted(event, handle, lambda group, event: _wanted(handle, (group, event)), recorded)
+        recorded[key] = EventState(
+            event, handle, lambda group, event: _requested(handle, (group, event)), recorded
+        )
     return recorded.get(key)
 
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol
 from funcgraph.definitions import messages
 from funcgraph.definitions.command import BLANKS, split_words, without_comment
 from funcgraph.definitions.definition import Definition, EventFields, Parameters, Variables
-from funcgraph.definitions.doubts import Doubt, doubts_of
 from funcgraph.definitions.error_log import ErrorLog
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.definitions.messages import Message
 from funcgraph.definitions.parse import command_of, parse_definition
 from funcgraph.definitions.synthetic_definition import GROUP, SyntheticDefinition, parse_synthetic
 from funcgraph.definitions.typed import Event, line_of
+from funcgraph.definitions.warnings import Doubt, warnings_of
 from funcgraph.events.files import FILES
 
 TYPE_CHECKING = False
@@ -187,7 +187,7 @@ class Registry:
         with self._lock:
             try:
                 definition = parse_definition(line, self._parameters, self._event_fields)
-                for doubt in () if is_pending else self._doubts(line, definition):
+                for doubt in () if is_pending else self._warnings(line, definition):
                     doubt.warn()
                 return self._add(line, definition, is_pending)
             except ProbeError as error:
@@ -286,14 +286,14 @@ class Registry:
         except OSError as error:
             raise _refused(line, definition, error) from error
         self._entries.append(_Entry(definition, handle))
-        for doubt in self._doubts(line, definition):
+        for doubt in self._warnings(line, definition):
             doubt.log(self.log)
         return definition
 
-    def _doubts(self, line: str, definition: AnyDefinition) -> list[Doubt]:
+    def _warnings(self, line: str, definition: AnyDefinition) -> list[Doubt]:
         if self._variables is None or not isinstance(definition, Definition):
             return []
-        return doubts_of(line, definition, self._variables)
+        return warnings_of(line, definition, self._variables)
 
     def _is_taken(self, definition: AnyDefinition) -> bool:
         group, event = definition.group, definition.event

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
-from funcgraph.instance.events import find_wanted
+from funcgraph.instance.events import find_event_state
 
 if TYPE_CHECKING:
-    from funcgraph.events.wanted import Wanted
+    from funcgraph.events.event_state import EventState
     from funcgraph.instance.state import State
 
 __all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
@@ -50,7 +50,7 @@ class FunctionCommand(NamedTuple):
         return ":".join(word for word in (self.function, self.command, *self.event.split("/"), count) if word)
 
 
-class _Asked(NamedTuple):
+class _CommandRequest(NamedTuple):
     """A command as it was written."""
 
     functions: str
@@ -70,18 +70,18 @@ class _Action(NamedTuple):
 
     function: _engine.Function
     name: str
-    asked: _Asked
+    request: _CommandRequest
     engine: _engine.Trigger
 
-    def is_as(self, asked: _Asked) -> bool:
+    def is_as(self, request: _CommandRequest) -> bool:
         """Return whether a command is the same, but for its functions and its count."""
-        return (self.asked.kind, self.asked.event) == (asked.kind, asked.event)
+        return (self.request.kind, self.request.event) == (request.kind, request.event)
 
 
 class _Command:
     """Actions of one kind, with the engine's command that has them at the calls of their functions."""
 
-    def __init__(self, handle: int, actions: list[_Action], target: Wanted | None) -> None:
+    def __init__(self, handle: int, actions: list[_Action], target: EventState | None) -> None:
         self.actions = actions
         self.target = target
         self.engine = _attach(handle, actions)
@@ -114,7 +114,7 @@ class FunctionCommands:
     def __iter__(self) -> Iterator[FunctionCommand]:
         for command in self._commands:
             for action in command.actions:
-                own = action.asked
+                own = action.request
                 left = _FIXED.get(own.command, action.engine.left)
                 yield FunctionCommand(action.name, own.command, left, "/".join(own.event or ()))
 
@@ -148,24 +148,24 @@ class FunctionCommands:
                 slots for users are taken. EBUSY: another thread changes the instance.
             RuntimeError: no hook is free.
         """
-        asked = self._parse(command)
-        functions = self._functions(asked)
+        request = self._parse(command)
+        functions = self._functions(request)
         with self._state.lock:
-            taken = {action.name for one in self._commands for action in one.actions if action.is_as(asked)}
-            self._add(asked, [function for function in functions if function.name not in taken])
+            taken = {action.name for one in self._commands for action in one.actions if action.is_as(request)}
+            self._add(request, [function for function in functions if function.name not in taken])
 
-    def _add(self, asked: _Asked, functions: list[_engine.Function]) -> None:
+    def _add(self, request: _CommandRequest, functions: list[_engine.Function]) -> None:
         if not functions:
             return
-        target = find_wanted(self._state, *asked.event) if asked.event else None
-        if asked.command in _FIXED:
+        target = find_event_state(self._state, *request.event) if request.event else None
+        if request.command in _FIXED:
             from funcgraph.instance import dump  # with what reading needs: not in the program's work
 
             dump.prepare(self._state)
         switch = target.switch if target else None
-        times = _FIXED.get(asked.command, asked.times)
+        times = _FIXED.get(request.command, request.times)
         actions = [
-            _Action(function, function.name, asked, _engine.command_action(asked.command, times, switch))
+            _Action(function, function.name, request, _engine.command_action(request.command, times, switch))
             for function in functions
         ]
         if target:
@@ -176,12 +176,12 @@ class FunctionCommands:
             if target:
                 target.release()
             raise
-        self._commands.insert(self._place_of(asked), made)
+        self._commands.insert(self._place_of(request), made)
 
-    def _place_of(self, asked: _Asked) -> int:
+    def _place_of(self, request: _CommandRequest) -> int:
         """The kernel lists commands of one kind together: those of the newest kind first."""
-        kinds = [one.actions[0].asked.kind for one in self._commands]
-        return kinds.index(asked.kind) if asked.kind in kinds else 0
+        kinds = [one.actions[0].request.kind for one in self._commands]
+        return kinds.index(request.kind) if request.kind in kinds else 0
 
     def remove(self, command: str) -> None:
         """Take a command from functions.
@@ -196,17 +196,17 @@ class FunctionCommands:
         """
         with self._state.lock:
             self.check(f"!{command}")
-            asked = self._parse(command, removes=True)
-            for one in self._having(asked):
-                self._take(one, asked)
+            request = self._parse(command, removes=True)
+            for one in self._having(request):
+                self._take(one, request)
 
-    def _having(self, asked: _Asked) -> list[_Command]:
-        return [one for one in self._commands if any(_is_meant(action, asked) for action in one.actions)]
+    def _having(self, request: _CommandRequest) -> list[_Command]:
+        return [one for one in self._commands if any(_is_meant(action, request) for action in one.actions)]
 
-    def _take(self, command: _Command, asked: _Asked) -> None:
+    def _take(self, command: _Command, request: _CommandRequest) -> None:
         """Take actions from a command; the others keep their counts."""
         command.engine.close()
-        command.actions = [action for action in command.actions if not _is_meant(action, asked)]
+        command.actions = [action for action in command.actions if not _is_meant(action, request)]
         if command.actions:
             command.engine = _attach(self._state.engine.handle, command.actions)
             return
@@ -218,13 +218,13 @@ class FunctionCommands:
         """Take all commands from their functions. The instance ends: what they held of it goes with it."""
         for command in self._commands:
             command.engine.close()
-            if command.actions[0].asked.command in _FIXED:
+            if command.actions[0].request.command in _FIXED:
                 from funcgraph.instance import dump
 
                 dump.forget(self._state)
         self._commands.clear()
 
-    def _parse(self, word: str, removes: bool = False) -> _Asked:
+    def _parse(self, word: str, removes: bool = False) -> _CommandRequest:
         functions, _, rest = word.partition(":")
         command, colon, rest = rest.partition(":")
         if not functions or command not in COMMANDS:
@@ -235,20 +235,20 @@ class FunctionCommands:
             group, _, rest = rest.partition(":")
             name, colon, rest = rest.partition(":")
             event = (group, name)
-            if find_wanted(self._state, *event) is None:
+            if find_event_state(self._state, *event) is None:
                 raise _invalid(word, f"no such event: {group}:{name}")
         if removes:  # also what a command reads back
             rest = "" if rest == _UNLIMITED_TEXT else rest.removeprefix(_COUNT_TEXT) or rest
             colon = rest
         try:
-            return _Asked(functions, command, event, count_of(rest), bool(colon))
+            return _CommandRequest(functions, command, event, count_of(rest), bool(colon))
         except TriggerError as error:
             raise _invalid(word, str(error.args[-1])) from None
 
-    def _functions(self, asked: _Asked) -> list[_engine.Function]:
-        found = _engine.untraced(_matching, asked.functions)
+    def _functions(self, request: _CommandRequest) -> list[_engine.Function]:
+        found = _engine.untraced(_matching, request.functions)
         if not found:
-            raise _invalid(asked.functions, "no function has that name")
+            raise _invalid(request.functions, "no function has that name")
         return found
 
 
@@ -259,10 +259,10 @@ def commands_of(state: State) -> FunctionCommands:
     return state.commands
 
 
-def _is_meant(action: _Action, asked: _Asked) -> bool:
+def _is_meant(action: _Action, request: _CommandRequest) -> bool:
     from fnmatch import fnmatchcase
 
-    return action.is_as(asked) and bool(_engine.untraced(fnmatchcase, action.name, asked.functions))
+    return action.is_as(request) and bool(_engine.untraced(fnmatchcase, action.name, request.functions))
 
 
 def _matching(pattern: str) -> list[_engine.Function]:

@@ -11,16 +11,16 @@ from funcgraph.buffer.event_ids import event_id
 from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.events import filter as event_filter
 from funcgraph.events import live
+from funcgraph.events.event_state import EventState
 from funcgraph.events.hist_text import Names
 from funcgraph.events.trigger import TriggerError
-from funcgraph.events.wanted import Wanted
 from funcgraph.names import did_you_mean
 
 if TYPE_CHECKING:
     from funcgraph.events.installer import AnyEvent
     from funcgraph.instance.state import State
 
-__all__ = ["EventFile", "Events", "FunctionNames", "find_wanted"]
+__all__ = ["EventFile", "Events", "FunctionNames", "find_event_state"]
 
 
 class EventFile:
@@ -61,7 +61,7 @@ class EventFile:
     @enable.setter
     def enable(self, on: bool) -> None:
         with self._state.lock:
-            self._wanted().set_records(bool(on))
+            self._requested().set_records(bool(on))
 
     @property
     def filter(self) -> str:
@@ -75,14 +75,14 @@ class EventFile:
             ValueError: it is no filter for the event's fields; nothing has changed.
             OSError: as enable.
         """
-        found = self._wanted().filter
+        found = self._requested().filter
         return found.text if found else "none"
 
     @filter.setter
     def filter(self, text: str) -> None:
         found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
-            self._wanted().set_filter(found)
+            self._requested().set_filter(found)
 
     @property
     def filter_fields(self) -> event_filter.Fields:
@@ -108,7 +108,7 @@ class EventFile:
                 number: EEXIST: the event has one of that kind. ENOENT: it has none that could be taken away.
             OSError: as enable.
         """
-        return self._wanted().trigger_text()
+        return self._requested().trigger_text()
 
     @trigger.setter
     def trigger(self, text: str) -> None:
@@ -126,12 +126,12 @@ class EventFile:
             ValueError, OSError: as `trigger`.
         """
         with self._state.lock:
-            return self._wanted().write_trigger(text.strip())
+            return self._requested().write_trigger(text.strip())
 
     @property
     def is_soft(self) -> bool:
         """Whether triggers or function commands have it: the `*` in the kernel's file `enable`."""
-        return self._wanted().is_soft
+        return self._requested().is_soft
 
     @property
     def is_base(self) -> bool:
@@ -145,12 +145,12 @@ class EventFile:
             OSError: as enable.
         """
         with self._state.lock:
-            self._wanted().remove_histograms()
+            self._requested().remove_histograms()
 
     @property
     def hist(self) -> str:
         """The histograms of its triggers as they are now; "": it has none."""
-        return self._wanted().hist_text(FunctionNames())
+        return self._requested().hist_text(FunctionNames())
 
     @property
     def id(self) -> int:
@@ -168,7 +168,7 @@ class EventFile:
         Raises:
             OSError: ENODEV: the event is gone.
         """
-        self._wanted()
+        self._requested()
         return _engine.untraced(_format, self._event)
 
     @property
@@ -176,30 +176,30 @@ class EventFile:
         """The names of its fields."""
         return tuple(field.name for field in self._event.fields)
 
-    def _wanted(self) -> Wanted:
+    def _requested(self) -> EventState:
         if self._state.engine.closed:
             raise OSError(ENODEV, f"the instance {self._state.name!r} is closed", self.name)
         if not self._event.has_probes:
             raise OSError(ENODEV, "the event was removed", self.name)
-        return _wanted(self._state, self._event)
+        return _requested(self._state, self._event)
 
 
-def _wanted(state: State, event: AnyEvent) -> Wanted:
+def _requested(state: State, event: AnyEvent) -> EventState:
     name = f"{event.group}/{event.name}"
-    everything = state.wanted
-    wanted = everything.get(name)
-    if wanted is None or wanted.event is not event:
-        wanted = Wanted(
-            event, state.engine.handle, lambda group, name: find_wanted(state, group, name), everything
+    everything = state.requested
+    requested = everything.get(name)
+    if requested is None or requested.event is not event:
+        requested = EventState(
+            event, state.engine.handle, lambda group, name: find_event_state(state, group, name), everything
         )
-        everything[name] = wanted
-    return wanted
+        everything[name] = requested
+    return requested
 
 
-def find_wanted(state: State, group: str, name: str) -> Wanted | None:
+def find_event_state(state: State, group: str, name: str) -> EventState | None:
     """Return what an instance wants of an event, by the event's names; None: there is no such event."""
     event = live.events().get((group, name))
-    return _wanted(state, event) if event else None
+    return _requested(state, event) if event else None
 
 
 def _format(event: AnyEvent) -> str:

@@ -52,6 +52,8 @@ def set_event_tids(state: State, **tids: tuple[int, ...]) -> None:
     Args:
         tids: file -> the thread ids that it holds. The other file stays.
     """
-    wanted = {**state.event_tids, **tids}
-    state.engine.set_event_tids(wanted["set_event_pid"] or None, wanted["set_event_notrace_pid"] or None)
-    state.event_tids = wanted
+    requested = {**state.event_tids, **tids}
+    state.engine.set_event_tids(
+        requested["set_event_pid"] or None, requested["set_event_notrace_pid"] or None
+    )
+    state.event_tids = requested

@@ -11,7 +11,7 @@ from funcgraph.instance.lock import InstanceLock
 from funcgraph.settings.table import OPTIONS
 
 if TYPE_CHECKING:
-    from funcgraph.events.wanted import Wanted
+    from funcgraph.events.event_state import EventState
     from funcgraph.instance.latency_instance import InstanceLatency
     from funcgraph.instance.profile import FunctionProfile
 
@@ -47,7 +47,7 @@ class State:
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
         commands: its FunctionCommands, once somebody looked at them.
-        wanted: name of an event -> what this instance wants of it.
+        requested: name of an event -> what this instance wants of it.
     """
 
     __slots__ = (
@@ -66,9 +66,9 @@ class State:
         "pieces",
         "pipes",
         "profile",
+        "requested",
         "shown",
         "tids",
-        "wanted",
     )
 
     def __init__(self, name: str, buffer_kb: int, c_calls: bool) -> None:
@@ -89,7 +89,7 @@ class State:
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
         self.commands: Commands | None = None
-        self.wanted: dict[str, Wanted] = {}
+        self.requested: dict[str, EventState] = {}
 
     def check_no_pipe(self) -> None:
         """Raise OSError EBUSY if a trace_pipe is open."""

@@ -45,25 +45,25 @@ class ProcessTree:
 
     def stat(self, path: str) -> Entry:
         """As Tree.stat()."""
-        return self._ask(lambda connection: connection.stat(path))
+        return self._request(lambda connection: connection.stat(path))
 
     def list(self, path: str) -> list[str]:
         """As Tree.list()."""
-        return self._ask(lambda connection: connection.list(path))
+        return self._request(lambda connection: connection.list(path))
 
     def mkdir(self, path: str) -> None:
         """As Tree.mkdir()."""
-        self._ask(lambda connection: connection.mkdir(path))
+        self._request(lambda connection: connection.mkdir(path))
 
     def rmdir(self, path: str) -> None:
         """As Tree.rmdir()."""
-        self._ask(lambda connection: connection.rmdir(path))
+        self._request(lambda connection: connection.rmdir(path))
 
     def open(self, path: str, flags: int) -> OpenFile:
         """As Tree.open()."""
-        return self._ask(lambda connection: connection.open(path, flags))
+        return self._request(lambda connection: connection.open(path, flags))
 
-    def _ask(self, question: Callable[[Connection], _Answer]) -> _Answer:
+    def _request(self, question: Callable[[Connection], _Answer]) -> _Answer:
         connection = self._connected()
         try:
             return question(connection)

@@ -121,7 +121,7 @@ class Helper:
 
     def names_in(self, place: str) -> list[str]:
         """Return what is in a directory, as the process sees it; whoever owns it."""
-        return packets.unpack_names(self.ask_for_data("names_in", place))
+        return packets.unpack_names(self.request_data("names_in", place))
 
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
@@ -135,7 +135,7 @@ class Helper:
         Raises:
             OSError: nobody listens there.
         """
-        connection = socket.socket(fileno=self.ask_for_fd("connect", path))
+        connection = socket.socket(fileno=self.request_fd("connect", path))
         if connection.family != socket.AF_UNIX:
             connection.close()
             raise OSError(errno.EPROTOTYPE, "not a Unix socket", path)
@@ -143,7 +143,7 @@ class Helper:
 
     def own_files(self, base: str, prefix: str) -> list[str]:
         """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
-        return packets.unpack_names(self.ask_for_data("own_files", base, prefix))
+        return packets.unpack_names(self.request_data("own_files", base, prefix))
 
     def ask(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
@@ -164,17 +164,17 @@ class Helper:
             if data_fd is not None:
                 os.close(data_fd)
 
-    def ask_for_fd(self, call: str, *arguments: Any, folder: int | None = None) -> int:
+    def request_fd(self, call: str, *arguments: Any, folder: int | None = None) -> int:
         """Make a request whose answer is a descriptor."""
         fd = self.ask(call, *arguments, folder=folder)[1]
         assert fd is not None, call
         return fd
 
-    def ask_for_data(
+    def request_data(
         self, call: str, *arguments: Any, folder: int | None = None, most: int = packets.MOST_NAMES_BYTES
     ) -> bytes:
         """Make a request whose answer is data; return at most so many bytes of it."""
-        fd = self.ask_for_fd(call, *arguments, folder=folder)
+        fd = self.request_fd(call, *arguments, folder=folder)
         with open(fd, "rb") as file:
             if not is_memory(fd) or not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise OSError(errno.EINVAL, "not a file in memory")
@@ -248,13 +248,13 @@ class HelperFolder:
         self._is_open = True
 
     def names(self) -> list[str]:
-        return packets.unpack_names(self._helper.ask_for_data("names", folder=self._number))
+        return packets.unpack_names(self._helper.request_data("names", folder=self._number))
 
     def has(self, name: str) -> bool:
-        return bool(self._ask("has", component(name)))
+        return bool(self._request("has", component(name)))
 
     def open(self, name: str, flags: int, mode: int = 0o600) -> int:
-        fd = regular(self._helper.ask_for_fd("open", component(name), flags, mode, folder=self._number), name)
+        fd = regular(self._helper.request_fd("open", component(name), flags, mode, folder=self._number), name)
         owner = os.fstat(fd).st_uid
         if owner != self._helper.uid:
             os.close(fd)
@@ -262,16 +262,16 @@ class HelperFolder:
         return fd
 
     def read(self, name: str, most: int) -> bytes:
-        return self._helper.ask_for_data("read", component(name), most, folder=self._number, most=most)
+        return self._helper.request_data("read", component(name), most, folder=self._number, most=most)
 
     def write(self, name: str, data: bytes) -> None:
         self._helper.ask("write", component(name), data=data, folder=self._number)
 
     def rename(self, old: str, new: str) -> None:
-        self._ask("rename", component(old), component(new))
+        self._request("rename", component(old), component(new))
 
     def unlink(self, name: str) -> None:
-        self._ask("unlink", component(name))
+        self._request("unlink", component(name))
 
     def remove(self, names: list[str]) -> None:
         data = packets.pack_names([component(name) for name in names])
@@ -281,9 +281,9 @@ class HelperFolder:
         if self._is_open:
             self._is_open = False
             with suppress(OSError):  # it goes with the helper
-                self._ask("close")
+                self._request("close")
 
-    def _ask(self, call: str, *arguments: Any) -> Any:
+    def _request(self, call: str, *arguments: Any) -> Any:
         return self._helper.ask(call, *arguments, folder=self._number)[0]
 
 

@@ -33,8 +33,8 @@ def killed_recorder() -> None:
         recovered = _funcgraph("recover", "-o", output, _session_of(output).path)
         expect(recovered.wait(), 0, "the exit status of `funcgraph recover`")
         calls = {row.name: row.calls for row in TraceFile(output).summary()}
-        wanted = dict(zip(_RECORDED, (_CALLS, 2 * _CALLS), strict=True))
-        expect(calls, wanted, "calls in the trace")
+        requested = dict(zip(_RECORDED, (_CALLS, 2 * _CALLS), strict=True))
+        expect(calls, requested, "calls in the trace")
 
 
 def _record_and_kill(output: str) -> None:
@@ -43,10 +43,10 @@ def _record_and_kill(output: str) -> None:
     with _funcgraph("record", *words) as recorder:
         assert recorder.stdin is not None
         assert recorder.stdout is not None
-        said = recorder.stdout.readline()
-        if said != "called\n":
-            said += recorder.communicate()[0]
-            raise FailedError(f"`funcgraph record` did not run its program: {shortened(said)}")
+        message = recorder.stdout.readline()
+        if message != "called\n":
+            message += recorder.communicate()[0]
+            raise FailedError(f"`funcgraph record` did not run its program: {shortened(message)}")
         recorder.kill()
         recorder.stdin.close()
         expect(recorder.stdout.read(), "goes on\n", "what the program says after the recorder's end")

@@ -17,7 +17,7 @@ from funcgraph.session import outcome
 from funcgraph.session.descriptor_limit import raise_descriptor_limit
 from funcgraph.session.directory import Session
 from funcgraph.session.limits import Limits, LimitWatch
-from funcgraph.session.options import describe, most_buffer_kb, ring_bytes, wanted_patterns
+from funcgraph.session.options import describe, most_buffer_kb, requested_patterns, ring_bytes
 from funcgraph.session.process import ProcessWatch
 from funcgraph.session.recording import Recording
 from funcgraph.session.volume import VolumeWatch
@@ -78,7 +78,7 @@ class Background:
         self._answer({"session": session.path})
         try:
             volume = VolumeWatch(recording)
-            word, reached = self._record_until_told(recording, volume)
+            word, reached = self._record_until_stopped(recording, volume)
             answer = self._close(recording, volume, request, word, reached)
             session.remove()
             if reached is not None:
@@ -116,7 +116,7 @@ class Background:
             "command": request["command"],
         }
 
-    def _record_until_told(
+    def _record_until_stopped(
         self, recording: Recording, volume: VolumeWatch
     ) -> tuple[bytes | None, str | None]:
         """Drain until the program sends a line, ends, or a bound is reached.
@@ -131,7 +131,7 @@ class Background:
                 return word, None
             if volume.due():
                 volume.warning()
-            self._dump_if_asked(recording)
+            self._dump_if_requested(recording)
             reached = watch.reached(recording.written())
             if reached is not None:
                 return None, reached
@@ -139,7 +139,7 @@ class Background:
             recording.reasons.append(f"the program ended with status {self._program.status}")
         return None, None
 
-    def _dump_if_asked(self, recording: Recording) -> None:
+    def _dump_if_requested(self, recording: Recording) -> None:
         if self._signals:
             self._signals.clear()
             recording.reasons.append("SIGUSR2")
@@ -188,7 +188,7 @@ class Background:
     @staticmethod
     def _nothing(recording: Recording, settings: dict[str, Any], totals: dict[str, int]) -> list[str]:
         """Return lines that say why an instance, or all of them, recorded nothing."""
-        patterns = wanted_patterns(settings)
+        patterns = requested_patterns(settings)
         if totals["records"]:
             return outcome.silent(settings, recording.records, recording.seen_names())
         if patterns and not outcome.looks_for_latency(settings):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from funcgraph import _engine, _tracedata
-from funcgraph.events import asked
+from funcgraph.events import recording_events
 from funcgraph.session.output import is_trace_dat
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
@@ -110,7 +110,7 @@ def check_dat_format(settings: dict[str, Any]) -> None:
 
 
 def _check_events(instances: Sequence[dict[str, Any]]) -> None:
-    together = asked.Together()
+    together = recording_events.Together()
     for instance in instances:
         for text in instance["events"]:
             _checked("events", text, together.add)

@@ -35,10 +35,10 @@ def ftrace_dump(reason: str = "") -> int:
     """
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {type(reason).__name__}")
-    return sum(_ask(directory, reason) for directory in tracing.directories())
+    return sum(_request(directory, reason) for directory in tracing.directories())
 
 
-def _ask(directory: str, reason: str) -> bool:
+def _request(directory: str, reason: str) -> bool:
     path = f"{directory}/{os.getpid()}.{time.monotonic_ns()}.dump"  # files.py has the suffix too
     try:
         with open(f"{directory}/config", encoding="utf-8", errors="surrogateescape") as file:

@@ -21,9 +21,9 @@ __all__ = [
     "engine_keywords",
     "from_config",
     "most_buffer_kb",
+    "requested_patterns",
     "ring_bytes",
     "to_config",
-    "wanted_patterns",
 ]
 
 # The settings of each instance and their defaults.
@@ -65,10 +65,10 @@ def most_buffer_kb(settings: "dict[str, Any]") -> int:
     return kib
 
 
-def wanted_patterns(settings: "dict[str, Any]") -> list[str]:
+def requested_patterns(settings: "dict[str, Any]") -> list[str]:
     """Return the patterns of all instances; an empty list if one instance records all functions."""
-    wanted = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
-    return [pattern for patterns in wanted for pattern in patterns] if all(wanted) else []
+    requested = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
+    return [pattern for patterns in requested for pattern in patterns] if all(requested) else []
 
 
 def describe(settings: "dict[str, Any]") -> "dict[str, Any]":

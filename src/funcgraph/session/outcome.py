@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from funcgraph import _engine
-from funcgraph.events import asked
+from funcgraph.events import recording_events
 from funcgraph.names import nearest_names
 from funcgraph.session.progress import bytes_text, plural
 
@@ -174,7 +174,7 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
 
 def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
     if instance["tracer"] == "nop":
-        events = [asked.parse(text) for text in instance["events"]]
+        events = [recording_events.parse(text) for text in instance["events"]]
         if undeclared := _undeclared(events):
             return undeclared
         # A static event that was never hit is no mistake.
@@ -192,15 +192,15 @@ def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
 def undeclared(settings: Mapping[str, Any]) -> str:
     """Return why a recording has no hits of events that only the program can declare; "": it names none."""
     texts = [text for instance in settings["instances"] for text in instance["events"]]
-    return _undeclared([asked.parse(text) for text in texts])
+    return _undeclared([recording_events.parse(text) for text in texts])
 
 
-def _undeclared(events: Sequence[asked.Asked]) -> str:
+def _undeclared(events: Sequence[recording_events.RecordingEvent]) -> str:
     names = ", ".join("/".join(event.name) for event in events if event.is_undeclared)
     return f"no hit of {names}: the program declares no such event, or never calls it" if names else ""
 
 
-def _no_hit(events: Sequence[asked.Asked], names: Sequence[str]) -> str:
+def _no_hit(events: Sequence[recording_events.RecordingEvent], names: Sequence[str]) -> str:
     """Return why events have no hits; "": it is not known, as a filter may have refused them."""
     unknown, places = [], []
     for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:

@@ -97,8 +97,8 @@ def _has_recorder(directory: str) -> bool:
     flock = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, len, pid
     try:
         with open(f"{directory}/lock", "rb+") as file:
-            wanted = flock.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind: int = flock.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))[0]
+            requested = flock.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind: int = flock.unpack(fcntl.fcntl(file, fcntl.F_GETLK, requested))[0]
     except FileNotFoundError:
         return False
     except OSError:
@@ -173,10 +173,10 @@ def _start_events(directory: str, handle: int, texts: "list[str]") -> None:
     """Have the instance record these events. Imported only by recordings that have some."""
     from functools import partial
 
-    from funcgraph.events import asked, live
+    from funcgraph.events import live, recording_events
 
     for text in texts:
-        live.start(handle, asked.parse(text), partial(leave_note, directory))
+        live.start(handle, recording_events.parse(text), partial(leave_note, directory))
 
 
 def leave_note(directory: str, text: str) -> None:

@@ -25,7 +25,7 @@ from funcgraph.steering import events
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder, Process
 
-__all__ = ["STEERED", "Wanted", "WantedError", "apply", "begin"]
+__all__ = ["STEERED", "InstanceRequest", "WantedError", "apply", "begin"]
 
 
 def _has_option(setting: Setting) -> bool:
@@ -53,7 +53,7 @@ class WantedError(ValueError):
 
 
 @dataclass
-class Wanted:
+class InstanceRequest:
     """What is asked of one instance.
 
     Attributes:
@@ -65,7 +65,7 @@ class Wanted:
 
     name: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
-    events: list[events.Asked] = field(default_factory=list)
+    events: list[events.EventRequest] = field(default_factory=list)
     is_removed: bool = False
 
     @property
@@ -74,25 +74,25 @@ class Wanted:
         return not self.settings and not self.events
 
 
-def apply(process: Process, wanted: Wanted, changes: Changes) -> None:
+def apply(process: Process, requested: InstanceRequest, changes: Changes) -> None:
     """Make the instance what is asked, and leave everything else of it: trace-cmd's `set`.
 
     Raises:
         WantedError, events.NoEventError: the process cannot have that.
         OSError: as its files.
     """
-    folder = process.instance(wanted.name)
-    if wanted.is_removed:
+    folder = process.instance(requested.name)
+    if requested.is_removed:
         folder.remove()
         return
     changes.make(folder)
-    _check_together(wanted.settings)
-    given = [setting for setting in STEERED if setting.name in wanted.settings]
+    _check_together(requested.settings)
+    given = [setting for setting in STEERED if setting.name in requested.settings]
     # The tracer comes last, so that its first records are filtered already.
     for setting in sorted(given, key=lambda setting: setting.name == "tracer"):
-        _put(folder, setting, wanted.settings, changes)
-    for asked in wanted.events:
-        events.configure(folder, asked, changes)
+        _put(folder, setting, requested.settings, changes)
+    for request in requested.events:
+        events.configure(folder, request, changes)
 
 
 def _check_together(values: Mapping[str, Any]) -> None:
@@ -100,19 +100,19 @@ def _check_together(values: Mapping[str, Any]) -> None:
         raise WantedError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
 
 
-def begin(process: Process, wanted: Wanted, changes: Changes) -> None:
+def begin(process: Process, requested: InstanceRequest, changes: Changes) -> None:
     """Start an instance afresh: what ran in it is stopped, what is asked is set, its buffer is emptied, and
     it records. trace-cmd's `start`. Filters and options that are not given stay.
 
     Raises: as apply().
     """
-    folder = process.instance(wanted.name)
+    folder = process.instance(requested.name)
     changes.make(folder)
     changes.write(folder, "tracing_on", "0")
     changes.write(folder, "set_event", "")
     changes.write(folder, "set_ftrace_pid", "")
     changes.write(folder, "current_tracer", "nop")
-    apply(process, wanted, changes)
+    apply(process, requested, changes)
     folder.write("trace", "")
     folder.write("tracing_on", "1")
 

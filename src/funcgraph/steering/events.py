@@ -13,7 +13,7 @@ from funcgraph.names import did_you_mean
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder
 
-__all__ = ["Asked", "NoEventError", "choose", "configure", "folder_of", "matching", "triggers_in"]
+__all__ = ["EventRequest", "NoEventError", "choose", "configure", "folder_of", "matching", "triggers_in"]
 
 #: A line of dynamic_events: its kind, and its group and name where they are given.
 _DEFINITION = re.compile(r"[fprtes]\d*:(?:(?P<group>\w+)/)?(?P<event>\w+)\s")
@@ -24,7 +24,7 @@ class NoEventError(ValueError):
     """A word names no event of the process."""
 
 
-class Asked(NamedTuple):
+class EventRequest(NamedTuple):
     """What one `-e` asks for, with what follows it.
 
     Attributes:
@@ -110,26 +110,26 @@ def triggers_in(text: str) -> list[str]:
     return [line.removesuffix(" [active]").removesuffix(" [paused]") for line in lines]
 
 
-def configure(folder: InstanceFolder, asked: Asked, changes: Changes) -> None:
+def configure(folder: InstanceFolder, request: EventRequest, changes: Changes) -> None:
     """Switch events on or off, with their filters and triggers.
 
     Raises:
         NoEventError: there is no such event.
         OSError: as the process's files.
     """
-    if _DEFINITION.match(asked.event) or _UNNAMED_DEFINITION.match(asked.event):
-        names = [_define(folder, asked.event, changes)]
+    if _DEFINITION.match(request.event) or _UNNAMED_DEFINITION.match(request.event):
+        names = [_define(folder, request.event, changes)]
     else:
-        names = choose(asked.event, folder.event_names())
+        names = choose(request.event, folder.event_names())
     refusals = []
     for name in names:
         event = folder_of(name)
-        if asked.filters:
-            changes.write(folder, f"{event}/filter", asked.filters[-1])
-        for trigger in asked.triggers:
+        if request.filters:
+            changes.write(folder, f"{event}/filter", request.filters[-1])
+        for trigger in request.triggers:
             changes.append(folder, f"{event}/trigger", trigger, f"!{trigger}")
         try:
-            changes.write(folder, f"{event}/enable", "0" if asked.is_off else "1")
+            changes.write(folder, f"{event}/enable", "0" if request.is_off else "1")
         except OSError as error:
             if error.errno != EOPNOTSUPP:  # this Python does not tell it, but perhaps others of the group
                 raise

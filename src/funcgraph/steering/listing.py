@@ -73,10 +73,10 @@ def options(folder: InstanceFolder, expression: str) -> list[str]:
     """
     words = option_words(folder)
     try:
-        wanted = re.compile(expression, re.IGNORECASE)
+        requested = re.compile(expression, re.IGNORECASE)
     except re.error as error:
         raise events.NoEventError(f"invalid expression {expression!r}: {error}") from None
-    return [word for word in words if wanted.search(word.removeprefix("no"))]
+    return [word for word in words if requested.search(word.removeprefix("no"))]
 
 
 def function_names(process: Process) -> list[str]:

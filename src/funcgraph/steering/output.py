@@ -36,13 +36,13 @@ class Output:
 
     def __init__(self, pids: Collection[int], stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
-        self._is_told_apart = len(set(pids)) > 1
+        self._is_labelled = len(set(pids)) > 1
 
     def text(self, pid: int, text: str) -> None:
         """Print a text, and end its last line."""
         if not text:
             return
-        begin = f"{pid}: " if self._is_told_apart else ""
+        begin = f"{pid}: " if self._is_labelled else ""
         _print("".join(f"{begin}{line}\n" for line in text.removesuffix("\n").split("\n")), self._stream)
 
     def flush(self) -> None:

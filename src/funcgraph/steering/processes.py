@@ -82,7 +82,7 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     if not pattern.strip():  # as of "$PID" when that is not set: it would mean every Python on the machine
         raise NoProcessError(f"-P '{pattern}': empty; must be a process id or a part of a command line")
     try:
-        wanted = re.compile(pattern)
+        requested = re.compile(pattern)
     except re.error as error:
         raise NoProcessError(f"-P {pattern}: neither a process id nor an expression: {error}") from None
     left_out = ancestors(os.getpid())
@@ -90,7 +90,9 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     pids = [
         pid
         for pid in _pids()
-        if pid not in left_out and wanted.search(command_line(pid)) and (pid in with_socket or is_python(pid))
+        if pid not in left_out
+        and requested.search(command_line(pid))
+        and (pid in with_socket or is_python(pid))
     ]
     if not pids:
         raise NoProcessError(f"-P {pattern}: no Python process has that in its command line")

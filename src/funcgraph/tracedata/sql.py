@@ -52,7 +52,7 @@ class SqlRows:
         self._rows = self._fetched()
 
     def whole(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over the rows that does not raise TraceError; see `tell_damage`."""
+        """Return an iterator over the rows that does not raise TraceError; see `report_damage`."""
         try:
             while True:
                 with _errors():
@@ -63,7 +63,7 @@ class SqlRows:
         finally:
             self._connection.close()
 
-    def tell_damage(self) -> None:
+    def report_damage(self) -> None:
         """Raise the TraceError of a damaged trace, if what was fetched so far is of one."""
         if self._tables.damage is not None:
             raise self._tables.damage
@@ -76,7 +76,7 @@ class SqlRows:
 
     def _fetched(self) -> Iterator[tuple[Any, ...]]:
         yield from self.whole()
-        self.tell_damage()
+        self.report_damage()
 
 
 @contextmanager

@@ -108,7 +108,7 @@ static inline int64_t put(struct fg_slices *slices, const struct fg_traced_call 
     return (int64_t)i;
 }
 
-static inline bool is_wanted(const struct run *run, enum fg_slice_what what)
+static inline bool is_requested(const struct run *run, enum fg_slice_what what)
 {
     return run->slicer->options.whats >> what & 1;
 }
@@ -119,7 +119,7 @@ static int put_begin(struct run *run, const struct fg_traced_call *call, uint32_
     struct fg_slices *slices = run->slices;
     int64_t i;
 
-    if (!is_wanted(run, what))
+    if (!is_requested(run, what))
         return 0;
     i = put(slices, call, thread, depth);
     if (i < 0)
@@ -157,7 +157,7 @@ static int put_end(struct run *run, const struct fg_traced_call *call, uint32_t 
     struct fg_slices *slices = run->slices;
     int64_t i;
 
-    if (!is_wanted(run, end.what))
+    if (!is_requested(run, end.what))
         return 0;
     i = put(slices, call, thread, depth);
     if (i < 0)

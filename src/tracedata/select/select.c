@@ -23,7 +23,7 @@ struct thread {
 
 /* What is kept of a cursor. */
 struct stage_lane {
-    struct fg_held held;
+    struct fg_pending held;
     uint32_t threads; /* the latest of them: number of the thread plus 1 */
     struct shown shown[2];
     unsigned latest;
@@ -39,7 +39,7 @@ struct fg_select {
     uint32_t nr_lanes;
     struct thread *threads; /* by fg_event.thread */
     size_t nr_threads, threads_capacity;
-    uint64_t *lost; /* by lane of the trace, see fg_held */
+    uint64_t *lost; /* by lane of the trace, see fg_pending */
 };
 
 void fg_select_free(struct fg_select *select)
@@ -49,7 +49,7 @@ void fg_select_free(struct fg_select *select)
     for (uint32_t i = 0; select->lanes && i < select->nr_lanes; i++) {
         struct stage_lane *lane = &select->lanes[i];
 
-        fg_held_free(&lane->held);
+        fg_pending_free(&lane->held);
         free(lane->shown[0].data);
         free(lane->shown[1].data);
         free(lane->reason);
@@ -96,7 +96,7 @@ static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cu
     const struct fg_selection *selection = select->rules.selection;
     int error = fg_merge_stage_pull(&select->stage, cursor, is_at_next, reason);
     bool is_over = !error && !cursor->at_end && cursor->head.time_ns > selection->to;
-    const struct fg_held *held = &lane->held;
+    const struct fg_pending *held = &lane->held;
 
     if (!error && !cursor->at_end && !(is_over && held->first == held->end))
         return true;
@@ -133,7 +133,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
     struct stage_lane *lane = &select->lanes[cursor->number];
 
     for (;; is_at_next = false) {
-        const struct fg_held_event *held = fg_held_take(&lane->held);
+        const struct fg_pending_event *held = fg_pending_take(&lane->held);
         struct fg_select_lane *thread;
         uint32_t depth = 0;
         int verdict;

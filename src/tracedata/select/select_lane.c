@@ -19,7 +19,7 @@ static inline uint8_t marks_of(const struct fg_selection *selection, uint32_t fu
     return func < selection->nr_functions ? selection->functions[func] : 0;
 }
 
-static inline bool is_wanted(const struct fg_selection *selection, uint8_t marks, bool is_inside)
+static inline bool is_requested(const struct fg_selection *selection, uint8_t marks, bool is_inside)
 {
     return (!selection->has_names || (marks & FG_SELECT_NAMED)) && (!selection->has_roots || is_inside);
 }
@@ -51,7 +51,7 @@ static void set_long(struct fg_select_lane *lane)
 
         call->is_long = true;
         if (call->is_held)
-            fg_held_decide(lane->held, call->held, FG_VERDICT_SHOW);
+            fg_pending_decide(lane->held, call->held, FG_VERDICT_SHOW);
         call->is_held = false;
     }
 }
@@ -70,7 +70,7 @@ static void give_up_calls(struct fg_select_lane *lane, const struct fg_select_ru
         if (ran_ns >= rules->selection->longer_ns)
             set_long(lane);
         else if (call->is_held)
-            fg_held_decide(lane->held, call->held, FG_VERDICT_DROP);
+            fg_pending_decide(lane->held, call->held, FG_VERDICT_DROP);
     }
 }
 
@@ -95,7 +95,7 @@ static void place_call(const struct fg_select_lane *lane, const struct fg_select
     call->nr_shown = around ? around->nr_shown + around->is_shown : 0;
     call->is_inside = (marks & FG_SELECT_ROOT) || (around && around->is_inside);
     *depth = counts_shown(rules) ? call->nr_shown : graph->depth;
-    call->is_shown = is_wanted(selection, marks, call->is_inside) &&
+    call->is_shown = is_requested(selection, marks, call->is_inside) &&
                      (!selection->max_depth || *depth < selection->max_depth);
 }
 
@@ -117,7 +117,7 @@ static int judge_entry(struct fg_select_lane *lane, const struct fg_select_rules
     if (!rules->selection->longer_ns)
         return FG_VERDICT_SHOW;
     call->is_held = true;
-    error = fg_held_add(lane->held, event, *depth, FG_VERDICT_OPEN, &call->held);
+    error = fg_pending_add(lane->held, event, *depth, FG_VERDICT_OPEN, &call->held);
     return error ? error : FG_VERDICT_OPEN;
 }
 
@@ -148,7 +148,7 @@ static int judge_exit(struct fg_select_lane *lane, const struct fg_select_rules 
     if (is_long)
         set_long(lane); /* the calls around it: what is held of them goes first */
     if (call.is_held)
-        fg_held_decide(lane->held, call.held, is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP);
+        fg_pending_decide(lane->held, call.held, is_long ? FG_VERDICT_SHOW : FG_VERDICT_DROP);
     return call.is_shown && is_long && is_in_window(rules->selection, event) ? FG_VERDICT_SHOW
                                                                              : FG_VERDICT_DROP;
 }
@@ -184,7 +184,7 @@ static int judge_function(const struct fg_select_rules *rules, const struct fg_e
         event->type == FG_EVENT_function ? fg_event_function(event)->ip : fg_event_func_repeats(event)->ip;
     marks = marks_of(selection, fg_function_index(address));
     return !selection->hides_calls && !selection->longer_ns &&
-                   is_wanted(selection, marks, marks & FG_SELECT_ROOT)
+                   is_requested(selection, marks, marks & FG_SELECT_ROOT)
                ? FG_VERDICT_SHOW
                : FG_VERDICT_DROP;
 }
@@ -270,7 +270,7 @@ int fg_select_lane_judge(struct fg_select_lane *lane, const struct fg_select_rul
     lane->last_ns = event->time_ns;
     lane->shows_latest = verdict == FG_VERDICT_SHOW;
     if (verdict == FG_VERDICT_SHOW && rules->selection->longer_ns) {
-        error = fg_held_add(lane->held, event, *depth, FG_VERDICT_SHOW, &number);
+        error = fg_pending_add(lane->held, event, *depth, FG_VERDICT_SHOW, &number);
         return error ? error : verdict;
     }
     if (verdict == FG_VERDICT_DROP && event->time_ns >= rules->selection->from)

@@ -2,7 +2,7 @@
 #ifndef FG_SELECT_LANE_H
 #define FG_SELECT_LANE_H
 
-#include "tracedata/select/held.h"
+#include "tracedata/select/pending.h"
 #include "tracedata/select/selection.h"
 
 /* What the verdicts depend on besides the selection. */
@@ -31,7 +31,7 @@ struct fg_select_lane {
     int32_t tid;
     uint64_t last_ns, wait_ns; /* of the task: its latest event; its waits for the recorder */
     bool shows_latest;         /* the latest event was shown: so is its stack trace */
-    struct fg_held *held;      /* of its lane; of a kernel's trace of its buffer */
+    struct fg_pending *held;   /* of its lane; of a kernel's trace of its buffer */
 };
 
 void fg_select_lane_free(struct fg_select_lane *lane);

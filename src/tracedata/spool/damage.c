@@ -30,7 +30,7 @@ void fg_damage_lose_records(struct fg_spool_chunk *chunk)
 }
 
 /* A recovery that was killed has told it already. */
-static bool is_told(const struct fg_spool_index *index, const struct fg_spool_chunk *lost)
+static bool is_reported(const struct fg_spool_index *index, const struct fg_spool_chunk *lost)
 {
     for (size_t i = 0; i < index->nr_places; i++) {
         const struct fg_spool_chunk *chunk = &index->places[i].chunk;
@@ -42,12 +42,12 @@ static bool is_told(const struct fg_spool_index *index, const struct fg_spool_ch
     return false;
 }
 
-static void forget_told(const struct fg_spool_index *index, struct fg_spool_chunk *lost, size_t *nr_lost)
+static void forget_reported(const struct fg_spool_index *index, struct fg_spool_chunk *lost, size_t *nr_lost)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < *nr_lost; i++)
-        if (!is_told(index, &lost[i]))
+        if (!is_reported(index, &lost[i]))
             lost[kept++] = lost[i];
     *nr_lost = kept;
 }
@@ -78,6 +78,6 @@ int fg_damage_take_out(int fd, struct fg_spool_index *index, struct fg_spool_chu
     }
     fg_text_free(&stored);
     index->nr_places = kept;
-    forget_told(index, *lost, nr_lost);
+    forget_reported(index, *lost, nr_lost);
     return error;
 }

@@ -585,7 +585,7 @@ int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t 
 }
 
 /* The counts that the recorder's file tells of a ring, since the ring began. */
-static struct fg_spool_state told_state(const struct fg_trace_ring *ring)
+static struct fg_spool_state reported_state(const struct fg_trace_ring *ring)
 {
     struct fg_spool_state told = ring->state;
 
@@ -603,7 +603,7 @@ static int carry_ring(struct fg_recorder *next, const struct fg_recorder *record
 {
     const struct fg_recorder_ring *old = &recorder->rings[former];
     const struct fg_trace_ring *known = &recorder->contents.rings[former];
-    struct fg_spool_state told = told_state(known);
+    struct fg_spool_state told = reported_state(known);
     uint32_t number = (uint32_t)next->nr_rings;
     int error;
 

@@ -38,8 +38,8 @@ static void restore_symbols(struct fg_recorder *recorder, const uint64_t *places
 
 /* The counts that the old file tells: those of its chunks, as of finished rings, and not what the headers of
  * the rings say now. */
-static int told_counts(struct fg_recorder *recorder, const struct fg_recorder *next,
-                       struct fg_recorder_counts *told)
+static int reported_counts(struct fg_recorder *recorder, const struct fg_recorder *next,
+                           struct fg_recorder_counts *told)
 {
     int error;
 
@@ -64,7 +64,7 @@ static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg
     if (error == 0)
         error = fg_recorder_carry(&next, recorder);
     if (error == 0)
-        error = told_counts(recorder, &next, told);
+        error = reported_counts(recorder, &next, told);
     if (error == 0)
         error = fg_recorder_complete(recorder);
     if (error < 0) {

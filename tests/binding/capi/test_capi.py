@@ -277,13 +277,13 @@ def test_more_than_32_words_cannot_be_reserved(probe: Probe, size_bytes: int) ->
 def test_users_do_not_see_each_others_data(probe: Probe) -> None:
     users = [probe.started("countdown", data_bytes=8 * size) for size in (1, 32, 0, 5)]
     countdown(2)
-    told = [probe.take(user) for user in users]
-    for user, events in zip(users, told, strict=True):
+    reported = [probe.take(user) for user in users]
+    for user, events in zip(users, reported, strict=True):
         entries, returns = events[:3], events[3:]
         assert [event["serial"] for event in returns] == [event["serial"] for event in reversed(entries)], (
             user
         )
-    serials = [event["serial"] for events in told for event in events[:3] if event["serial"]]
+    serials = [event["serial"] for events in reported for event in events[:3] if event["serial"]]
     assert len(set(serials)) == len(serials) == 9
 
 
@@ -565,9 +565,16 @@ def test_a_user_may_leave_in_its_own_callback(probe: Probe, kind: str) -> None:
     assert events[-1]["kind"] == kind, "it was told of something after it had left"
     assert probe.status(user)[0] == -1
     assert probe.status(user)[3] == 0
-    told = probe.take(other)
-    assert [event["kind"] for event in told] == ["entry", "suspend", "resume", "return", "entry", "return"]
-    assert told[0]["serial"] == told[3]["serial"]
+    reported = probe.take(other)
+    assert [event["kind"] for event in reported] == [
+        "entry",
+        "suspend",
+        "resume",
+        "return",
+        "entry",
+        "return",
+    ]
+    assert reported[0]["serial"] == reported[3]["serial"]
 
 
 def test_calls_that_a_callback_makes_are_not_traced(probe: Probe) -> None:

@@ -253,8 +253,8 @@ def test_kprobes(c: Any, shop: Any) -> None:
     assert c.probe_line(line) == 0
     assert shop.add_up([1, 2, 3]) == 6
     assert c.unprobe_line(None) == 0
-    told = "".join(f"line {line} of {line}: total = {total}; " for total in (0, 1, 3))
-    assert c.take() == f"{told}hits: 3, missed: 0"
+    reported = "".join(f"line {line} of {line}: total = {total}; " for total in (0, 1, 3))
+    assert c.take() == f"{reported}hits: 3, missed: 0"
     with pytest.raises(OSError, match="Invalid argument"):
         c.probe_line(line + 100)
 

@@ -62,7 +62,7 @@ def library(library_path: Path) -> ctypes.CDLL:
     return library
 
 
-def told(library: ctypes.CDLL) -> Told:
+def reported(library: ctypes.CDLL) -> Told:
     return Told.in_dll(library, "told")
 
 
@@ -111,10 +111,10 @@ def test_a_native_function_is_told_as_a_python_function_is(
                 fails()
         countdown(1)
     countdown(1)
-    assert told(library).entries == 13
-    assert list(told(library).ends) == [12, 1, 0]
-    assert told(library).deepest == 9
-    assert told(library).ticks > 0
+    assert reported(library).entries == 13
+    assert list(reported(library).ends) == [12, 1, 0]
+    assert reported(library).deepest == 9
+    assert reported(library).ticks > 0
     assert (seen.count("return"), seen.count("raise")) == (10, 1)
     assert (native.errors, native.enabled) == (0, True)
 
@@ -137,7 +137,7 @@ def test_functions_that_numba_compiled_are_callbacks(library: ctypes.CDLL) -> No
     with funcgraph.registered(funcgraph.FgraphOps(even_depths, on_return, filter=[COUNTDOWN])):
         countdown(9)
     # The second call is at depth 1 and refused. The next call is then at depth 1 again, and so on.
-    assert told(library).hits == 1
+    assert reported(library).hits == 1
 
 
 # ---- the two functions are independent of each other
@@ -160,14 +160,14 @@ def test_one_function_can_be_native_and_the_other_python(library: ctypes.CDLL) -
     )
     with funcgraph.registered(return_native):
         countdown(5)
-    assert told(library).ends[0] == 2
-    assert told(library).entries == 3
+    assert reported(library).ends[0] == 2
+    assert reported(library).entries == 3
 
 
 def test_without_an_entry_function_all_returns_are_told(library: ctypes.CDLL) -> None:
     with funcgraph.registered(funcgraph.FgraphOps(None, library.on_return, filter=[COUNTDOWN])):
         countdown(4)
-    assert told(library).ends[0] == 5
+    assert reported(library).ends[0] == 5
 
 
 # ---- C functions that run Python code

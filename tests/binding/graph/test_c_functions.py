@@ -31,7 +31,7 @@ import funcgraph
 from funcgraph import _engine
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 needs_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")
 
@@ -56,10 +56,10 @@ class Heard:
 
 @contextlib.contextmanager
 def hearing(*names: str, **settings: Any) -> Iterator[Heard]:
-    heard = Heard(filter=names, **settings)
-    with funcgraph.registered(heard.ops):
-        yield heard
-    assert heard.ops.last_error is None
+    received = Heard(filter=names, **settings)
+    with funcgraph.registered(received.ops):
+        yield received
+    assert received.ops.last_error is None
     assert _engine.status()["killed"] is None
 
 
@@ -68,119 +68,119 @@ def square_root(x: float) -> float:
 
 
 def test_a_call_of_a_named_function_is_told() -> None:
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         assert square_root(4) == 2
         assert math.sqrt(9) == 3
         assert math.floor(1.5) == 1
-    assert heard.entries == ["math.sqrt"] * 2
-    assert heard.ends == [("math.sqrt", "return")] * 2
-    assert heard.depths == [0, 0]
+    assert received.entries == ["math.sqrt"] * 2
+    assert received.ends == [("math.sqrt", "return")] * 2
+    assert received.depths == [0, 0]
     square_root(4)
-    assert len(heard.entries) == 2
+    assert len(received.entries) == 2
 
 
 def test_an_exception_is_its_end() -> None:
-    with hearing("math.sqrt") as heard, pytest.raises(ValueError, match=r"math domain|nonnegative"):
+    with hearing("math.sqrt") as received, pytest.raises(ValueError, match=r"math domain|nonnegative"):
         square_root(-1)
-    assert heard.ends == [("math.sqrt", "raise")]
+    assert received.ends == [("math.sqrt", "raise")]
 
 
 def test_methods_and_functions_of_builtins() -> None:
     names = ["builtins.len", "builtins.list.append", "builtins.dict.fromkeys", "builtins.str.maketrans"]
-    with hearing(*names) as heard:
-        del heard.entries[:]  # what registered() itself called
+    with hearing(*names) as received:
+        del received.entries[:]  # what registered() itself called
         values: list[int] = []
         values.append(len("abc"))
         list.append(values, 1)
         dict.fromkeys("ab")
         str.maketrans("a", "b")
-    assert heard.entries == [names[i] for i in (0, 1, 1, 2, 3)]
-    assert [name for name, _ in heard.ends][-5:] == heard.entries
+    assert received.entries == [names[i] for i in (0, 1, 1, 2, 3)]
+    assert [name for name, _ in received.ends][-5:] == received.entries
 
 
 @pytest.mark.parametrize("pattern", ["math.*", "math.sqr?", "*sqrt", ":mod:math", "math.sqrt:mod:math"])
 def test_globs_bring_no_c_functions(pattern: str) -> None:
-    with hearing(pattern) as heard:
+    with hearing(pattern) as received:
         square_root(4)
-    assert heard.entries == []
+    assert received.entries == []
 
 
 def test_notrace_wins() -> None:
-    with hearing("math.sqrt", "math.floor", notrace=["math.s*"]) as heard:
+    with hearing("math.sqrt", "math.floor", notrace=["math.s*"]) as received:
         square_root(4)
         math.floor(1.5)
-    assert heard.entries == ["math.floor"]
+    assert received.entries == ["math.floor"]
 
 
 def test_calls_nest() -> None:
     def key(x: int) -> float:
         return math.sqrt(x)
 
-    with hearing("builtins.sorted", "math.sqrt", f"{__name__}.test_calls_nest.<locals>.key") as heard:
+    with hearing("builtins.sorted", "math.sqrt", f"{__name__}.test_calls_nest.<locals>.key") as received:
         sorted([2, 1], key=key)
     inner = [f"{__name__}.test_calls_nest.<locals>.key", "math.sqrt"]
-    assert heard.entries == ["builtins.sorted", *inner, *inner]
-    assert heard.depths == [0, 1, 2, 1, 2]
-    assert [name for name, _ in heard.ends] == [*inner[::-1], *inner[::-1], "builtins.sorted"]
+    assert received.entries == ["builtins.sorted", *inner, *inner]
+    assert received.depths == [0, 1, 2, 1, 2]
+    assert [name for name, _ in received.ends] == [*inner[::-1], *inner[::-1], "builtins.sorted"]
 
 
 def test_this_c_function_and_what_it_calls() -> None:
     def key(x: int) -> float:
         return square_root(x)
 
-    heard = Heard(graph=["builtins.sorted"], filter=[f"{__name__}.*"])
-    with funcgraph.registered(heard.ops):
+    received = Heard(graph=["builtins.sorted"], filter=[f"{__name__}.*"])
+    with funcgraph.registered(received.ops):
         key(1)
         sorted([1], key=key)
-    names = [name.rpartition(".")[2] for name in heard.entries]
+    names = [name.rpartition(".")[2] for name in received.entries]
     assert names == ["key", "square_root"]
-    heard = Heard(graph_notrace=["builtins.sorted"], filter=[f"{__name__}.*"])
-    with funcgraph.registered(heard.ops):
+    received = Heard(graph_notrace=["builtins.sorted"], filter=[f"{__name__}.*"])
+    with funcgraph.registered(received.ops):
         sorted([1], key=key)
         key(1)
-    names = [name.rpartition(".")[2] for name in heard.entries if not name.endswith("__exit__")]
+    names = [name.rpartition(".")[2] for name in received.entries if not name.endswith("__exit__")]
     assert names == ["key", "square_root"]
 
 
 def test_a_filter_may_change_meanwhile() -> None:
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         square_root(4)
-        heard.ops.set_filter(["math.floor"], reset=True)
+        received.ops.set_filter(["math.floor"], reset=True)
         square_root(4)
         math.floor(1.5)
-        heard.ops.set_filter(["math.sqrt"])
+        received.ops.set_filter(["math.sqrt"])
         square_root(4)
-        heard.ops.set_filter(["nothing"], reset=True)
+        received.ops.set_filter(["nothing"], reset=True)
         square_root(4)
-    assert heard.entries == ["math.sqrt", "math.floor", "math.sqrt"]
+    assert received.entries == ["math.sqrt", "math.floor", "math.sqrt"]
 
 
 def test_an_end_is_told_though_the_filter_changed_in_the_call() -> None:
-    heard = Heard(filter=["builtins.sorted"])
+    received = Heard(filter=["builtins.sorted"])
 
     def key(x: int) -> int:
-        heard.ops.set_filter(["nothing"], reset=True)
+        received.ops.set_filter(["nothing"], reset=True)
         return x
 
-    with funcgraph.registered(heard.ops):
+    with funcgraph.registered(received.ops):
         sorted([1], key=key)
         sorted([1])
-    assert heard.entries == ["builtins.sorted"]
-    assert heard.ends == [("builtins.sorted", "return")]
+    assert received.entries == ["builtins.sorted"]
+    assert received.ends == [("builtins.sorted", "return")]
 
 
 def test_a_user_may_leave_in_the_call() -> None:
-    heard = Heard(filter=["builtins.sorted"])
+    received = Heard(filter=["builtins.sorted"])
 
     def key(x: int) -> int:
-        if heard.ops.registered:
-            funcgraph.unregister_ftrace_graph(heard.ops)
+        if received.ops.registered:
+            funcgraph.unregister_ftrace_graph(received.ops)
         return x
 
-    funcgraph.register_ftrace_graph(heard.ops)
+    funcgraph.register_ftrace_graph(received.ops)
     assert sorted([2, 1], key=key) == [1, 2]
-    assert heard.entries == ["builtins.sorted"]
-    assert heard.ends == []
+    assert received.entries == ["builtins.sorted"]
+    assert received.ends == []
 
 
 def test_several_users_of_one_function() -> None:
@@ -204,22 +204,22 @@ def test_other_threads_and_those_that_run_already() -> None:
     early = threading.Thread(target=waits)
     early.start()
     time.sleep(0.1)
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         gate.release()
         early.join()
         late = threading.Thread(target=math.sqrt, args=(4,))
         late.start()
         late.join()
-    assert heard.entries.count("math.sqrt") == 2
+    assert received.entries.count("math.sqrt") == 2
 
 
 def test_a_profiler_that_another_thread_took_out_stays_out() -> None:
     gates = [threading.Lock() for _ in range(2)]
-    told: list[str] = []
+    reported: list[str] = []
     steps: list[str] = []
 
     def profile(frame: Any, event: str, arg: Any) -> None:
-        told.append(event)
+        reported.append(event)
 
     def runs() -> None:
         sys.setprofile(profile)
@@ -227,7 +227,7 @@ def test_a_profiler_that_another_thread_took_out_stays_out() -> None:
         steps.append("heard")
         gates[0].acquire()
         sys.setprofile(None)
-        told.clear()
+        reported.clear()
         steps.append("out")
         gates[1].acquire()
         math.sqrt(4)
@@ -249,32 +249,32 @@ def test_a_profiler_that_another_thread_took_out_stays_out() -> None:
         gates[1].release()
         thread.join()
     assert first.entries == second.entries == ["math.sqrt"]
-    assert told == []
+    assert reported == []
 
 
 def test_a_call_in_progress_hears_from_now_on() -> None:
-    heard = Heard(filter=["math.sqrt"])
+    received = Heard(filter=["math.sqrt"])
     math.sqrt(1)
-    funcgraph.register_ftrace_graph(heard.ops)
+    funcgraph.register_ftrace_graph(received.ops)
     math.sqrt(2)
-    funcgraph.unregister_ftrace_graph(heard.ops)
+    funcgraph.unregister_ftrace_graph(received.ops)
     math.sqrt(3)
-    assert heard.entries == ["math.sqrt"]
+    assert received.entries == ["math.sqrt"]
 
 
 def test_calls_that_c_makes_are_not_python_code() -> None:
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         assert list(map(math.sqrt, [4])) == [2]
         assert functools.reduce(operator.add, [1, 2]) == 3
-    assert heard.entries == []
+    assert received.entries == []
 
 
 def test_a_module_that_comes_later() -> None:
     """Its C functions become known at their first call, if a user wants C calls at that time."""
     assert "_symtable" not in sys.modules
-    with hearing("math.sqrt", "_symtable.symtable") as heard:
+    with hearing("math.sqrt", "_symtable.symtable") as received:
         importlib.import_module("_symtable").symtable("1", "a file", "eval")
-    assert heard.entries == ["_symtable.symtable"]
+    assert received.entries == ["_symtable.symtable"]
 
 
 def test_generators_and_coroutines() -> None:
@@ -285,12 +285,12 @@ def test_generators_and_coroutines() -> None:
     async def coroutine() -> float:
         return math.sqrt(16)
 
-    with hearing("math.sqrt", "builtins.coroutine.send") as heard:
+    with hearing("math.sqrt", "builtins.coroutine.send") as received:
         assert list(generator()) == [2, 3]
         with pytest.raises(StopIteration):
             coroutine().send(None)
-    assert heard.entries == ["math.sqrt", "math.sqrt", "builtins.coroutine.send", "math.sqrt"]
-    assert heard.ends[-1] == ("builtins.coroutine.send", "raise")
+    assert received.entries == ["math.sqrt", "math.sqrt", "builtins.coroutine.send", "math.sqrt"]
+    assert received.ends[-1] == ("builtins.coroutine.send", "raise")
 
 
 def test_what_the_callback_itself_calls_is_not_told() -> None:
@@ -323,7 +323,7 @@ def _count_in(trace: Path, name: str) -> int:
 def test_a_recording_has_c_calls_of_its_functions_alone(tmp_path: Path, other: list[str]) -> None:
     """This also holds while another user wants all calls of this C function or another."""
     with (
-        hearing("nothing", *other) as heard,
+        hearing("nothing", *other) as received,
         funcgraph.record(tmp_path / "trace.fg", filter=["*.asked"], c_calls=True),
     ):
         square_root(4)
@@ -331,7 +331,7 @@ def test_a_recording_has_c_calls_of_its_functions_alone(tmp_path: Path, other: l
         square_root(4)
         asked()
     assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 2
-    assert heard.entries.count("math.sqrt") == (4 if other == ["math.sqrt"] else 0)
+    assert received.entries.count("math.sqrt") == (4 if other == ["math.sqrt"] else 0)
 
 
 def test_a_recording_that_names_one_too_has_all_calls_of_that(tmp_path: Path) -> None:
@@ -351,14 +351,14 @@ def test_a_recording_meets_what_another_user_names(tmp_path: Path) -> None:
 
     assert "_statistics" not in sys.modules
     with (
-        hearing("_statistics._normal_dist_inv_cdf") as heard,
+        hearing("_statistics._normal_dist_inv_cdf") as received,
         funcgraph.record(tmp_path / "trace.fg", filter=["*.asks_module"], c_calls=True),
     ):
         module = importlib.import_module("_statistics")
         module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
         asks_module()
         module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
-    assert heard.entries == ["_statistics._normal_dist_inv_cdf"] * 2
+    assert received.entries == ["_statistics._normal_dist_inv_cdf"] * 2
     assert _count_in(tmp_path / "trace.fg", "_normal_dist_inv_cdf") == 1
 
 
@@ -388,15 +388,15 @@ def _profile() -> dict[Any, Any]:
 
 def test_cprofile_counts_the_same() -> None:
     alone = _profile()
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         together = _profile()
     callbacks = {key for key in together if "test_c_functions" in key[0] and key[2].startswith("_")}
     assert {k: v for k, v in together.items() if k not in callbacks or k in alone} == alone
-    assert heard.entries.count("math.sqrt") == 20
+    assert received.entries.count("math.sqrt") == 20
 
 
 def test_setprofile_is_told_the_same() -> None:
-    def told() -> list[tuple[str, str]]:
+    def reported() -> list[tuple[str, str]]:
         events: list[tuple[str, str]] = []
 
         def profile(frame: Any, event: str, arg: Any) -> None:
@@ -409,12 +409,12 @@ def test_setprofile_is_told_the_same() -> None:
         sys.setprofile(None)
         return events
 
-    alone = told()
-    with hearing("math.sqrt") as heard:
-        assert told() == alone
+    alone = reported()
+    with hearing("math.sqrt") as received:
+        assert reported() == alone
         assert sys.getprofile() is None
-    assert heard.entries.count("math.sqrt") == 20
-    assert told() == alone
+    assert received.entries.count("math.sqrt") == 20
+    assert reported() == alone
 
 
 def test_a_profiler_that_was_there_stays() -> None:
@@ -426,21 +426,21 @@ def test_a_profiler_that_was_there_stays() -> None:
 
     sys.setprofile(profile)
     try:
-        with hearing("math.sqrt") as heard:
+        with hearing("math.sqrt") as received:
             square_root(4)
             assert sys.getprofile() is profile
         square_root(4)
         assert sys.getprofile() is profile
     finally:
         sys.setprofile(None)
-    assert heard.entries == ["math.sqrt"]
+    assert received.entries == ["math.sqrt"]
     assert events == ["c_call", "c_return"] * 2
     square_root(4)
     assert len(events) == 4
 
 
 def test_settrace_is_told_the_same() -> None:
-    def told() -> list[tuple[str, int]]:
+    def reported() -> list[tuple[str, int]]:
         events: list[tuple[str, int]] = []
 
         def trace(frame: Any, event: str, arg: Any) -> Any:
@@ -453,10 +453,10 @@ def test_settrace_is_told_the_same() -> None:
         sys.settrace(None)
         return events
 
-    alone = told()
-    with hearing("math.sqrt") as heard:
-        assert told() == alone
-    assert heard.entries.count("math.sqrt") == 20
+    alone = reported()
+    with hearing("math.sqrt") as received:
+        assert reported() == alone
+    assert received.entries.count("math.sqrt") == 20
 
 
 @needs_monitoring
@@ -470,13 +470,13 @@ def test_call_events_are_heard_only_as_long_as_somebody_names_one() -> None:
 
     with hearing("shop.*"):
         assert not is_on()
-        with hearing("math.sqrt", "math.floor") as heard:
+        with hearing("math.sqrt", "math.floor") as received:
             assert is_on()
-            heard.ops.set_filter(["math.floor"], reset=True)
+            received.ops.set_filter(["math.floor"], reset=True)
             assert is_on()
-            heard.ops.set_filter(["nothing"], reset=True)
+            received.ops.set_filter(["nothing"], reset=True)
             assert not is_on()
-            heard.ops.set_filter(["math.sqrt"], reset=True)
+            received.ops.set_filter(["math.sqrt"], reset=True)
             assert is_on()
             with hearing("math.sqrt"):
                 assert is_on()
@@ -495,11 +495,11 @@ def test_the_profile_function_goes_with_the_last_user() -> None:
 
     thread = threading.Thread(target=runs)
     thread.start()
-    with hearing("math.sqrt") as heard:
+    with hearing("math.sqrt") as received:
         deadline = time.monotonic() + 5
-        while len(heard.entries) < 10 and time.monotonic() < deadline:
+        while len(received.entries) < 10 and time.monotonic() < deadline:
             time.sleep(0.01)
-        counts.append(len(heard.entries))
+        counts.append(len(received.entries))
     stop.set()
     thread.join()
     assert counts[0] >= 10

@@ -20,7 +20,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.work"]
 
@@ -71,7 +71,7 @@ def alarm() -> Iterator[None]:
 @pytest.mark.parametrize(
     "callbacks", [(busy, None), (None, busy), (busy, busy)], ids=["entry", "return", "both"]
 )
-def test_what_a_handler_raises_reaches_the_program(alarm, handler, callbacks, nobody_left):
+def test_what_a_handler_raises_reaches_the_program(alarm, handler, callbacks, no_users_left):
     ops = funcgraph.FgraphOps(*callbacks, filter=FILTER)
     signal.signal(signal.SIGALRM, handler)
     with funcgraph.registered(ops):
@@ -83,10 +83,10 @@ def test_what_a_handler_raises_reaches_the_program(alarm, handler, callbacks, no
             names = [entry.name for entry in traceback.extract_tb(caught.value.__traceback__)]
             assert "raise_timeout" in names and "busy" not in names
         assert ops.enabled
-    assert (ops.errors, ops.last_error, nobody_left) == (0, None, [])
+    assert (ops.errors, ops.last_error, no_users_left) == (0, None, [])
 
 
-def test_ctrl_c_reaches_the_program(nobody_left):
+def test_ctrl_c_reaches_the_program(no_users_left):
     def entry(trace, ops, regs):
         if threading.current_thread() is threading.main_thread() and not sent:
             sent.append(1)
@@ -106,7 +106,7 @@ def test_ctrl_c_reaches_the_program(nobody_left):
     finally:
         signal.signal(signal.SIGINT, before)
     assert sent
-    assert (ops.errors, nobody_left) == (0, [])
+    assert (ops.errors, no_users_left) == (0, [])
 
 
 def test_a_handler_that_raises_nothing(alarm):
@@ -121,7 +121,7 @@ def test_a_handler_that_raises_nothing(alarm):
     assert ops.last_error is None
 
 
-def test_a_callbacks_own_exception_is_an_error_also_with_handlers_installed(alarm, nobody_left):
+def test_a_callbacks_own_exception_is_an_error_also_with_handlers_installed(alarm, no_users_left):
     def entry(trace, ops, regs):
         raise TimeoutRaisedError
 
@@ -129,4 +129,4 @@ def test_a_callbacks_own_exception_is_an_error_also_with_handlers_installed(alar
     with funcgraph.registered(funcgraph.FgraphOps(entry, filter=FILTER)) as ops:
         work()
     assert ops.errors == 1
-    assert len(nobody_left) == 1
+    assert len(no_users_left) == 1

@@ -21,7 +21,7 @@ import funcgraph
 from funcgraph import _engine
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 ROOT = Path(__file__).parents[3]
 HERE = __name__
 

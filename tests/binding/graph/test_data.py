@@ -21,7 +21,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 SIZES = [*range(1, 34), 63, 64, 65, 127, 128, 129, 255, 256]
 
@@ -298,8 +298,8 @@ class Thing:
     pass
 
 
-@pytest.mark.parametrize("wanted", [False, True])
-def test_an_object_lives_as_long_as_its_frame(wanted):
+@pytest.mark.parametrize("expected", [False, True])
+def test_an_object_lives_as_long_as_its_frame(expected):
     things: list[weakref.ref[Thing]] = []
     alive: list[bool] = []
 
@@ -308,7 +308,7 @@ def test_an_object_lives_as_long_as_its_frame(wanted):
         things.append(weakref.ref(thing))
         assert ops.reserve_object(thing)
         assert not ops.reserve_object(thing)
-        return wanted
+        return expected
 
     def ret(trace, ops, regs):
         alive.append(things[-1]() is ops.retrieve_object() is not None)
@@ -322,7 +322,7 @@ def test_an_object_lives_as_long_as_its_frame(wanted):
     with funcgraph.registered(ops):
         list(generate())
     assert ops.last_error is None
-    assert alive == ([True] * 3 if wanted else [False] * 2)
+    assert alive == ([True] * 3 if expected else [False] * 2)
     assert things[-1]() is None
 
 

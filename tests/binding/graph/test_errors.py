@@ -16,7 +16,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.work"]
 
@@ -45,7 +45,7 @@ class Undecided:
 
 
 @pytest.mark.parametrize("callbacks", [(bad, None), (bad, good), (good, bad), (None, bad)])
-def test_reported_counted_disabled(callbacks, nobody_left):
+def test_reported_counted_disabled(callbacks, no_users_left):
     ops = funcgraph.FgraphOps(*callbacks, filter=FILTER, name="culprit")
     assert (ops.errors, ops.last_error, ops.enabled) == (0, None, True)
     with funcgraph.registered(ops):
@@ -54,14 +54,14 @@ def test_reported_counted_disabled(callbacks, nobody_left):
         assert ops.filter == tuple(FILTER) and ops.notrace == ()
         (user,) = funcgraph.users()
         assert (user.name, user.errors, user.filter, user.notrace) == ("culprit", 1, tuple(FILTER), ())
-    (report,) = nobody_left
+    (report,) = no_users_left
     assert report.exc_value is ops.last_error
     assert isinstance(ops.last_error, BadError)
     assert report.object is bad
     assert traceback.extract_tb(ops.last_error.__traceback__)[-1].name == "bad"
 
 
-def test_enabled_again_at_each_registration(nobody_left):
+def test_enabled_again_at_each_registration(no_users_left):
     ops = funcgraph.FgraphOps(bad, filter=FILTER)
     for errors in (1, 2, 3):
         with funcgraph.registered(ops):
@@ -70,10 +70,10 @@ def test_enabled_again_at_each_registration(nobody_left):
             work()
             assert not ops.enabled
         assert ops.errors == errors
-    assert len(nobody_left) == 3
+    assert len(no_users_left) == 3
 
 
-def test_filters_set_while_disabled_count_from_the_next_registration(nobody_left):
+def test_filters_set_while_disabled_count_from_the_next_registration(no_users_left):
     seen: list[str] = []
 
     def entry(trace, ops, regs):
@@ -96,25 +96,25 @@ def other() -> None:
     pass
 
 
-def test_keep_on_error(nobody_left):
+def test_keep_on_error(no_users_left):
     ops = funcgraph.FgraphOps(bad, bad, filter=FILTER, keep_on_error=True)
     with funcgraph.registered(ops):
         for _ in range(5):
             work()
         assert ops.enabled
     assert ops.errors == 5  # an entry callback that raises requests no return
-    assert len(nobody_left) == 5
+    assert len(no_users_left) == 5
 
 
-def test_an_answer_that_is_neither_true_nor_false(nobody_left):
+def test_an_answer_that_is_neither_true_nor_false(no_users_left):
     ops = funcgraph.FgraphOps(lambda trace, ops, regs: Undecided(), filter=FILTER)
     with funcgraph.registered(ops):
         work()
     assert ops.errors == 1
-    assert isinstance(nobody_left[0].exc_value, BadError)
+    assert isinstance(no_users_left[0].exc_value, BadError)
 
 
-def test_what_was_kept_by_the_traceback_is_over(nobody_left):
+def test_what_was_kept_by_the_traceback_is_over(no_users_left):
     def entry(trace, ops, regs):
         data = ops.reserve_data(8)
         assert data
@@ -132,7 +132,7 @@ def test_what_was_kept_by_the_traceback_is_over(nobody_left):
 
 
 @pytest.mark.parametrize("callback", [bad, good])
-def test_the_programs_exceptions_stay_as_they_are(callback, nobody_left):
+def test_the_programs_exceptions_stay_as_they_are(callback, no_users_left):
     def catches() -> tuple[BaseException, object, list[str]]:
         try:
             raise KeyError("outer")
@@ -154,14 +154,14 @@ def test_the_programs_exceptions_stay_as_they_are(callback, nobody_left):
     assert error.args == (-1,) and cause is None and names == ["catches", "work"]
 
 
-def test_an_error_of_one_user_is_none_of_the_others(nobody_left):
+def test_an_error_of_one_user_is_none_of_the_others(no_users_left):
     seen: list[int] = []
     before = funcgraph.FgraphOps(
-        lambda *told: seen.append(1) is None, lambda *told: seen.append(2), filter=FILTER
+        lambda *reported: seen.append(1) is None, lambda *reported: seen.append(2), filter=FILTER
     )
     culprit = funcgraph.FgraphOps(bad, filter=FILTER)
     after = funcgraph.FgraphOps(
-        lambda *told: seen.append(3) is None, lambda *told: seen.append(4), filter=FILTER
+        lambda *reported: seen.append(3) is None, lambda *reported: seen.append(4), filter=FILTER
     )
     with funcgraph.registered(before, culprit, after):
         work()
@@ -170,7 +170,7 @@ def test_an_error_of_one_user_is_none_of_the_others(nobody_left):
     assert (before.errors, culprit.errors, after.errors) == (0, 1, 0)
 
 
-def test_without_memory_for_a_callback_the_program_goes_on(nobody_left):
+def test_without_memory_for_a_callback_the_program_goes_on(no_users_left):
     """Each allocation made for the callback fails in turn."""
     testcapi = pytest.importorskip("_testcapi")
     ops = funcgraph.FgraphOps(good, good, filter=FILTER, keep_on_error=True)

@@ -15,7 +15,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 HERE = __name__
 

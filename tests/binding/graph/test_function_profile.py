@@ -107,19 +107,19 @@ def test_hits_and_times() -> None:
 
 
 def test_times_and_variance_are_those_that_a_user_is_told() -> None:
-    told: list[int] = []
+    reported: list[int] = []
     ops = funcgraph.FgraphOps(
-        retfunc=lambda trace, ops, regs: told.append(trace.rettime_ns - trace.calltime_ns),
+        retfunc=lambda trace, ops, regs: reported.append(trace.rettime_ns - trace.calltime_ns),
         filter=[f"{__name__}.leaf"],
     )
     with FunctionProfile(filter=[f"{__name__}.leaf"]) as profile, funcgraph.registered(ops):
         for n in range(200):
             leaf(n * n)
     row = row_of(profile, leaf)
-    assert row.hit == len(told) == 200
-    assert row.time_ns == pytest.approx(sum(told), rel=1e-3, abs=300)
-    mean = sum(told) / len(told)
-    variance = sum((time - mean) ** 2 for time in told) / (len(told) - 1)
+    assert row.hit == len(reported) == 200
+    assert row.time_ns == pytest.approx(sum(reported), rel=1e-3, abs=300)
+    mean = sum(reported) / len(reported)
+    variance = sum((time - mean) ** 2 for time in reported) / (len(reported) - 1)
     assert row.s2 * 1e6 == pytest.approx(variance, rel=1e-2)
 
 

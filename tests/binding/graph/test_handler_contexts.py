@@ -15,7 +15,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left", "usr1")
+pytestmark = pytest.mark.usefixtures("no_users_left", "usr1")
 
 FILTER = [f"{__name__}.{name}" for name in ("work", "handler", "leaf", "numbers", "Handler.*", "raising")]
 
@@ -150,34 +150,34 @@ def test_calls_of_callbacks_stay_missed() -> None:
     """Also those of a callback in the handler's context, and those of a second handler there."""
 
     def entry(trace: Any, ops: Any, regs: Any) -> bool:
-        heard.append(name_of(trace.func))
-        if len(heard) == 1:
+        received.append(name_of(trace.func))
+        if len(received) == 1:
             signal.raise_signal(signal.SIGUSR1)
-        elif len(heard) == 2:
+        elif len(received) == 2:
             signal.raise_signal(signal.SIGUSR1)
             leaf()
         leaf()
         return True
 
-    heard: list[str] = []
+    received: list[str] = []
     signal.signal(signal.SIGUSR1, lambda number, frame: work())
     ops = funcgraph.FgraphOps(entry, filter=FILTER)
     with funcgraph.registered(ops):
         work()
-    assert heard == ["work", "work"]
+    assert received == ["work", "work"]
     assert ops.nmissed == 1 + 2 + 1
 
 
 def test_a_handler_in_an_fprobes_entry_handler() -> None:
     def entry(fp: Any, func: Any, ret_ip: Any, regs: Any, data: Any) -> None:
-        heard.append(name_of(func))
-        if len(heard) == 1:
+        received.append(name_of(func))
+        if len(received) == 1:
             signal.raise_signal(signal.SIGUSR1)
 
     def ends(fp: Any, func: Any, ret_ip: Any, regs: Any, data: Any) -> None:
         ended.append(name_of(func))
 
-    heard: list[str] = []
+    received: list[str] = []
     ended: list[str] = []
     other: list[str] = []
     signal.signal(signal.SIGUSR1, handler)
@@ -190,9 +190,9 @@ def test_a_handler_in_an_fprobes_entry_handler() -> None:
     finally:
         funcgraph.unregister_fprobe(fp)
         funcgraph.unregister_fprobe(second)
-    assert heard == ["work", "handler", "leaf", "numbers"]
+    assert received == ["work", "handler", "leaf", "numbers"]
     assert ended == ["leaf", "numbers", "handler", "work"]
-    assert sorted(other) == sorted(heard)
+    assert sorted(other) == sorted(received)
     assert (fp.nmissed, second.nmissed, fp.errors) == (0, 0, 0)
 
 
@@ -200,16 +200,16 @@ def test_a_handler_in_the_only_fprobes_handlers() -> None:
     """The fast path of one fprobe."""
 
     def entry(fp: Any, func: Any, ret_ip: Any, regs: Any, data: Any) -> None:
-        heard.append(f"entry {name_of(func)}")
-        if len(heard) == 1:
+        received.append(f"entry {name_of(func)}")
+        if len(received) == 1:
             signal.raise_signal(signal.SIGUSR1)
 
     def ends(fp: Any, func: Any, ret_ip: Any, regs: Any, data: Any) -> None:
-        heard.append(f"end {name_of(func)}")
-        if heard[-1] == "end work":
+        received.append(f"end {name_of(func)}")
+        if received[-1] == "end work":
             signal.raise_signal(signal.SIGUSR1)
 
-    heard: list[str] = []
+    received: list[str] = []
     signal.signal(signal.SIGUSR1, Handler().method)
     fp = funcgraph.Fprobe(entry, ends)
     funcgraph.register_fprobe(fp, FILTER)
@@ -218,7 +218,7 @@ def test_a_handler_in_the_only_fprobes_handlers() -> None:
     finally:
         funcgraph.unregister_fprobe(fp)
     handled = call("method", *call("leaf"))
-    assert heard == ["entry work", *handled, "end work", *handled]
+    assert received == ["entry work", *handled, "end work", *handled]
     assert fp.nmissed == 0
 
 

@@ -92,7 +92,7 @@ class User:
         parent, grandparent = (self._token_in(self.ops.retrieve_parent_data(depth)) for depth in (1, 2))
         var = self.ops.task_var
         self.ops.task_var = var + 1
-        self.session.told.append(
+        self.session.reported.append(
             Event(kind, self.number, func, trace.depth, end, token, parent, grandparent, var)
         )
 
@@ -117,12 +117,12 @@ class Session:
     """One program: its users, their logs, and the model's predictions."""
 
     def __init__(self) -> None:
-        self.told: list[Event] = []
+        self.reported: list[Event] = []
         self.things: dict[int, weakref.ref[Thing]] = {}
         self.tokens = 0
         self.users: dict[int, User] = {}
         names = [func.name for func in FUNCTIONS]
-        self.model = Model(names, deque(range(MAX_USERS)), tells_suspends=False)
+        self.model = Model(names, deque(range(MAX_USERS)), reports_suspends=False)
         self.program = Program(self.model, self.control)
 
     def next_token(self) -> int:
@@ -142,10 +142,10 @@ class Session:
         self.compare()
 
     def compare(self) -> None:
-        told, self.told = self.told, []
+        reported, self.reported = self.reported, []
         events, self.model.events = self.model.events, []
         assert [user.ops.last_error for user in self.users.values() if user.ops.errors] == []
-        assert told == events
+        assert reported == events
         must, may = self.model.objects()
         alive = {token for token, thing in self.things.items() if thing() is not None}
         assert must <= alive

@@ -16,7 +16,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 HERE = f"{__name__}."
 WRITES_THROUGH = sys.version_info >= (3, 13)  # PEP 667

@@ -17,7 +17,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.traced", f"{__name__}.helper"]
 
@@ -58,7 +58,7 @@ def test_what_a_callback_calls_is_not_traced():
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no sys.monitoring")
 def test_another_tool_does_not_hear_of_what_a_callback_calls():
     """CPython reports a call to all tools or to none. With another tool, missed calls are not counted."""
-    heard: list[str] = []
+    received: list[str] = []
 
     def entry(trace, ops, regs):
         helper()
@@ -66,7 +66,7 @@ def test_another_tool_does_not_hear_of_what_a_callback_calls():
 
     events = sys.monitoring.events
     sys.monitoring.use_tool_id(2, "another")
-    sys.monitoring.register_callback(2, events.PY_START, lambda code, offset: heard.append(code.co_name))
+    sys.monitoring.register_callback(2, events.PY_START, lambda code, offset: received.append(code.co_name))
     try:
         with funcgraph.registered(funcgraph.FgraphOps(entry, None, filter=FILTER)) as ops:
             sys.monitoring.set_events(2, events.PY_START)
@@ -80,7 +80,7 @@ def test_another_tool_does_not_hear_of_what_a_callback_calls():
         if sys.monitoring.get_tool(2):
             sys.monitoring.free_tool_id(2)
     assert ops.last_error is None
-    assert heard == ["traced"]
+    assert received == ["traced"]
     assert (while_there, ops.nmissed) == (0, 1)
 
 
@@ -124,7 +124,7 @@ def test_the_recursion_limit_is_the_programs():
     assert depth_reached() == plain
 
 
-def test_a_callback_that_never_ends_its_recursion(nobody_left):
+def test_a_callback_that_never_ends_its_recursion(no_users_left):
     def entry(trace, ops, regs):
         deepest([0])
 
@@ -132,7 +132,7 @@ def test_a_callback_that_never_ends_its_recursion(nobody_left):
     with funcgraph.registered(funcgraph.FgraphOps(entry, filter=FILTER)) as ops:
         assert traced() == 1
     assert isinstance(ops.last_error, RecursionError)
-    assert len(nobody_left) == 1
+    assert len(no_users_left) == 1
     assert depth_reached() == plain
 
 

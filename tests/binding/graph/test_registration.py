@@ -20,7 +20,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.work"]
 

@@ -23,7 +23,7 @@ from builds import HAS_GIL
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 HERE = f"{__name__}."
 
@@ -442,18 +442,18 @@ def test_a_kept_frame_outlives_its_call():
 def test_frames_in_a_program_that_is_profiled():
     """CPython passes the profiler the same frame object."""
     kept: list[Any] = []
-    told: list[Any] = []
+    reported: list[Any] = []
     ops = funcgraph.FgraphOps(
         lambda trace, ops, regs: kept.append(regs.get_regs()), filter=[f"{HERE}plain"], save_regs=True
     )
     with funcgraph.registered(ops):
-        sys.setprofile(lambda frame, event, arg: told.append((event, frame)))
+        sys.setprofile(lambda frame, event, arg: reported.append((event, frame)))
         try:
             plain(1)
         finally:
             sys.setprofile(None)
     assert ops.last_error is None
-    assert [event for event, frame in told if frame is kept[0]] == ["call", "return"]
+    assert [event for event, frame in reported if frame is kept[0]] == ["call", "return"]
 
 
 # ---- all fields

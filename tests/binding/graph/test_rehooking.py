@@ -128,7 +128,7 @@ class OtherTool:
     """A tool of sys.monitoring that wants each function's start event once."""
 
     def __init__(self, tool_id: int) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
         self.tool_id = tool_id
 
     def __enter__(self) -> OtherTool:
@@ -146,13 +146,13 @@ class OtherTool:
 
     def _started(self, code: Any, offset: int) -> Any:
         if code.co_filename == "<string>":
-            self.heard.append(code.co_qualname)
+            self.received.append(code.co_qualname)
         return sys.monitoring.DISABLE
 
     def take(self) -> list[str]:
-        heard = self.heard[:]
-        self.heard.clear()
-        return heard
+        received = self.received[:]
+        self.received.clear()
+        return received
 
 
 @needs_monitoring

@@ -17,7 +17,7 @@ from builds import HAS_GIL
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.outer", f"{__name__}.inner"]
 

@@ -26,7 +26,7 @@ import funcgraph
 from funcgraph import _engine
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 SOURCE = """
 import functools
@@ -141,8 +141,8 @@ def test_wrong_patterns(find: Callable[..., Any]) -> None:
 
 def test_a_found_function_is_the_one_of_its_calls(shop: Any, probe: Any) -> None:
     found = {f.name: f for f in _engine.find_functions(["shop.*"])}
-    told: list[Any] = []
-    ops = funcgraph.FgraphOps(lambda trace, ops, regs: bool(told.append(trace.func)), filter=["shop.*"])
+    reported: list[Any] = []
+    ops = funcgraph.FgraphOps(lambda trace, ops, regs: bool(reported.append(trace.func)), filter=["shop.*"])
     with funcgraph.registered(ops):
         shop.plain(1)(2)()
         shop.Shop().method()
@@ -154,23 +154,23 @@ def test_a_found_function_is_the_one_of_its_calls(shop: Any, probe: Any) -> None
         "plain.<locals>.inner",
         "plain.<locals>.inner.<locals>.<lambda>",
     ]
-    assert [f.qualname for f in told] == [*names, "Shop.method", "Shop.of_class", "generator"]
-    assert all(f is found[f.name] for f in told)
+    assert [f.qualname for f in reported] == [*names, "Shop.method", "Shop.of_class", "generator"]
+    assert all(f is found[f.name] for f in reported)
 
 
 def test_its_texts_are_those_of_one_that_was_called_first(shop: Any) -> None:
     twin = types.SimpleNamespace(**_run(SOURCE, "shop"))
-    told: list[Any] = []
+    reported: list[Any] = []
 
     def entry(trace: Any, ops: Any, regs: Any) -> bool:
-        told.append((trace.func, regs.arguments()))
+        reported.append((trace.func, regs.arguments()))
         return False
 
     found = _engine.function_of(shop.plain)
     with funcgraph.registered(funcgraph.FgraphOps(entry, filter=["shop.plain"])):
         shop.plain(1)
         twin.plain(1)
-    (first, values), (other, other_values) = told
+    (first, values), (other, other_values) = reported
     assert first is found and other is not found
     for name in ("name", "module", "qualname", "file", "line"):
         assert getattr(first, name) == getattr(other, name)

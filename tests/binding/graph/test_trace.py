@@ -19,7 +19,7 @@ from builds import functions_go
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 FILTER = [f"{__name__}.leaf", f"{__name__}.generate"]
 #: The trace clock is compared with CLOCK_MONOTONIC from time to time; its error is always below this limit.

@@ -26,7 +26,7 @@ from fprobes import Notes, here
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 HERE = __name__
 LEAF = f"{HERE}.leaf"
@@ -56,13 +56,15 @@ def with_errno(number: int, call: Any, *args: Any) -> str:
 
 
 def test_arguments_of_the_handlers():
-    told = []
+    reported = []
 
     def entry(fp, entry_ip, ret_ip, regs, data):
-        told.append((fp, entry_ip.name, ret_ip.name, ret_ip.file, ret_ip.line, regs.arguments(), data))
+        reported.append((fp, entry_ip.name, ret_ip.name, ret_ip.file, ret_ip.line, regs.arguments(), data))
 
     def exit(fp, entry_ip, ret_ip, regs, data):
-        told.append((fp, entry_ip.name, ret_ip.name, ret_ip.file, ret_ip.line, regs.get_return_value(), data))
+        reported.append(
+            (fp, entry_ip.name, ret_ip.name, ret_ip.file, ret_ip.line, regs.get_return_value(), data)
+        )
 
     fp = funcgraph.Fprobe(entry, exit)
     with funcgraph.registered_fprobe(fp, LEAF) as same:
@@ -70,7 +72,7 @@ def test_arguments_of_the_handlers():
         line = here() + 1
         leaf(4)
     caller = f"{HERE}.test_arguments_of_the_handlers"
-    assert told == [
+    assert reported == [
         (fp, LEAF, caller, __file__, line, {"n": 4}, None),
         (fp, LEAF, caller, __file__, line, 5, None),
     ]
@@ -111,13 +113,13 @@ def test_ret_ip_that_is_kept_goes_on_telling_of_its_call():
 def test_ret_ip_is_none_at_the_bottom_of_a_thread():
     import _thread
 
-    told, done = [], threading.Event()
+    reported, done = [], threading.Event()
 
     def bottom():
         pass
 
     def exit(fp, ip, ret_ip, regs, data):
-        told.append(ret_ip)
+        reported.append(ret_ip)
         done.set()
 
     fp = funcgraph.Fprobe(None, exit)
@@ -125,7 +127,7 @@ def test_ret_ip_is_none_at_the_bottom_of_a_thread():
     _thread.start_new_thread(bottom, ())
     assert done.wait(10)
     funcgraph.unregister_fprobe(fp)
-    assert told == [None]
+    assert reported == [None]
 
 
 def test_regs_and_data_after_their_handler():
@@ -187,12 +189,12 @@ def test_entry_data_reach_the_exit_of_the_same_call(size):
 
 
 def test_no_entry_data_without_an_exit_handler_or_a_size():
-    told = []
-    only_entry = funcgraph.Fprobe(lambda *args: told.append(args[4]), None, 16)
-    no_size = funcgraph.Fprobe(lambda *args: told.append(args[4]), lambda *args: told.append(args[4]))
+    reported = []
+    only_entry = funcgraph.Fprobe(lambda *args: reported.append(args[4]), None, 16)
+    no_size = funcgraph.Fprobe(lambda *args: reported.append(args[4]), lambda *args: reported.append(args[4]))
     with funcgraph.registered_fprobe(only_entry, LEAF), funcgraph.registered_fprobe(no_size, LEAF):
         leaf()
-    assert told == [None, None, None]
+    assert reported == [None, None, None]
 
 
 def test_a_view_that_a_handler_released_serves_no_more():
@@ -587,12 +589,12 @@ def test_unregister_waits_for_handlers_in_other_threads():
 
 def test_async_does_not_wait_and_keeps_it_alive():
     inside, go = threading.Event(), threading.Event()
-    told = []
+    reported = []
 
     def entry(fp, ip, ret_ip, regs, data):
         inside.set()
         go.wait(10)
-        told.append((fp.name, ip.name))
+        reported.append((fp.name, ip.name))
 
     fp = funcgraph.Fprobe(entry, name="async")
     gone = weakref.ref(fp)
@@ -601,13 +603,13 @@ def test_async_does_not_wait_and_keeps_it_alive():
     thread.start()
     assert inside.wait(10)
     funcgraph.unregister_fprobe_async(fp)
-    assert not told and not fp.registered
+    assert not reported and not fp.registered
     del fp
     gc.collect()
     assert gone() is not None
     go.set()
     thread.join()
-    assert told == [("async", LEAF)]
+    assert reported == [("async", LEAF)]
     gc.collect()
     assert gone() is not None  # no thread has waited for all callbacks yet
     other = funcgraph.Fprobe()
@@ -893,7 +895,7 @@ def test_registered_fprobe_leaves_what_was_unregistered():
 # ---- effects on the program
 
 
-def test_a_handler_that_raises_is_reported_and_disabled(nobody_left):
+def test_a_handler_that_raises_is_reported_and_disabled(no_users_left):
     def bad(fp, *rest):
         raise ZeroDivisionError
 
@@ -907,12 +909,12 @@ def test_a_handler_that_raises_is_reported_and_disabled(nobody_left):
         funcgraph.enable_fprobe(fp)
         leaf()
         assert fp.errors == 2
-    (first, _) = nobody_left
+    (first, _) = no_users_left
     assert first.object is bad and isinstance(first.exc_value, ZeroDivisionError)
     assert len(calls) == 8
 
 
-def test_keep_on_error(nobody_left):
+def test_keep_on_error(no_users_left):
     fp = funcgraph.Fprobe(None, lambda *args: 1 / 0, keep_on_error=True)
     with funcgraph.registered_fprobe(fp, [LEAF, f"{HERE}.fails"]):
         for _ in range(3):
@@ -920,10 +922,10 @@ def test_keep_on_error(nobody_left):
         with pytest.raises(LookupError):
             fails(1)
         assert (fp.errors, fp.enabled) == (4, True)
-    assert len(nobody_left) == 4
+    assert len(no_users_left) == 4
 
 
-def test_an_answer_without_a_truth(nobody_left):
+def test_an_answer_without_a_truth(no_users_left):
     class Undecided:
         def __bool__(self):
             raise LookupError
@@ -931,7 +933,7 @@ def test_an_answer_without_a_truth(nobody_left):
     fp = funcgraph.Fprobe(lambda *args: Undecided())
     with funcgraph.registered_fprobe(fp, LEAF):
         assert leaf(1) == 2
-    assert isinstance(fp.last_error, LookupError) and len(nobody_left) == 1
+    assert isinstance(fp.last_error, LookupError) and len(no_users_left) == 1
 
 
 def test_regs_keep_no_argument_alive():

@@ -28,7 +28,7 @@ import funcgraph
 from funcgraph import Kprobe, probed
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left", "no_kprobe_left")
+pytestmark = pytest.mark.usefixtures("no_users_left", "no_kprobe_left")
 
 HAVE_MONITORING = sys.version_info >= (3, 12)
 
@@ -482,7 +482,7 @@ class BadError(Exception):
     pass
 
 
-def test_a_handler_that_raises(nobody_left):
+def test_a_handler_that_raises(no_users_left):
     def bad(kprobe: Kprobe, regs: Any) -> None:
         raise BadError(regs.get_local("item"))
 
@@ -496,9 +496,9 @@ def test_a_handler_that_raises(nobody_left):
         total([5])
         assert (kprobe.hits, kprobe.errors) == (2, 2)
     assert good_notes == [1, 2, 3, 5]
-    assert [report.exc_value.args for report in nobody_left] == [(1,), (5,)]
-    assert nobody_left[0].object is bad
-    nobody_left.clear()
+    assert [report.exc_value.args for report in no_users_left] == [(1,), (5,)]
+    assert no_users_left[0].object is bad
+    no_users_left.clear()
     with probed(kprobe):  # a new registration starts afresh
         total([6])
         assert kprobe.errors == 3
@@ -760,11 +760,11 @@ def test_lines_of_the_standard_library_are_those_that_cpython_tells_of():
 
     from funcgraph._engine import kprobe_lines
 
-    heard: dict[Any, set[int]] = {}
+    received: dict[Any, set[int]] = {}
 
     def tracer(frame: Any, what: str, arg: Any) -> Any:
         if what == "line":
-            heard.setdefault(frame.f_code, set()).add(frame.f_lineno)
+            received.setdefault(frame.f_code, set()).add(frame.f_lineno)
         return tracer
 
     old = sys.gettrace()
@@ -775,7 +775,7 @@ def test_lines_of_the_standard_library_are_those_that_cpython_tells_of():
         dis.code_info(total)
     finally:
         sys.settrace(old)
-    assert len(heard) > 10
-    for code, lines in heard.items():
+    assert len(received) > 10
+    for code, lines in received.items():
         assert lines <= set(kprobe_lines(code)), code
         assert set(kprobe_lines(code)) <= {line for _, _, line in code.co_lines() if line}

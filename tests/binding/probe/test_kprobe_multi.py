@@ -16,7 +16,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 HERE = __name__
 
 
@@ -58,16 +58,16 @@ def test_kinds_and_cookies(kind, returns, cookies):
 
 
 def test_what_the_handler_is_told():
-    told = []
+    reported = []
 
     def handler(ctx):
         value = ctx.regs.get_return_value() if ctx.is_return else ctx.regs.get_argument("n")
-        told.append((ctx.link, ctx.func.name, ctx.ret_ip.qualname, value))
+        reported.append((ctx.link, ctx.func.name, ctx.ret_ip.qualname, value))
 
     with funcgraph.kprobe_multi(handler, [first], kind="session") as link:
         first(3)
     where = "test_what_the_handler_is_told"
-    assert told == [(link, f"{HERE}.first", where, 3)] * 2
+    assert reported == [(link, f"{HERE}.first", where, 3)] * 2
     assert not link.registered
 
 
@@ -129,7 +129,7 @@ def test_ctx_that_is_kept():
     assert gone() is None
 
 
-def test_session_cookie_of_another_kind_and_bad_ones(nobody_left):
+def test_session_cookie_of_another_kind_and_bad_ones(no_users_left):
     errors = []
 
     def handler(ctx):
@@ -149,7 +149,7 @@ def test_session_cookie_of_another_kind_and_bad_ones(nobody_left):
     with funcgraph.kprobe_multi(handler, [first], kind="session"):
         first()
     assert errors == [OverflowError, OverflowError, TypeError] * 2
-    assert not nobody_left
+    assert not no_users_left
 
 
 def test_by_filter():
@@ -261,11 +261,11 @@ def test_a_link_holds_without_a_reference():
     assert gone() is None
 
 
-def test_a_handler_that_raises(nobody_left):
+def test_a_handler_that_raises(no_users_left):
     link = funcgraph.kprobe_multi(lambda ctx: 1 / 0, [first], kind="session")
     assert first(3) == 3 and first(4) == 4
     assert (link.errors, link.enabled, link.registered) == (1, False, True)
-    assert isinstance(link.last_error, ZeroDivisionError) and len(nobody_left) == 1
+    assert isinstance(link.last_error, ZeroDivisionError) and len(no_users_left) == 1
     link.detach()
     with funcgraph.kprobe_multi(lambda ctx: 1 / 0, [first], kind="session", keep_on_error=True) as link:
         first()

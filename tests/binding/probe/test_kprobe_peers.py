@@ -23,7 +23,7 @@ import pytest
 from funcgraph import Kprobe, probed
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 
 HAVE_MONITORING = sys.version_info >= (3, 12)
 
@@ -91,8 +91,8 @@ class Tracer:
         if frame.f_code.co_filename == __file__:
             switches = (frame.f_trace_lines, frame.f_trace_opcodes)
             # At an exception f_lasti depends on whether CPython 3.11 has specialised the call: told by line.
-            told = (frame.f_lineno, arg[0]) if what == "exception" else (frame.f_lasti, arg)
-            self.events.append((what, frame.f_code.co_name, frame.f_lineno, told, switches))
+            reported = (frame.f_lineno, arg[0]) if what == "exception" else (frame.f_lasti, arg)
+            self.events.append((what, frame.f_code.co_name, frame.f_lineno, reported, switches))
             frame.f_trace_lines, frame.f_trace_opcodes = self.lines, self.opcodes
         return self
 
@@ -217,10 +217,10 @@ def test_other_tools_of_sys_monitoring():
     tool = monitoring.PROFILER_ID if hasattr(monitoring, "PROFILER_ID") else 2
 
     def run(disables: bool) -> list[Any]:
-        heard: list[Any] = []
+        received: list[Any] = []
 
         def on_line(code: Any, line: int) -> Any:
-            heard.append((code.co_name, line))
+            received.append((code.co_name, line))
             return monitoring.DISABLE if disables else None
 
         monitoring.use_tool_id(tool, "test")
@@ -232,7 +232,7 @@ def test_other_tools_of_sys_monitoring():
             monitoring.set_local_events(tool, work.__code__, 0)
             monitoring.register_callback(tool, events.LINE, None)
             monitoring.free_tool_id(tool)
-        return heard
+        return received
 
     for disables in (False, True):
         expected = run(disables)

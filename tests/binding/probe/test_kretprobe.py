@@ -14,7 +14,7 @@ import pytest
 import funcgraph
 
 pytest_plugins = ("probes",)
-pytestmark = pytest.mark.usefixtures("nobody_left")
+pytestmark = pytest.mark.usefixtures("no_users_left")
 HERE = __name__
 
 
@@ -68,7 +68,7 @@ def test_no_limit_of_calls_in_flight():
     assert len(seen) == 301 and rp.nmissed == 0
 
 
-def test_errors(nobody_left):
+def test_errors(no_users_left):
     def number_of(call: Any, *args: Any) -> int | None:
         with pytest.raises(OSError) as raised:
             call(*args)
@@ -90,4 +90,4 @@ def test_errors(nobody_left):
     assert number_of(funcgraph.register_kretprobe, rp, deep) == errno.EEXIST
     assert deep(2) == 2
     funcgraph.unregister_kretprobe(rp)
-    assert rp.fprobe.errors == 1 and not rp.fprobe.enabled and len(nobody_left) == 1
+    assert rp.fprobe.errors == 1 and not rp.fprobe.enabled and len(no_users_left) == 1

@@ -65,8 +65,8 @@ static void probe_begin(struct counted *counted, const char *name, int scope)
     counted->probe.program = counted;
     counted->probe.scope = &scopes[scope];
     CHECK_EQ(fg_event_new("test", name, "u32 n 0 8", FG_EVENT_PLAIN_FIELDS_AT, &counted->probe.event), 0);
-    CHECK_EQ(fg_event_set(counted->probe.event, instance->handle, &(struct fg_event_want){.records = true}),
-             0);
+    CHECK_EQ(
+        fg_event_set(counted->probe.event, instance->handle, &(struct fg_event_request){.records = true}), 0);
 }
 
 static void probe_end(struct counted *counted)
@@ -79,7 +79,7 @@ static void hit(int scope)
 {
     struct fg_event_site site = {.func = 0};
 
-    if (fg_event_source_is_wanted(&source))
+    if (fg_event_source_is_enabled(&source))
         fg_event_source_hit(&source, &scopes[scope], &site);
 }
 
@@ -113,7 +113,7 @@ static void test_a_source_runs_while_it_has_probes(void)
     CHECK_EQ(nr_running[1], 1);
     probe_end(&other);
     CHECK_EQ(nr_running[1], 0);
-    CHECK(!fg_event_source_is_wanted(&source));
+    CHECK(!fg_event_source_is_enabled(&source));
     CHECK_EQ(one.nr_hits, 2);
     CHECK_EQ(two.nr_hits, 3);
     CHECK_EQ(other.nr_hits, 1);
@@ -127,7 +127,7 @@ static void test_a_source_that_refuses_to_start(void)
     probe_begin(&one, "one", 0);
     refusal = -EOPNOTSUPP;
     CHECK_EQ(fg_event_source_attach(&source, &one.probe), -EOPNOTSUPP);
-    CHECK(!fg_event_source_is_wanted(&source));
+    CHECK(!fg_event_source_is_enabled(&source));
     refusal = 0;
     CHECK_EQ(fg_event_source_attach(&source, &one.probe), 0);
     CHECK_EQ(nr_running[0], 1);

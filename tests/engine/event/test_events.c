@@ -138,8 +138,8 @@ static void test_an_instance_records_the_events_that_it_wants(void)
     event_begin(&event, "entry", false);
     sim_call_return(funcs[0]);
     CHECK_EQ(nr_fetches, 0); /* nobody wants it: nothing is fetched */
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     CHECK(fg_event_is_recorded(event.event, one->handle));
     CHECK(!fg_event_is_recorded(event.event, two->handle));
     expected_func = funcs[0]->id;
@@ -148,15 +148,15 @@ static void test_an_instance_records_the_events_that_it_wants(void)
         sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 10);
     CHECK_EQ(take_events(two), 0);
-    CHECK_EQ(fg_event_set(event.event, two->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, two->handle, &(struct fg_event_request){.records = true}), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 1);
     CHECK_EQ(take_events(two), 1);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){0}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){0}), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 0);
     CHECK_EQ(take_events(two), 1);
-    CHECK_EQ(fg_event_set(event.event, 12345, &(struct fg_event_want){.records = true}), -EINVAL);
+    CHECK_EQ(fg_event_set(event.event, 12345, &(struct fg_event_request){.records = true}), -EINVAL);
     event_end(&event); /* while it is on in `two` */
     CHECK_EQ(two->nr_events, 0);
     CHECK_EQ(fgraph_count(), 0);
@@ -193,13 +193,13 @@ static void test_a_filter_chooses_the_hits(void)
     event_begin(&event, "entry", false);
     CHECK_EQ(fg_event_filter_make(&filter, &program, sizeof(program), fields, 2), 0);
     CHECK_EQ(
-        fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true, .filter = filter}),
+        fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true, .filter = filter}),
         0);
     nr_fetches = 0;
     for (int i = 0; i < 10; i++)
         sim_call_return(funcs[0]); /* the number is 1, 2, ... */
     CHECK_EQ(take_events(one), 8);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     nr_fetches = 0;
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 1);
@@ -225,7 +225,7 @@ static void test_an_instance_sees_events_of_the_threads_that_it_wants(void)
 
     CHECK_EQ(fg_event_set_tids(one->handle, fg_tids_new(&(int){1}, 1, NULL, 0)), 0); /* before any event */
     event_begin(&event, "entry", false);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 0);
     CHECK_EQ(fg_event_set_tids(one->handle, own_tid()), 0);
@@ -250,7 +250,7 @@ static void test_a_return_has_data_of_its_entry(void)
 
     event_begin(&event, "return", true);
     call = sim_call(funcs[0]); /* its entry was not seen: no event */
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     sim_return(call);
     CHECK_EQ(take_events(one), 0);
     expected_kept = 77;
@@ -261,7 +261,7 @@ static void test_a_return_has_data_of_its_entry(void)
     sim_raise(call);
     CHECK_EQ(take_events(one), 1);
     call = sim_call(funcs[0]);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){0}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){0}), 0);
     sim_return(call);
     CHECK_EQ(take_events(one), 0);
     expected_kept = 0;
@@ -275,7 +275,7 @@ static void test_events_stand_among_the_calls(void)
     struct event event;
 
     event_begin(&event, "entry", false);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     sim_call_return(funcs[0]);
     CHECK_EQ(take_events(one), 1);
     CHECK_EQ(session.tally.records, 3);
@@ -311,9 +311,9 @@ static void *come_and_go(void *arg)
     while (!atomic_load(&over)) {
         struct fg_instance *instance = open_instance("brief", &fg_tracer_nop);
 
-        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
-        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){0}), 0);
-        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_want){.records = true}), 0);
+        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_request){.records = true}), 0);
+        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_request){0}), 0);
+        CHECK_EQ(fg_event_set(busy.event, instance->handle, &(struct fg_event_request){.records = true}), 0);
         for (int i = 0; i < 100; i++)
             CHECK_EQ(fg_event_set_tids(stays->handle, all_but(1)), 0);
         close_instance(instance);
@@ -330,7 +330,7 @@ static void test_others_that_come_and_go_change_nothing(void)
 
     on_record = NULL;
     event_begin(&busy, "busy", false);
-    CHECK_EQ(fg_event_set(busy.event, one->handle, &(struct fg_event_want){.records = true}), 0);
+    CHECK_EQ(fg_event_set(busy.event, one->handle, &(struct fg_event_request){.records = true}), 0);
     sim_spawn(&other, come_and_go, one);
     for (int i = 0; i < NR_THREADS; i++)
         sim_spawn(&threads[i], call_many, NULL);

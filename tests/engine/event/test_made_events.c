@@ -86,7 +86,7 @@ static struct fg_hist *hist_of(uint16_t key_at, const struct fg_hist_term *varia
     return hist;
 }
 
-static void made_begin(struct fg_made_event *made, const char *name, uint32_t nr_fields)
+static void made_begin(struct fg_derived_event *made, const char *name, uint32_t nr_fields)
 {
     struct fg_event *event;
 
@@ -95,12 +95,12 @@ static void made_begin(struct fg_made_event *made, const char *name, uint32_t nr
     for (uint32_t i = 0; i < nr_fields; i++)
         made->form.fields[i].type = FG_FIELD_U64;
     CHECK_EQ(fg_image_lay_out(&made->form), 0);
-    fg_made_event_init(made);
+    fg_derived_event_init(made);
     CHECK_EQ(fg_event_new("synthetic", name, "", FG_EVENT_PLAIN_FIELDS_AT, &event), 0);
     atomic_store(&made->event, event);
 }
 
-static void made_end(struct fg_made_event *made)
+static void made_end(struct fg_derived_event *made)
 {
     struct fg_event *event = atomic_load(&made->event);
 
@@ -111,7 +111,7 @@ static void made_end(struct fg_made_event *made)
 static void want(struct fg_event *event, struct fg_trigger *trigger)
 {
     struct fg_trigger *triggers[] = {trigger};
-    struct fg_event_want wanted = {.triggers = triggers, .nr_triggers = 1};
+    struct fg_event_request wanted = {.triggers = triggers, .nr_triggers = 1};
 
     CHECK_EQ(fg_event_set(event, instance->handle, &wanted), 0);
 }
@@ -121,7 +121,7 @@ static struct fg_trigger hist_trigger(struct fg_hist *hist)
     return (struct fg_trigger){.kind = FG_TRIGGER_HIST, .left = FG_TRIGGER_UNLIMITED, .hist = hist};
 }
 
-static void add_action(struct fg_trigger *trigger, struct fg_made_event *made, struct fg_hist_term *values)
+static void add_action(struct fg_trigger *trigger, struct fg_derived_event *made, struct fg_hist_term *values)
 {
     trigger->actions.actions[trigger->actions.nr_actions++] = (struct fg_hist_action){
         .tracked = -1, .sink = &made->sink, .nr_values = made->form.nr_fields, .values = values};
@@ -150,7 +150,7 @@ static struct sums sums_of(struct fg_hist *hist)
 
 /* ---- matches of two events */
 
-static struct fg_made_event match;
+static struct fg_derived_event match;
 
 /* A listener of the synthetic event: both values are of the job that was matched. */
 static _Atomic uint64_t nr_matches, sum_of_jobs;
@@ -296,7 +296,7 @@ static void test_an_event_on_an_event_is_made_of_its_fields(void)
     struct fg_hist_term values[1] = {field_term(JOB_AT)};
     struct fg_eprobe_value probed[2] = {{.term = field_term(FG_EVENT_PLAIN_FIELDS_AT)},
                                         {.term = field_term(FG_EVENT_PLAIN_FIELDS_AT)}};
-    struct fg_made_event base, on;
+    struct fg_derived_event base, on;
     struct fg_eprobe probe = {.made = &on, .nr_values = 2, .values = probed};
     struct fg_hist *sources = hist_of(JOB_AT, NULL);
     struct fg_trigger trigger = hist_trigger(sources);
@@ -333,11 +333,11 @@ static void test_an_event_on_an_event_is_made_of_its_fields(void)
 
 enum { NR_LINKS = 6 };
 
-static struct fg_made_event links[NR_LINKS];
+static struct fg_derived_event links[NR_LINKS];
 
 static bool makes(const struct fg_trigger *trigger, const void *made)
 {
-    const struct fg_made_event *event = made;
+    const struct fg_derived_event *event = made;
 
     return trigger->kind == FG_TRIGGER_HIST && fg_hist_actions_have(&trigger->actions, &event->sink);
 }

@@ -96,7 +96,7 @@ static void set_trigger(const struct event *event, const struct fg_instance *ins
                         struct fg_trigger *trigger, bool records)
 {
     struct fg_trigger *triggers[] = {trigger};
-    struct fg_event_want want = {.records = records, .triggers = triggers, .nr_triggers = 1};
+    struct fg_event_request want = {.records = records, .triggers = triggers, .nr_triggers = 1};
 
     CHECK_EQ(fg_event_set(event->event, instance->handle, &want), 0);
 }
@@ -145,7 +145,7 @@ static void test_a_trigger_acts_as_often_as_it_says(void)
     fg_ring_clear(&one->ring);
     call_in_threads();
     CHECK_EQ(read_kind(one, false, FG_RECORD_STACK), NR_THREADS * NR_CALLS / 2);
-    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_want){0}), 0);
+    CHECK_EQ(fg_event_set(event.event, one->handle, &(struct fg_event_request){0}), 0);
     CHECK_EQ(one->nr_events, 0);
     CHECK_EQ(fgraph_count(), 1); /* that of all fprobes */
     event_end(&event);
@@ -184,8 +184,9 @@ static void test_an_event_is_recorded_while_its_switch_is_on(void)
 
     event_begin(&starts, "starts", funcs[0]);
     event_begin(&target, "target", funcs[1]);
-    CHECK_EQ(fg_event_set(target.event, one->handle, &(struct fg_event_want){.records = true, .soft = &soft}),
-             0);
+    CHECK_EQ(
+        fg_event_set(target.event, one->handle, &(struct fg_event_request){.records = true, .soft = &soft}),
+        0);
     set_trigger(&starts, one, &on, false);
     sim_call_return(funcs[1]);
     CHECK(!fg_event_is_recorded(target.event, one->handle));

@@ -192,18 +192,18 @@ static void test_200_fprobes_with_15_words_on_one_function(void)
 static void test_those_that_find_no_room_are_counted_and_others_still_have_theirs(void)
 {
     struct probe behind;
-    uint32_t nr_told = 0;
+    uint32_t nr_reported = 0;
 
     register_many(TOO_MANY, FPROBE_MAX_DATA_BYTES);
     probe_init(&behind, "behind", NULL, FG_MAX_DATA_WORDS);
     probe_register(&behind);
     sim_call_return(f);
     sim_call_return(f);
-    while (nr_told < TOO_MANY && watches[nr_told].entries)
-        nr_told++;
-    CHECK_EQ(nr_told, (FG_FPROBES_END_WORDS - FG_FRAME_WORDS) / (FPROBE_MAX_DATA_BYTES / 8 + 2));
+    while (nr_reported < TOO_MANY && watches[nr_reported].entries)
+        nr_reported++;
+    CHECK_EQ(nr_reported, (FG_FPROBES_END_WORDS - FG_FRAME_WORDS) / (FPROBE_MAX_DATA_BYTES / 8 + 2));
     for (uint32_t i = 0; i < TOO_MANY; i++) {
-        uint64_t expected = i < nr_told ? 2 : 0;
+        uint64_t expected = i < nr_reported ? 2 : 0;
 
         CHECK_EQ(watches[i].entries, expected);
         CHECK_EQ(watches[i].exits, expected);
@@ -270,7 +270,7 @@ static void call_g_twice(struct watch *watch, struct fg_func *func)
     sim_call_return(g);
 }
 
-/* Fails without tell_missed in count_missed, or if a disabled fprobe counts the call. Fails if only the
+/* Fails without notify_missed in count_missed, or if a disabled fprobe counts the call. Fails if only the
  * fprobe whose handler made the call counts it. */
 static void test_a_call_that_a_handler_makes_counts_one_on_each_fprobe_of_the_function(void)
 {
@@ -326,7 +326,7 @@ static void *fill_the_stack(void *arg)
     return NULL; /* its calls end with the thread */
 }
 
-/* Fails without tell_missed in find_room, or if a handler runs although its data found no room. */
+/* Fails without notify_missed in find_room, or if a handler runs although its data found no room. */
 static void test_calls_that_find_the_stack_full_count_one_each(void)
 {
     struct watch watch[3];

@@ -239,7 +239,7 @@ static void test_what_a_sub_buffer_takes_is_no_work_of_the_call(void)
     session_end(&session);
 }
 
-/* Fails if clear_task_slot zeroes overrun_told: the second session reported overruns of the first. */
+/* Fails if clear_task_slot zeroes overrun_reported: the second session reported overruns of the first. */
 static void *overrun_and_record(void *arg)
 {
     int handle;

@@ -93,7 +93,7 @@ static _Thread_local bool irq;
 
 static bool is_irq(int arch)
 {
-    atomic_fetch_add(&calls_of_arch[arch].irq_asked, 1);
+    atomic_fetch_add(&calls_of_arch[arch].irq_requested, 1);
     return irq;
 }
 

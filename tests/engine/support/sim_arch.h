@@ -19,7 +19,7 @@ extern struct fg_domain sim_domains[SIM_NR_ARCHES];
 /* What the engine asked of one of the two arches. Each arch checks that it is asked only about its own
  * functions, and that each sync of a function is between one sync_begin and one sync_end. */
 struct sim_arch_calls {
-    _Atomic uint64_t syncs, brackets, drops, irq_asked;
+    _Atomic uint64_t syncs, brackets, drops, irq_requested;
 };
 const struct sim_arch_calls *sim_arch_calls(int arch);
 

@@ -70,7 +70,7 @@ static struct event {
     uint32_t func, call;
     uint64_t time;
 } events[MAX_EVENTS];
-static uint32_t nr_events, nr_told;
+static uint32_t nr_events, nr_reported;
 
 static void note(enum kind kind, const struct fg_func *func, uint32_t call, uint64_t time)
 {
@@ -84,7 +84,7 @@ static int witness_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops,
 
     (void)regs;
     CHECK(call != NULL);
-    *call = nr_told++;
+    *call = nr_reported++;
     note(ENTRY, trace->func, (uint32_t)*call, trace->calltime);
     return 1;
 }
@@ -232,13 +232,13 @@ static void random_program(uint32_t steps)
 /* Fails without `call->below += *var`, with `*var = call->outer`, or if squares are taken of the sum. */
 static void test_figures_are_a_witness_s(bool graph_time)
 {
-    nr_events = nr_told = 0;
+    nr_events = nr_reported = 0;
     CHECK_EQ(fgraph_register(&witness), 0);
     begin(graph_time, true);
     random_program(4000);
     CHECK_EQ(fg_function_profile_stop(&profile), 0);
     CHECK_EQ(fgraph_unregister(&witness), 0);
-    CHECK(nr_told > 1000);
+    CHECK(nr_reported > 1000);
     check_expected(graph_time);
 }
 

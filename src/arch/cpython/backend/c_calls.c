@@ -17,13 +17,13 @@
 #include "engine/core/task.h"
 #include "engine/graph/call.h"
 
-bool fg_c_calls_wanted;
+bool fg_c_calls_requested;
 static bool hooks_all; /* copy of the main interpreter's hooks_c_calls */
 
 /* The profile function that this thread's events are passed on to, or NULL. */
 static _Thread_local Py_tracefunc next_profile;
 
-static struct fg_func *wanted_function(const fg_pyframe *frame, PyObject *callable)
+static struct fg_func *requested_function(const fg_pyframe *frame, PyObject *callable)
 {
     struct fg_func *caller = fg_code_func(frame->f_code), *func;
 
@@ -39,7 +39,7 @@ static void c_call(PyThreadState *tstate, fg_pyframe *frame, PyObject *callable)
     struct fg_task *task;
 
     fg_ended_check(tstate);
-    func = fg_gate_check(tstate) ? NULL : wanted_function(frame, callable);
+    func = fg_gate_check(tstate) ? NULL : requested_function(frame, callable);
     task = func ? fg_task_current() : NULL;
     if (!task)
         return;
@@ -68,7 +68,7 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
     Py_tracefunc next = next_profile;
     int result = 0;
 
-    if (!fg_c_calls_wanted && !hooks_all)
+    if (!fg_c_calls_requested && !hooks_all)
         detach(tstate); /* CPython updates use_tracing when this function returns */
     else if (what == PyTrace_C_CALL)
         c_call(tstate, frame->f_frame, arg);
@@ -97,9 +97,9 @@ void fg_c_calls_attach_slow(PyThreadState *tstate)
     fg_tracing_update(tstate);
 }
 
-void fg_c_calls_are_wanted(void)
+void fg_c_calls_are_requested(void)
 {
-    fg_c_calls_wanted = true;
+    fg_c_calls_requested = true;
     fg_slow_path_hold();
 }
 
@@ -133,9 +133,9 @@ void fg_c_calls_detach_all(void)
 {
     PyThreadState *tstate = fg_tstate();
 
-    if (fg_c_calls_wanted)
+    if (fg_c_calls_requested)
         fg_slow_path_release();
-    fg_c_calls_wanted = false;
+    fg_c_calls_requested = false;
     detach(tstate);
     fg_tracing_update(tstate);
 }

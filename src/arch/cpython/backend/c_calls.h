@@ -11,9 +11,9 @@
 
 /* True once a user has asked for C functions since the hooks were installed. Every call then takes the
  * slow path. */
-extern bool fg_c_calls_wanted;
+extern bool fg_c_calls_requested;
 
-void fg_c_calls_are_wanted(void);
+void fg_c_calls_are_requested(void);
 
 FG_COLD void fg_c_calls_attach_slow(PyThreadState *tstate);
 void fg_c_calls_detach_all(void);
@@ -26,7 +26,7 @@ int fg_c_calls_profile(PyObject *object, PyFrameObject *frame, int what, PyObjec
 static inline void fg_c_calls_attach(PyThreadState *tstate, struct fg_func *func)
 {
 #if !FG_HAVE_MONITORING
-    if (fg_unlikely(fg_c_calls_wanted) && tstate->c_profilefunc != fg_c_calls_profile &&
+    if (fg_unlikely(fg_c_calls_requested) && tstate->c_profilefunc != fg_c_calls_profile &&
         fg_hooks_wants_c_calls(func))
         fg_c_calls_attach_slow(tstate);
 #else

@@ -389,8 +389,8 @@ static int tool_id(const struct fg_interp *interp)
 static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
-    if (!fg_c_calls_wanted && fg_hooks_wants_c_calls(func))
-        fg_c_calls_are_wanted();
+    if (!fg_c_calls_requested && fg_hooks_wants_c_calls(func))
+        fg_c_calls_are_requested();
 }
 
 /* Works only in the main interpreter: the profile functions of other interpreters' threads cannot be

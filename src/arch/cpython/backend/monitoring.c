@@ -353,7 +353,7 @@ static void report_return_hooks(struct monitoring *m, const PyCodeObject *code, 
 }
 
 /* Sets the local events that the function's users and kprobes need. -1 with an exception. */
-static int set_wanted_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
+static int set_requested_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
 {
     long users = events_of_users(m, func), has = local_events(m, code);
     int error;
@@ -372,7 +372,7 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();
 
-    if (set_wanted_events(fg_func_interp(func)->hooks, code, func) != 0)
+    if (set_requested_events(fg_func_interp(func)->hooks, code, func) != 0)
         PyErr_Clear();
     fg_exception_put_back(aside);
 }
@@ -405,7 +405,7 @@ static int listen(PyCodeObject *code, struct fg_func *func)
     if (FG_CAN_DISABLE && (has & events_within(m)) &&
         set_local_events(m, (PyObject *)code, has & ~events_within(m)) != 0)
         return -1;
-    return set_wanted_events(m, code, func);
+    return set_requested_events(m, code, func);
 }
 
 const struct fg_hook_backend fg_built_backend = {

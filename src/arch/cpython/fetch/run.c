@@ -5,10 +5,10 @@
 
 #include "arch/cpython/base/compat/dict.h"
 #include "arch/cpython/fetch/attr.h"
+#include "arch/cpython/fetch/event_values.h"
 #include "arch/cpython/fetch/item.h"
 #include "arch/cpython/fetch/number.h"
 #include "arch/cpython/fetch/store.h"
-#include "arch/cpython/fetch/told.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/variables.h"
@@ -174,8 +174,8 @@ FG_NOINLINE static struct fg_fetched fetch_source(const struct fg_fetch_field *f
 
     switch (field->source) {
     case FG_FETCH_ARG:
-        if (fg_regs_is_told(regs))
-            return fg_told_value(regs, field->operand.number - 1);
+        if (fg_regs_has_event_values(regs))
+            return fg_event_value(regs, field->operand.number - 1);
         return fg_fetched_object(nth_argument(&origin->variables, regs, field->operand.number - 1));
     case FG_FETCH_RETVAL:
         return fg_fetched_object(fg_regs_result(regs));

@@ -13,7 +13,7 @@
 
 /**
  * fg_fetch_run() - Fill in the fields of an event's image, and the texts after them.
- * @regs: at an entry; at a return, for a program for returns; a kprobe's; or those of struct fg_told
+ * @regs: at an entry; at a return, for a program for returns; a kprobe's; or those of struct fg_event_values
  * @func: id of the function, for the source `symbol`
  * @entry_data: what fg_fetch_entry() wrote; NULL: there is none, and the fields read at the entry are
  *   faults

@@ -311,7 +311,7 @@ const struct ftrace_regs_ops fg_place_regs_ops = {
     .callers = fg_regs_find_callers,
     .caller = caller,
 };
-const struct ftrace_regs_ops fg_told_regs_ops = {
+const struct ftrace_regs_ops fg_event_values_regs_ops = {
     .callers = fg_regs_find_callers,
 };
 const struct ftrace_regs_ops fg_c_function_regs_ops = {

@@ -22,7 +22,7 @@ extern const struct ftrace_regs_ops fg_place_regs_ops;
 extern const struct ftrace_regs_ops fg_c_function_regs_ops;
 
 /* A static event (arch/cpython/static/): `frame` is the running frame, or NULL. */
-extern const struct ftrace_regs_ops fg_told_regs_ops;
+extern const struct ftrace_regs_ops fg_event_values_regs_ops;
 
 /* The regs of a C function's call, with the called object: no frame has it. */
 struct fg_c_function_regs {
@@ -40,7 +40,7 @@ static inline struct ftrace_regs fg_no_regs(void)
 static inline fg_pyframe *fg_regs_frame(const struct ftrace_regs *regs)
 {
     return regs->ops == &fg_python_regs_ops || regs->ops == &fg_python_raise_regs_ops ||
-                   regs->ops == &fg_place_regs_ops || regs->ops == &fg_told_regs_ops
+                   regs->ops == &fg_place_regs_ops || regs->ops == &fg_event_values_regs_ops
                ? regs->frame
                : NULL;
 }

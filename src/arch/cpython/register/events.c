@@ -24,7 +24,7 @@ void fg_cpython_instance_stopped(void)
         detach(interp);
 }
 
-int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_want *want)
+int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_request *want)
 {
     int error;
 
@@ -96,7 +96,7 @@ static void hit_place(struct fg_named_kprobe *named, const struct fg_kprobe_site
     struct fg_event_site where = {.task = fg_task_self, .func = site->func->id, .regs = &regs};
     uint8_t image[FG_EVENT_MAX_BYTES];
 
-    if (fg_event_is_wanted(place->event))
+    if (fg_event_is_enabled(place->event))
         fg_event_hit(place->event, &where, image,
                      fg_fetch_run(place->program, &regs, where.func, NULL, image));
 }

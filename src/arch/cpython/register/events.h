@@ -10,7 +10,7 @@
 #include "engine/event/probe_event.h"
 
 /* As fg_event_set(); also -EIO with an exception: CPython has no free hook. */
-int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_want *want);
+int fg_cpython_event_set(struct fg_event *event, int handle, const struct fg_event_request *want);
 
 /* Sets the function that is called when an instance of this interpreter has stopped: events that no instance
  * records any longer can take their probes off. Once. */

@@ -42,7 +42,7 @@ static struct fg_fetched id_of(const void *task)
 
 /* ---- hits */
 
-static void tell_switch(PyObject *task)
+static void report_switch(PyObject *task)
 {
     struct fg_static_site site = fg_static_site_here();
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES];
@@ -61,7 +61,7 @@ static void tell_switch(PyObject *task)
     here.id = (uint64_t)(uintptr_t)task;
 }
 
-static void tell_done(PyObject *task)
+static void report_done(PyObject *task)
 {
     struct fg_static_site site = fg_static_site_here();
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES], result[FG_TASK_TEXT_BYTES];
@@ -78,7 +78,7 @@ static void tell_done(PyObject *task)
     fg_static_hit(FG_STATIC_TASK_DONE, &site, values);
 }
 
-static void tell_create(PyObject *task)
+static void report_create(PyObject *task)
 {
     struct fg_static_site site = fg_static_site_here();
     char name[FG_TASK_TEXT_BYTES], coro[FG_TASK_TEXT_BYTES], parent[FG_TASK_TEXT_BYTES] = "";
@@ -106,11 +106,11 @@ static void on_current(PyObject *task)
 
     refresh();
     before = here.running;
-    if (before && before != task && fg_static_is_wanted(FG_STATIC_TASK_DONE) && fg_task_is_done(before))
-        tell_done(before);
+    if (before && before != task && fg_static_is_enabled(FG_STATIC_TASK_DONE) && fg_task_is_done(before))
+        report_done(before);
     here.running = task;
     if (task)
-        tell_switch(task);
+        report_switch(task);
 }
 
 /* ---- steps, from handles */
@@ -126,13 +126,13 @@ static PyObject *run_step(PyObject *task, PyObject *function, PyObject *const *a
     refresh();
     outer = here.running;
     Py_INCREF(task);
-    tell_switch(task);
+    report_switch(task);
     here.running = task;
     result = fg_call_hook_go_on(&run_hook, function, args, nargsf, kwnames);
     here.running = here.generation == generation ? outer : NULL;
     aside = fg_exception_set_aside();
-    if (fg_static_is_wanted(FG_STATIC_TASK_DONE) && fg_task_is_done(task))
-        tell_done(task);
+    if (fg_static_is_enabled(FG_STATIC_TASK_DONE) && fg_task_is_done(task))
+        report_done(task);
     Py_DECREF(task);
     fg_exception_put_back(aside);
     return result;
@@ -153,8 +153,8 @@ static PyObject *around_run(PyObject *function, PyObject *const *args, size_t na
 
 static void note_new(PyObject *task)
 {
-    if (task && fg_static_is_wanted(FG_STATIC_TASK_CREATE))
-        tell_create(task);
+    if (task && fg_static_is_enabled(FG_STATIC_TASK_CREATE))
+        report_create(task);
 }
 
 static PyObject *around_init(PyObject *function, PyObject *const *args, size_t nargsf, PyObject *kwnames)

@@ -6,7 +6,7 @@
 
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/static/peek.h"
-#include "arch/cpython/static/say.h"
+#include "arch/cpython/static/text_writer.h"
 
 static PyTypeObject *class_of(PyObject *module, const char *name)
 {

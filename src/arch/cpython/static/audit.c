@@ -11,18 +11,18 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
-#include "arch/cpython/static/say.h"
 #include "arch/cpython/static/static_event.h"
+#include "arch/cpython/static/text_writer.h"
 
-static void tell_audit(const char *event, PyObject *args)
+static void report_audit(const char *event, PyObject *args)
 {
     struct fg_static_site site = fg_static_site_here();
-    struct fg_said text = {0};
+    struct fg_text_writer text = {0};
     struct fg_fetched values[6];
 
-    fg_say_items(&text, args, 0);
+    fg_text_write_items(&text, args, 0);
     values[0] = fg_static_text(event);
-    values[1] = fg_said_text(&text);
+    values[1] = fg_text_writer_value(&text);
     values[2] = fg_static_function(&site);
     values[3] = fg_static_line(&site);
     values[4] = fg_fetched_object(args);
@@ -37,7 +37,7 @@ static bool is_search(const char *event, PyObject *args)
            PyTuple_GET_ITEM(args, 1) == Py_None;
 }
 
-static void tell_import(PyObject *args)
+static void report_import(PyObject *args)
 {
     struct fg_static_site site = fg_static_site_here();
     const struct fg_fetched values[] = {
@@ -51,7 +51,7 @@ static void tell_import(PyObject *args)
 
 static int on_audit(const char *event, PyObject *args, void *data)
 {
-    bool is_audit = fg_static_is_wanted(FG_STATIC_AUDIT), is_import = fg_static_is_wanted(FG_STATIC_IMPORT);
+    bool is_audit = fg_static_is_enabled(FG_STATIC_AUDIT), is_import = fg_static_is_enabled(FG_STATIC_IMPORT);
     fg_exception aside;
 
     (void)data;
@@ -60,9 +60,9 @@ static int on_audit(const char *event, PyObject *args, void *data)
         return 0;
     aside = fg_exception_set_aside();
     if (is_import && is_search(event, args))
-        tell_import(args);
+        report_import(args);
     if (is_audit)
-        tell_audit(event, args);
+        report_audit(event, args);
     fg_exception_put_back(aside);
     return 0;
 }

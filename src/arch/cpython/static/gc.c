@@ -38,7 +38,7 @@ static struct fg_fetched number_of(PyObject *info, const char *key)
     return fg_fetched_signed(value);
 }
 
-static void tell_start(PyObject *info)
+static void report_start(PyObject *info)
 {
     struct fg_static_site site = fg_static_site_here();
     const struct fg_fetched values[] = {number_of(info, "generation")};
@@ -47,7 +47,7 @@ static void tell_start(PyObject *info)
     fg_static_hit(FG_STATIC_GC_START, &site, values);
 }
 
-static void tell_done(PyObject *info)
+static void report_done(PyObject *info)
 {
     struct fg_static_site site = fg_static_site_here();
     const struct fg_fetched values[] = {
@@ -60,12 +60,12 @@ static void tell_done(PyObject *info)
     fg_static_hit(FG_STATIC_GC_DONE, &site, values);
 }
 
-static void tell(PyObject *phase, PyObject *info)
+static void report(PyObject *phase, PyObject *info)
 {
     if (PyUnicode_CompareWithASCIIString(phase, "start") == 0)
-        tell_start(info);
+        report_start(info);
     else
-        tell_done(info);
+        report_done(info);
 }
 
 /* ---- the program's callbacks */
@@ -118,7 +118,7 @@ static PyObject *on_collection(PyObject *Py_UNUSED(self), PyObject *const *args,
     if (n != 2 || !gc.list)
         Py_RETURN_NONE;
     if (gc.nr_sources)
-        tell(args[0], args[1]);
+        report(args[0], args[1]);
     if (gc.is_leaving)
         call_first(args);
     else

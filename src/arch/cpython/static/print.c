@@ -20,7 +20,7 @@ int fg_static_print(int handle, uint32_t func, const char *text, size_t bytes)
 {
     int error = fg_instance_mark(handle, func, text, bytes);
 
-    if (fg_static_is_wanted(FG_STATIC_PRINT))
+    if (fg_static_is_enabled(FG_STATIC_PRINT))
         hit(handle, func, text, bytes);
     return error;
 }

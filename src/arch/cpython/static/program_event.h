@@ -33,9 +33,9 @@ const struct fg_static_event_names *fg_static_names(uint32_t number);
 struct fg_event_source *fg_static_source(uint32_t number);
 
 /* True if a call has any effect. */
-static inline bool fg_program_event_is_wanted(struct fg_program_event *event)
+static inline bool fg_program_event_is_enabled(struct fg_program_event *event)
 {
-    return fg_event_source_is_wanted(&event->source);
+    return fg_event_source_is_enabled(&event->source);
 }
 
 /**

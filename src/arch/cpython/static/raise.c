@@ -8,8 +8,8 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/raise.h"
 #include "arch/cpython/hook/raises.h"
-#include "arch/cpython/static/say.h"
 #include "arch/cpython/static/static_event.h"
+#include "arch/cpython/static/text_writer.h"
 
 /* ---- what a report is */
 
@@ -48,51 +48,51 @@ static PyObject *own(PyObject *text)
 }
 
 /* "[Errno 2] No such file or directory: 'x'" */
-static bool say_os_error(struct fg_said *said, PyObject *exception)
+static bool write_os_error(struct fg_text_writer *writer, PyObject *exception)
 {
     const PyOSErrorObject *error = (PyOSErrorObject *)exception;
 
     if (!PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_OSError) || !error->myerrno ||
         !own(error->strerror))
         return false;
-    fg_say(said, "[Errno ");
-    fg_say_object(said, error->myerrno);
-    fg_say(said, "] ");
-    fg_say_str(said, error->strerror);
+    fg_text_write(writer, "[Errno ");
+    fg_text_write_object(writer, error->myerrno);
+    fg_text_write(writer, "] ");
+    fg_text_write_str(writer, error->strerror);
     if (error->filename && error->filename != Py_None) {
-        fg_say(said, ": ");
-        fg_say_object(said, error->filename);
+        fg_text_write(writer, ": ");
+        fg_text_write_object(writer, error->filename);
     }
     return true;
 }
 
 /* What str(exception) is, unless its class has a __str__ of its own. */
-static void say_message(struct fg_said *said, PyObject *exception)
+static void write_message(struct fg_text_writer *writer, PyObject *exception)
 {
     PyObject *args = ((PyBaseExceptionObject *)exception)->args;
     Py_ssize_t n = args && PyTuple_Check(args) ? PyTuple_GET_SIZE(args) : 0;
 
-    if (say_os_error(said, exception) || n == 0)
+    if (write_os_error(writer, exception) || n == 0)
         return;
     if (n > 1) {
-        fg_say_object(said, args);
+        fg_text_write_object(writer, args);
         return;
     }
     if (own(PyTuple_GET_ITEM(args, 0)) && !PyObject_TypeCheck(exception, (PyTypeObject *)PyExc_KeyError))
-        fg_say_str(said, PyTuple_GET_ITEM(args, 0));
+        fg_text_write_str(writer, PyTuple_GET_ITEM(args, 0));
     else
-        fg_say_object(said, PyTuple_GET_ITEM(args, 0));
+        fg_text_write_object(writer, PyTuple_GET_ITEM(args, 0));
 }
 
-static void tell(const struct fg_raise *raise, enum fg_static_event event)
+static void report(const struct fg_raise *raise, enum fg_static_event event)
 {
     struct fg_static_site site = fg_static_site_of(raise->frame);
-    struct fg_said message = {0};
+    struct fg_text_writer message = {0};
     struct fg_fetched values[6];
 
-    say_message(&message, raise->exception);
+    write_message(&message, raise->exception);
     values[0] = fg_static_text(fg_type_name(Py_TYPE(raise->exception)));
-    values[1] = fg_said_text(&message);
+    values[1] = fg_text_writer_value(&message);
     values[2] = fg_static_function(&site);
     values[3] = fg_fetched_signed(PyCode_Addr2Line(fg_pyframe_code(raise->frame), raise->offset));
     values[4] = fg_fetched_object(fg_pyframe_code(raise->frame)->co_filename);
@@ -106,10 +106,10 @@ static void on_raise(const struct fg_raise *raise)
     enum fg_static_event event = verdict == RAISED ? FG_STATIC_RAISE : FG_STATIC_RERAISE;
     fg_exception aside;
 
-    if (verdict == NOTHING || !fg_static_is_wanted(event))
+    if (verdict == NOTHING || !fg_static_is_enabled(event))
         return;
     aside = fg_exception_set_aside();
-    tell(raise, event);
+    report(raise, event);
     fg_exception_put_back(aside);
 }
 

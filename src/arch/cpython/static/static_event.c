@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "arch/cpython/base/tstate.h"
-#include "arch/cpython/fetch/told.h"
+#include "arch/cpython/fetch/event_values.h"
 #include "arch/cpython/read/code.h"
 
 const struct fg_static_event_names fg_static_events[FG_NR_STATIC_EVENTS] = {
@@ -71,7 +71,8 @@ struct fg_fetched fg_static_text(const char *text)
 void fg_static_hit_source(struct fg_event_source *source, const struct fg_static_site *site,
                           const struct fg_fetched *values, uint32_t n)
 {
-    struct fg_told told = {.regs = {&fg_told_regs_ops, site->frame, NULL, NULL}, .n = n, .values = values};
+    struct fg_event_values told = {
+        .regs = {&fg_event_values_regs_ops, site->frame, NULL, NULL}, .n = n, .values = values};
     struct fg_event_site at = {
         .func = site->func ? site->func->id : 0, .regs = &told.regs, .only = site->only};
 

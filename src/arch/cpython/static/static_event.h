@@ -57,9 +57,9 @@ static inline enum fg_static_event fg_static_of(const struct fg_event_source *so
     return (enum fg_static_event)(source - fg_static_sources);
 }
 
-static inline bool fg_static_is_wanted(enum fg_static_event event)
+static inline bool fg_static_is_enabled(enum fg_static_event event)
 {
-    return fg_event_source_is_wanted(&fg_static_sources[event]);
+    return fg_event_source_is_enabled(&fg_static_sources[event]);
 }
 
 /* Where the program is at a hit. */

@@ -7,8 +7,8 @@
 #include "arch/cpython/read/task_name.h"
 #include "arch/cpython/static/late_source.h"
 #include "arch/cpython/static/peek.h"
-#include "arch/cpython/static/say.h"
 #include "arch/cpython/static/static_event.h"
+#include "arch/cpython/static/text_writer.h"
 
 #define NAME_BYTES 128u
 
@@ -25,7 +25,7 @@ static void copy_target(PyObject *thread, char *text)
     Py_XDECREF(target);
 }
 
-static void tell(enum fg_static_event event, PyObject *thread, const char *target)
+static void report(enum fg_static_event event, PyObject *thread, const char *target)
 {
     fg_exception aside = fg_exception_set_aside();
     struct fg_static_site site = {0};
@@ -50,7 +50,7 @@ static void begin(PyObject *thread, const char *target)
 
     if (task)
         fg_cpython_task_name_of(task, thread);
-    tell(FG_STATIC_THREAD_START, thread, target);
+    report(FG_STATIC_THREAD_START, thread, target);
 }
 
 static struct fg_call_hook hook;
@@ -64,11 +64,11 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
 
     if (thread)
         copy_target(thread, target);
-    if (thread && fg_static_is_wanted(FG_STATIC_THREAD_START))
+    if (thread && fg_static_is_enabled(FG_STATIC_THREAD_START))
         begin(thread, target);
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
-    if (thread && fg_static_is_wanted(FG_STATIC_THREAD_EXIT))
-        tell(FG_STATIC_THREAD_EXIT, thread, target);
+    if (thread && fg_static_is_enabled(FG_STATIC_THREAD_EXIT))
+        report(FG_STATIC_THREAD_EXIT, thread, target);
     return result;
 }
 

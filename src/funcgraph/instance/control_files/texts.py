@@ -140,19 +140,23 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     A function that is there but not in the list is no error for the function filters, as in the kernel: there
     it is one for the graph filters alone.
     """
-    wanted = word[1:]
-    colon = ":" in wanted
-    if wanted.isdecimal():
-        wanted = _function_at(setting, wanted)
+    requested = word[1:]
+    colon = ":" in requested
+    if requested.isdecimal():
+        requested = _function_at(setting, requested)
     kept = [
-        one for one in patterns if one != wanted and (colon or not _engine.untraced(_matches, one, wanted))
+        one
+        for one in patterns
+        if one != requested and (colon or not _engine.untraced(_matches, one, requested))
     ]
-    kept = list(_engine.untraced(_without_functions, kept, wanted))
+    kept = list(_engine.untraced(_without_functions, kept, requested))
     if (
         kept == patterns
-        and wanted != "*"
+        and requested != "*"
         and not (
-            setting.name in ("filter", "notrace") and not colon and _engine.untraced(_are_functions, wanted)
+            setting.name in ("filter", "notrace")
+            and not colon
+            and _engine.untraced(_are_functions, requested)
         )
     ):
         listed = ", ".join(patterns) or "none"
@@ -160,9 +164,9 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     return kept
 
 
-def _without_functions(patterns: list[str], wanted: str) -> list[str]:
-    """Return patterns that select the same functions without those that `wanted` selects."""
-    taken = set(_functions_of(wanted))
+def _without_functions(patterns: list[str], requested: str) -> list[str]:
+    """Return patterns that select the same functions without those that `requested` selects."""
+    taken = set(_functions_of(requested))
     kept: list[str] = []
     for pattern in patterns:
         own = _functions_of(pattern) if taken else []

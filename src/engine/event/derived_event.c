@@ -1,26 +1,26 @@
-/* See made_event.h. */
-#include "engine/event/made_event.h"
+/* See derived_event.h. */
+#include "engine/event/derived_event.h"
 
 #include "engine/core/compiler.h"
 
-static struct fg_made_event *made_of(const struct fg_hist_sink *sink)
+static struct fg_derived_event *made_of(const struct fg_hist_sink *sink)
 {
-    return fg_container_of(sink, struct fg_made_event, sink);
+    return fg_container_of(sink, struct fg_derived_event, sink);
 }
 
-static bool is_wanted(const struct fg_hist_sink *sink)
+static bool is_requested(const struct fg_hist_sink *sink)
 {
-    return fg_made_event_is_wanted(made_of(sink));
+    return fg_derived_event_is_enabled(made_of(sink));
 }
 
 static void take(struct fg_hist_sink *sink, const struct fg_event_site *site, const struct fg_loaded *values)
 {
-    fg_made_event_hit(made_of(sink), site, values);
+    fg_derived_event_hit(made_of(sink), site, values);
 }
 
-void fg_made_event_init(struct fg_made_event *made)
+void fg_derived_event_init(struct fg_derived_event *made)
 {
-    made->sink = (struct fg_hist_sink){made->form.nr_fields, is_wanted, take};
+    made->sink = (struct fg_hist_sink){made->form.nr_fields, is_requested, take};
 }
 
 /* Nothing that makes an event can make it again, directly or by others. */
@@ -35,8 +35,8 @@ static bool may_make(const struct fg_event *event, const struct fg_event_site *s
     return true;
 }
 
-void fg_made_event_hit(struct fg_made_event *made, const struct fg_event_site *site,
-                       const struct fg_loaded *values)
+void fg_derived_event_hit(struct fg_derived_event *made, const struct fg_event_site *site,
+                          const struct fg_loaded *values)
 {
     struct fg_event_site its_site = *site;
     uint8_t image[FG_EVENT_MAX_BYTES];

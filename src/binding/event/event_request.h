@@ -11,7 +11,7 @@
 int fg_event_drop_stale_triggers(struct fg_event_object *self);
 
 /* Methods of Event; what they do is in the type stub. */
-PyObject *fg_event_set_wanted(PyObject *object, PyObject *args);
+PyObject *fg_event_set_request(PyObject *object, PyObject *args);
 PyObject *fg_event_get_recorded(PyObject *object, PyObject *handle);
 
 #endif

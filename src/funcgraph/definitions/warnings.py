@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from funcgraph.definitions.error_log import ErrorLog
 
-__all__ = ["Doubt", "doubts_of"]
+__all__ = ["Doubt", "warnings_of"]
 
 
 class Doubt(NamedTuple):
@@ -39,7 +39,7 @@ class Doubt(NamedTuple):
         log.add(self.component, self.message, self.command, self.caret, is_warning=True)
 
 
-def doubts_of(line: str, definition: Definition, variables: Variables) -> list[Doubt]:
+def warnings_of(line: str, definition: Definition, variables: Variables) -> list[Doubt]:
     """Return a doubt for each variable that a kprobe reads and its function does not have.
 
     Args:

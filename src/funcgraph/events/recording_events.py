@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from funcgraph.definitions.field import Field
 
-__all__ = ["Asked", "Together", "filter_fields", "parse", "with_filter", "with_trigger"]
+__all__ = ["RecordingEvent", "Together", "filter_fields", "parse", "with_filter", "with_trigger"]
 
 
-class Asked(NamedTuple):
+class RecordingEvent(NamedTuple):
     """One event of a recording.
 
     Attributes:
@@ -68,7 +68,7 @@ def with_trigger(text: str, trigger: str) -> str:
     return f"{text}\n{trigger}"
 
 
-def parse(text: str) -> Asked:
+def parse(text: str) -> RecordingEvent:
     """Return what the text of an event means.
 
     Raises:
@@ -78,7 +78,7 @@ def parse(text: str) -> Asked:
     first, *lines = text.split("\n")
     line, condition = _split(first)
     if (undeclared := _undeclared(line)) is not None:
-        return Asked(text, undeclared, None, None, (), is_undeclared=True)
+        return RecordingEvent(text, undeclared, None, None, (), is_undeclared=True)
     event = _static_event(line)
     if event is not None:
         definition, name, fields = None, (event.group, event.name), event.fields
@@ -91,7 +91,7 @@ def parse(text: str) -> Asked:
     triggers = tuple(trigger.strip() for trigger in lines if trigger.strip())
     if triggers:
         _check_triggers(triggers, name, fields, names)
-    return Asked(line, name, definition, found, triggers)
+    return RecordingEvent(line, name, definition, found, triggers)
 
 
 def _definition(line: str) -> Definition:
@@ -175,11 +175,11 @@ class Together:
         Raises:
             ValueError: as parse(); or it cannot be there beside those before it.
         """
-        asked = parse(text)
-        if asked.definition is None:
+        request = parse(text)
+        if request.definition is None:
             return
-        if all(definition.text != asked.definition.text for definition in self._registry):
-            self._registry.define(asked.text)
+        if all(definition.text != request.definition.text for definition in self._registry):
+            self._registry.define(request.text)
 
 
 class _NoEngine:

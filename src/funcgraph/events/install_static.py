@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from funcgraph.definitions.definition import Definition
     from funcgraph.definitions.field import Field, Part
 
-__all__ = ["LiveStaticEvent", "add_probe", "told_fields"]
+__all__ = ["LiveStaticEvent", "add_probe", "static_fields"]
 
 
 class LiveStaticEvent:
@@ -55,10 +55,10 @@ def add_probe(engine: _engine.Event, definition: Definition) -> None:
     Raises:
         OSError: ENODEV: there is no such static event. EEXIST: the fields are not the event's.
     """
-    engine.add_static_probe(_base(definition).index, told_fields(definition))
+    engine.add_static_probe(_base(definition).index, static_fields(definition))
 
 
-def told_fields(definition: Definition) -> list[Field]:
+def static_fields(definition: Definition) -> list[Field]:
     """Return the fields of a `t` as the engine takes them: what is told has a number.
 
     Raises:
@@ -69,4 +69,4 @@ def told_fields(definition: Definition) -> list[Field]:
 
 
 def _source(source: Part, event: static.StaticEvent) -> Part:
-    return ("arg", event.told.index(str(source[1])) + 1) if source[0] == "field" else source
+    return ("arg", event.reported.index(str(source[1])) + 1) if source[0] == "field" else source

@@ -1,5 +1,5 @@
-/* See event_want.h. */
-#include "binding/event/event_want.h"
+/* See event_request.h. */
+#include "binding/event/event_request.h"
 
 #include <stdlib.h>
 
@@ -68,10 +68,10 @@ static int keep_triggers(struct fg_event_object *self, int handle, PyObject *tup
     return error;
 }
 
-PyObject *fg_event_set_wanted(PyObject *object, PyObject *args)
+PyObject *fg_event_set_request(PyObject *object, PyObject *args)
 {
     struct fg_event_object *self = fg_event_open(object);
-    struct fg_event_want want = {.records = false};
+    struct fg_event_request want = {.records = false};
     struct fg_trigger **triggers;
     PyObject *program, *tuple, *soft = Py_None;
     int handle, records, error;
@@ -99,7 +99,7 @@ PyObject *fg_event_set_wanted(PyObject *object, PyObject *args)
     if (error)
         return fg_event_raise(error);
     if (keep_triggers(self, handle, tuple, soft) != 0 || fg_event_follow_use(self) != 0) {
-        fg_cpython_event_set(self->event, handle, &(struct fg_event_want){.records = false});
+        fg_cpython_event_set(self->event, handle, &(struct fg_event_request){.records = false});
         return NULL;
     }
     Py_RETURN_NONE;

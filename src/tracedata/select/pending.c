@@ -1,5 +1,5 @@
-/* See held.h. */
-#include "tracedata/select/held.h"
+/* See pending.h. */
+#include "tracedata/select/pending.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 
 #define DATA_ALIGNMENT ((size_t)8)
 
-void fg_held_free(struct fg_held *held)
+void fg_pending_free(struct fg_pending *held)
 {
     free(held->events);
     free(held->data);
-    *held = (struct fg_held){0};
+    *held = (struct fg_pending){0};
 }
 
 /* Moves what is left to the beginning, when at least as much has left. */
-static void compact(struct fg_held *held)
+static void compact(struct fg_pending *held)
 {
     size_t left = held->end - held->first;
     size_t at = left ? held->events[held->first].at : held->data_bytes;
@@ -32,10 +32,10 @@ static void compact(struct fg_held *held)
     held->first = 0;
 }
 
-int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t depth, enum fg_verdict verdict,
-                uint64_t *number)
+int fg_pending_add(struct fg_pending *held, const struct fg_event *event, uint32_t depth,
+                   enum fg_verdict verdict, uint64_t *number)
 {
-    struct fg_held_event *added;
+    struct fg_pending_event *added;
     size_t at;
     int error;
 
@@ -49,7 +49,7 @@ int fg_held_add(struct fg_held *held, const struct fg_event *event, uint32_t dep
         return error;
     *number = held->taken + held->end - held->first;
     added = &held->events[held->end++];
-    *added = (struct fg_held_event){.event = *event, .depth = depth, .at = at, .verdict = verdict};
+    *added = (struct fg_pending_event){.event = *event, .depth = depth, .at = at, .verdict = verdict};
     added->event.lost = fg_add_lost(event->lost, held->lost[event->lane]);
     held->lost[event->lane] = 0;
     memcpy(held->data + at, event->data, event->size);
@@ -63,7 +63,7 @@ static void add_lost(uint64_t *lost, uint64_t more)
 }
 
 /* What was lost before a dropped event, which has left at the front. */
-static void pass_lost_on(struct fg_held *held, const struct fg_event *dropped)
+static void pass_lost_on(struct fg_pending *held, const struct fg_event *dropped)
 {
     size_t next = held->first;
 
@@ -74,9 +74,9 @@ static void pass_lost_on(struct fg_held *held, const struct fg_event *dropped)
     add_lost(next < held->end ? &held->events[next].event.lost : &held->lost[dropped->lane], dropped->lost);
 }
 
-void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdict)
+void fg_pending_decide(struct fg_pending *held, uint64_t number, enum fg_verdict verdict)
 {
-    struct fg_held_event *event = &held->events[held->first + (size_t)(number - held->taken)];
+    struct fg_pending_event *event = &held->events[held->first + (size_t)(number - held->taken)];
 
     event->verdict = verdict;
     if (verdict != FG_VERDICT_DROP || event != &held->events[held->end - 1])
@@ -86,10 +86,10 @@ void fg_held_decide(struct fg_held *held, uint64_t number, enum fg_verdict verdi
     held->end--;
 }
 
-const struct fg_held_event *fg_held_take(struct fg_held *held)
+const struct fg_pending_event *fg_pending_take(struct fg_pending *held)
 {
     while (held->first < held->end && held->events[held->first].verdict != FG_VERDICT_OPEN) {
-        struct fg_held_event *event = &held->events[held->first++];
+        struct fg_pending_event *event = &held->events[held->first++];
 
         held->taken++;
         event->event.data = held->data + event->at;

@@ -1,6 +1,6 @@
 /* Events that the hits of other events make: synthetic ones, and those on the fields of another event. */
-#ifndef FG_MADE_EVENT_H
-#define FG_MADE_EVENT_H
+#ifndef FG_DERIVED_EVENT_H
+#define FG_DERIVED_EVENT_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 /* A hit makes an event, which makes another one, and so on: at most so many, each event once. */
 #define FG_MADE_EVENT_MAX_CHAIN 4u
 
-struct fg_made_event {
+struct fg_derived_event {
     struct fg_hist_sink sink; /* for actions */
     /* Its owner sets it to NULL, waits for callbacks, then frees the event: a trigger may still name it. */
     _Atomic(struct fg_event *) event;
@@ -20,25 +20,25 @@ struct fg_made_event {
 };
 
 /* Prepares one whose form is laid out, and whose other members are zeros. */
-void fg_made_event_init(struct fg_made_event *made);
+void fg_derived_event_init(struct fg_derived_event *made);
 
 /* True if making it has any effect. Inside the guard. */
-static inline bool fg_made_event_is_wanted(const struct fg_made_event *made)
+static inline bool fg_derived_event_is_enabled(const struct fg_derived_event *made)
 {
     /* acquire: pairs with the owner's store */
     struct fg_event *event = atomic_load_explicit(&made->event, memory_order_acquire);
 
-    return event && fg_event_is_wanted(event);
+    return event && fg_event_is_enabled(event);
 }
 
 /**
- * fg_made_event_hit() - Make the event.
+ * fg_derived_event_hit() - Make the event.
  * @site: of the hit that makes it
  * @values: one for each field
  *
  * Context: inside the guard of site->task, the calling thread's.
  */
-void fg_made_event_hit(struct fg_made_event *made, const struct fg_event_site *site,
-                       const struct fg_loaded *values);
+void fg_derived_event_hit(struct fg_derived_event *made, const struct fg_event_site *site,
+                          const struct fg_loaded *values);
 
 #endif

@@ -6,19 +6,19 @@
 #include <Python.h>
 
 #include "binding/event/hist_plan.h"
+#include "engine/event/derived_event.h"
 #include "engine/event/eprobe.h"
 #include "engine/event/hist_action.h"
-#include "engine/event/made_event.h"
 
 /**
- * fg_made_event_of() - Lay out the fields of such an event.
+ * fg_derived_event_of() - Lay out the fields of such an event.
  * @fields: funcgraph.definitions.field.Field of each
  * @limits: the most bytes of each text; 0: no limit
  * @names: set to the fields' names, which the caller frees
  *
  * Return: without an event, for free(); NULL with an exception: OSError E2BIG if they do not fit.
  */
-struct fg_made_event *fg_made_event_of(PyObject *fields, PyObject *limits, const char ***names);
+struct fg_derived_event *fg_derived_event_of(PyObject *fields, PyObject *limits, const char ***names);
 
 /* A probe on another event, with what it refers to. */
 struct fg_eprobe_parts {
@@ -34,7 +34,7 @@ struct fg_eprobe_parts {
  *
  * Return: NULL with an exception.
  */
-struct fg_eprobe_parts *fg_eprobe_parts_new(struct fg_made_event *made, PyObject *values,
+struct fg_eprobe_parts *fg_eprobe_parts_new(struct fg_derived_event *made, PyObject *values,
                                             const struct fg_hist_fields *fields,
                                             struct fg_event_filter *filter);
 /* NULL is allowed. */

@@ -1,5 +1,5 @@
-/* See made.h. */
-#include "binding/event/made.h"
+/* See derived.h. */
+#include "binding/event/derived.h"
 
 #include <stdlib.h>
 
@@ -47,9 +47,9 @@ static int fill_fields(struct fg_image_form *form, PyObject *fields, PyObject *l
     return error;
 }
 
-struct fg_made_event *fg_made_event_of(PyObject *fields, PyObject *limits, const char ***names)
+struct fg_derived_event *fg_derived_event_of(PyObject *fields, PyObject *limits, const char ***names)
 {
-    struct fg_made_event *made;
+    struct fg_derived_event *made;
     int error;
 
     if (!PyTuple_Check(fields) || !PyTuple_Check(limits) ||
@@ -74,7 +74,7 @@ struct fg_made_event *fg_made_event_of(PyObject *fields, PyObject *limits, const
         free(made);
         return NULL;
     }
-    fg_made_event_init(made);
+    fg_derived_event_init(made);
     return made;
 }
 
@@ -105,7 +105,7 @@ static int fill_values(struct fg_eprobe *probe, PyObject *values, const struct f
     return fg_eprobe_init(probe) == 0 ? 0 : refuse("one value for each field");
 }
 
-struct fg_eprobe_parts *fg_eprobe_parts_new(struct fg_made_event *made, PyObject *values,
+struct fg_eprobe_parts *fg_eprobe_parts_new(struct fg_derived_event *made, PyObject *values,
                                             const struct fg_hist_fields *fields,
                                             struct fg_event_filter *filter)
 {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from funcgraph.events.filter import Filter
     from funcgraph.events.installer import AnyEvent
 
-__all__ = ["Wanted"]
+__all__ = ["EventState"]
 
 _NONE = (
     "# Available triggers:\n"
@@ -26,7 +26,7 @@ _NONE = (
 )
 
 
-class Wanted:
+class EventState:
     """What an instance wants of an event. Whoever changes it holds the instance's lock.
 
     Args:
@@ -40,8 +40,8 @@ class Wanted:
         self,
         event: AnyEvent,
         handle: int,
-        find: Callable[[str, str], Wanted | None],
-        all: Mapping[str, Wanted],
+        find: Callable[[str, str], EventState | None],
+        all: Mapping[str, EventState],
     ) -> None:
         self.event = event
         self._handle = handle
@@ -56,7 +56,7 @@ class Wanted:
     @property
     def histograms(self) -> list[LiveTrigger]:
         """Its histograms, in the order in which they were set."""
-        return [one for one in self._triggers if one.asked.hist]
+        return [one for one in self._triggers if one.request.hist]
 
     @property
     def users(self) -> list[LiveTrigger]:
@@ -147,7 +147,9 @@ class Wanted:
 
     def remove_histograms(self) -> None:
         """Take all histograms away but those whose variables are used. Raises: as set_records()."""
-        self._remove_each([one for one in self._triggers if one.asked.hist and not self._others.is_used(one)])
+        self._remove_each(
+            [one for one in self._triggers if one.request.hist and not self._others.is_used(one)]
+        )
 
     def write_trigger(self, text: str) -> bool:
         """Add a trigger; with `!` before it, take it away: `echo TEXT >> trigger`.
@@ -166,27 +168,27 @@ class Wanted:
         return True
 
     def _add(self, text: str) -> None:
-        asked = self._parse(text)
-        if asked.hist and asked.hist.control and self._control(asked.hist, text):
+        request = self._parse(text)
+        if request.hist and request.hist.control and self._control(request.hist, text):
             return
-        self._check_new(asked, text)
-        target = self._target_of(asked)
-        made = self._others.make(asked, self.event, text, target)
+        self._check_new(request, text)
+        target = self._target_of(request)
+        made = self._others.make(request, self.event, text, target)
         if target:
             target.hold()
         try:
-            triggers = [*self._triggers, made] if asked.hist else [made, *self._triggers]
+            triggers = [*self._triggers, made] if request.hist else [made, *self._triggers]
             self._apply(self.filter, triggers)
         except BaseException:
             self._others.forget(made)
             raise
 
-    def _target_of(self, asked: Trigger) -> Wanted | None:
-        if asked.target is None:
+    def _target_of(self, request: Trigger) -> EventState | None:
+        if request.target is None:
             return None
-        found = self._find(*asked.target)
+        found = self._find(*request.target)
         if found is None:
-            raise TriggerError(errno.EINVAL, f"{asked.kind}: no such event: {':'.join(asked.target)}")
+            raise TriggerError(errno.EINVAL, f"{request.kind}: no such event: {':'.join(request.target)}")
         return found
 
     def _parse(self, text: str) -> Trigger:
@@ -194,11 +196,11 @@ class Wanted:
         fields, names = event.fields, event.filter_fields
         return trigger.parse(text, event.group, event.name, fields, names, self._others)
 
-    def _check_new(self, asked: Trigger, text: str) -> None:
+    def _check_new(self, request: Trigger, text: str) -> None:
         for one in self._triggers:
-            if asked.hist and one.asked.hist and asked.hist.is_same(one.asked.hist):
-                raise hist.already_exists(asked.hist, text)
-            if not asked.hist and one.asked.key == asked.key:
+            if request.hist and one.request.hist and request.hist.is_same(one.request.hist):
+                raise hist.already_exists(request.hist, text)
+            if not request.hist and one.request.key == request.key:
                 raise TriggerError(errno.EEXIST, f"the event has a trigger of that kind: {one.text()}")
 
     def _control(self, spec: hist.HistSpec, text: str) -> bool:
@@ -215,7 +217,9 @@ class Wanted:
         return True
 
     def _hist_like(self, spec: hist.HistSpec) -> LiveTrigger | None:
-        return next((one for one in self._triggers if one.asked.hist and one.asked.hist.is_same(spec)), None)
+        return next(
+            (one for one in self._triggers if one.request.hist and one.request.hist.is_same(spec)), None
+        )
 
     def _remove(self, text: str) -> bool:
         """Take a trigger away; return whether there was one."""
@@ -240,10 +244,10 @@ class Wanted:
         if key.target and self._find(*key.target) is None:
             raise TriggerError(errno.EINVAL, f"no such event: {':'.join(key.target)}")
         if key.kind != "hist":
-            return lambda one: one.asked.key == key
+            return lambda one: one.request.key == key
         spec = self._parse(text).hist
         assert spec is not None
-        return lambda one: one.asked.hist is not None and one.asked.hist.is_same(spec)
+        return lambda one: one.request.hist is not None and one.request.hist.is_same(spec)
 
     # ---- histograms
 
@@ -255,19 +259,19 @@ class Wanted:
         """
         texts = []
         for one in self._triggers:
-            if one.asked.hist is None:
+            if one.request.hist is None:
                 continue
             rows, dropped = one.engine.snapshot()
-            decoded = decode_rows(one.asked.hist, rows)
+            decoded = decode_rows(one.request.hist, rows)
             last = one.engine.taken()
             texts.append(
                 hist_text(
-                    one.asked.hist,
+                    one.request.hist,
                     decoded,
                     dropped,
                     is_paused=one.engine.paused,
                     names=names,
-                    taken=decode_taken(one.asked.hist, last) if last else None,
+                    taken=decode_taken(one.request.hist, last) if last else None,
                 )
             )
         return hist_file(texts)
