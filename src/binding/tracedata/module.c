@@ -3,7 +3,7 @@
 #include "binding/base/slots.h"
 #include "binding/tracedata/base/column.h"
 #include "binding/tracedata/base/state.h"
-#include "binding/tracedata/call_objects.h"
+#include "binding/tracedata/export/call_objects.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/export/perfetto.h"

@@ -1,5 +1,5 @@
 /* See call_objects.h. */
-#include "binding/tracedata/call_objects.h"
+#include "binding/tracedata/export/call_objects.h"
 
 #include "binding/base/sequences.h"
 #include "binding/tracedata/base/column_input.h"
