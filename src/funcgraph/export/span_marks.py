@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from funcgraph.export.marks import Mark, marks_of
-from funcgraph.export.slices import Slices, Threads
+from funcgraph.export.slices import Slices
 from funcgraph.export.source import Source
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.threads import Threads
 
 
 class SpanMarks:

@@ -4,8 +4,8 @@
  *
  * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of
  * docs/reference/trace-file.md. convert.c fills it in (it is 0 until then), and what view/ prints of it goes
- * there. Of entries and exits readers see a struct fg_graph_data (trace_event.h): read/dat_graph.c makes it of
- * the image, and make/dat_graph_image.h the image of it. To add an event: a line in FG_WIRE_EVENTS, its
+ * there. Of entries and exits readers see a struct fg_graph_data (trace_event.h): read/dat_graph.c makes it
+ * of the image, and make/dat_graph_image.h the image of it. To add an event: a line in FG_WIRE_EVENTS, its
  * FG_WIRE_FIELDS, and the same in the document.
  *
  * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because

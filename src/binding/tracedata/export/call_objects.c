@@ -4,7 +4,7 @@
 #include "binding/base/sequences.h"
 #include "binding/tracedata/base/column_input.h"
 
-/* Of funcgraph.tracedata.calls.Call, in its order. X(name, the value as a new reference; NULL: an exception). */
+/* Of funcgraph.tracedata.calls.Call, in its order. X(name, a new reference; NULL: an exception). */
 #define CALL_FIELDS(X)                                                                                       \
     X(function, item_or_none(batch->functions, slices->function[i]))                                         \
     X(task, item_or_none(batch->tasks, slices->task[i]))                                                     \

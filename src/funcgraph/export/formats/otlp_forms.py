@@ -18,10 +18,11 @@ from funcgraph.export import protobuf as pb
 from funcgraph.export.call_rows import Made, arguments_at
 from funcgraph.export.json_text import json_text
 from funcgraph.export.marks import Mark
-from funcgraph.export.slices import CLOSE, RAISE, RETURN, WHATS, Threads
+from funcgraph.export.slices import CLOSE, RAISE, RETURN, WHATS
 from funcgraph.export.source import Source
 from funcgraph.export.values import Plain, escaped, exception_of, result_of
 from funcgraph.tracedata.description import NATIVE, Function
+from funcgraph.tracedata.threads import Threads
 
 _INTERNAL = 1  # Span.SPAN_KIND_INTERNAL
 _ERROR = 2  # Status.STATUS_CODE_ERROR
