@@ -70,3 +70,20 @@ def test_a_call_knows_its_parent_arguments_and_result(tmp_path: Path) -> None:
     assert (batch.caller.tolist(), batch.caller_line.tolist()) == ([3, 0, 3], [0, 12, 0])
     assert texts(batch.arguments_offsets, batch.arguments) == ["", "1", 'n=3, text="it\'s"']
     assert texts(batch.result_offsets, batch.result) == ["'KeyError'", "", "7"]
+
+
+def test_a_call_that_goes_on_twice_is_one(tmp_path: Path) -> None:
+    """Broken: Trace.calls() returned it twice, the second time without its beginning."""
+    trace = Trace(["m.gen"])
+    one, other = trace.task(1, pid=1), trace.task(2, pid=1)
+    one.enter(S, 0, 0)
+    one.leave(S + 10, 0, 0, calltime=S, kind=SUSPEND, start=S)
+    other.enter(S + 20, 0, 0, kind=RESUME, start=S)
+    one.enter(S + 30, 0, 0, kind=RESUME, start=S)
+    one.leave(S + 40, 0, 0, calltime=S + 30, start=S)
+    trace.save(tmp_path / "t.dat")
+    with funcgraph.open(tmp_path / "t.dat") as opened:
+        (call,) = opened.calls()
+        (batch,) = opened.call_columns()
+    assert (call.begin_ns, call.end_ns, call.duration_ns, call.resumes) == (S, S + 40, 20, 2)
+    assert (list(batch.begin_ns), list(batch.resumes), list(batch.duration_ns)) == ([S], [2], [20])

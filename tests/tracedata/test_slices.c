@@ -386,6 +386,37 @@ static void test_a_chain_of_awaits_is_a_track(void)
     fg_slicer_free(slicer);
 }
 
+/* A generator goes on in a thread, and again in another before it was suspended. */
+static void test_a_call_that_goes_on_twice_is_one(void)
+{
+    static const struct {
+        enum fg_slice_what what;
+        uint32_t thread;
+    } expected[] = {{FG_SLICE_begin, 0},   {FG_SLICE_suspend, 0}, {FG_SLICE_resume, 1},
+                    {FG_SLICE_suspend, 1}, {FG_SLICE_resume, 0},  {FG_SLICE_return, 0}};
+    struct fg_slicer *slicer = new_slicer(true, ALL);
+    struct fg_slices slices = {0};
+    struct fg_columns columns;
+
+    assert(fg_columns_init(&columns, 5) == 0);
+    add_event(&columns, 10, 0, FG_COLUMN_entry, 1, 0, 0);
+    add_event(&columns, 20, 0, FG_COLUMN_suspend, 1, 0, 10);
+    add_event(&columns, 30, 1, FG_COLUMN_resume, 1, 2, 10);
+    add_event(&columns, 40, 0, FG_COLUMN_resume, 1, 0, 10);
+    add_event(&columns, 50, 0, FG_COLUMN_return, 1, 0, 10);
+    assert(fg_slicer_add(slicer, &columns, tasks, &slices) == 0);
+    assert(fg_slicer_finish(slicer, &slices) == 0);
+    assert(slices.n == sizeof(expected) / sizeof(expected[0]));
+    for (size_t i = 0; i < slices.n; i++) {
+        assert(slices.what[i] == expected[i].what && slices.thread[i] == expected[i].thread);
+        assert(slices.id[i] == FIRST_ID && slices.call_ns[i] == 10);
+    }
+    assert(slices.resumes[5] == 2 && slices.flags[5] & FG_SLICE_WHOLE);
+    fg_slices_free(&slices);
+    fg_columns_free(&columns);
+    fg_slicer_free(slicer);
+}
+
 static void test_impossible_events_are_refused(void)
 {
     struct fg_slicer *slicer = new_slicer(true, ALL);
@@ -409,6 +440,7 @@ int main(void)
         test_rows_that_are_not_wanted_change_no_others();
     }
     test_a_chain_of_awaits_is_a_track();
+    test_a_call_that_goes_on_twice_is_one();
     test_impossible_events_are_refused();
     return 0;
 }

@@ -17,7 +17,8 @@ static void free_parked(struct fg_parked_calls *parked)
     for (size_t i = 0; i < parked->nr_calls; i++) {
         struct fg_traced_call *call = parked->calls[i].more;
 
-        fg_traced_call_clear(call);
+        if (call)
+            fg_traced_call_clear(call);
         free(call);
     }
     fg_parked_calls_free(parked);
@@ -52,40 +53,73 @@ struct fg_call_thread *fg_open_calls_thread(struct fg_open_calls *open, uint32_t
     return thread;
 }
 
+/* The table of suspended calls keeps those that go on, too: `more` is NULL, and `place` says where. */
+static size_t place_number(struct fg_call_place place)
+{
+    return (size_t)place.thread << 32 | place.depth;
+}
+
 bool fg_open_calls_take(struct fg_open_calls *open, uint64_t call_ns, uint32_t func, int32_t pid,
-                        struct fg_traced_call *call)
+                        struct fg_call_place place, struct fg_traced_call *call)
 {
     struct fg_parked_call *parked = fg_parked_calls_find(&open->parked, call_ns, func, pid);
-    struct fg_traced_call *held;
+    struct fg_traced_call *pending = parked ? parked->more : NULL;
 
-    if (parked == NULL)
+    if (pending == NULL)
         return false;
-    held = parked->more;
-    fg_parked_calls_remove(&open->parked, parked);
-    *call = *held;
-    free(held);
+    parked->more = NULL;
+    parked->place = place_number(place);
+    *call = *pending;
+    free(pending);
     return true;
+}
+
+struct fg_traced_call *fg_open_calls_move(struct fg_open_calls *open, uint64_t call_ns, uint32_t func,
+                                          int32_t pid, struct fg_call_place place, struct fg_call_place *from)
+{
+    struct fg_parked_call *parked = fg_parked_calls_find(&open->parked, call_ns, func, pid);
+    struct fg_traced_call *call;
+
+    if (parked == NULL || parked->more)
+        return NULL;
+    *from = (struct fg_call_place){(uint32_t)(parked->place >> 32), (uint32_t)parked->place};
+    parked->place = place_number(place);
+    call = &open->threads[from->thread].calls[from->depth];
+    return call->is_open && call->call_ns == call_ns && call->func == func ? call : NULL;
 }
 
 int fg_open_calls_park(struct fg_open_calls *open, const struct fg_traced_call *call, int32_t pid)
 {
-    struct fg_traced_call *held = malloc(sizeof(*held));
+    struct fg_traced_call *pending = malloc(sizeof(*pending));
     struct fg_parked_call *parked;
 
-    if (held == NULL)
+    if (pending == NULL)
         return -ENOMEM;
     parked = fg_parked_calls_find(&open->parked, call->call_ns, call->func, pid);
-    if (parked) { /* cannot be, unless the clock is too coarse to tell calls apart: the later one counts */
-        fg_traced_call_clear(parked->more);
-        free(parked->more);
-    } else {
+    if (parked == NULL)
         parked = fg_parked_calls_add(&open->parked, call->call_ns, call->func, pid);
-    }
     if (parked == NULL) {
-        free(held);
+        free(pending);
         return -ENOMEM;
     }
-    *held = *call;
-    parked->more = held;
+    if (parked->more) { /* the clock is too coarse to tell two calls apart: the later one counts */
+        fg_traced_call_clear(parked->more);
+        free(parked->more);
+    }
+    *pending = *call;
+    pending->pid = pid;
+    pending->was_suspended = true;
+    parked->more = pending;
     return 0;
+}
+
+void fg_open_calls_forget(struct fg_open_calls *open, const struct fg_traced_call *call)
+{
+    const struct fg_parked_call *parked;
+
+    if (!call->was_suspended)
+        return;
+    parked = fg_parked_calls_find(&open->parked, call->call_ns, call->func, call->pid);
+    if (parked && !parked->more)
+        fg_parked_calls_remove(&open->parked, parked);
 }

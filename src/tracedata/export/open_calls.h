@@ -17,7 +17,8 @@ struct fg_traced_call {
     uint32_t thread, depth; /* where it was suspended */
     uint32_t resumes;
     uint32_t enclosing; /* while it is open: what `innermost` of its thread was before */
-    bool is_open, is_irq;
+    int32_t pid;        /* set when it is suspended, with was_suspended */
+    bool is_open, is_irq, was_suspended;
     bool is_whole;            /* its beginning is known */
     uint64_t id, above, root; /* as in slices.h */
     uint64_t call_ns;         /* when it first began */
@@ -49,11 +50,23 @@ void fg_open_calls_free(struct fg_open_calls *open);
 /* The thread, with room for a call at @depth. NULL: memory is short. */
 struct fg_call_thread *fg_open_calls_thread(struct fg_open_calls *open, uint32_t thread, uint32_t depth);
 
-/* Takes the suspended call of this name out. False: there is none. */
+/* Where a call goes on. */
+struct fg_call_place {
+    uint32_t thread, depth;
+};
+
+/* Takes the suspended call of this name out, which goes on at @place now. False: there is none. */
 bool fg_open_calls_take(struct fg_open_calls *open, uint64_t call_ns, uint32_t func, int32_t pid,
-                        struct fg_traced_call *call);
+                        struct fg_call_place place, struct fg_traced_call *call);
+/* The same of a call that goes on elsewhere: in a damaged trace, or one that lacks its suspend. It stays there,
+ * for the caller to take. Return: the call, and *@from is its place; NULL: there is none. */
+struct fg_traced_call *fg_open_calls_move(struct fg_open_calls *open, uint64_t call_ns, uint32_t func,
+                                          int32_t pid, struct fg_call_place place,
+                                          struct fg_call_place *from);
 /* Takes over a call that is suspended now. Return: 0; -ENOMEM, and the call stays the caller's. */
 int fg_open_calls_park(struct fg_open_calls *open, const struct fg_traced_call *call, int32_t pid);
+/* The call does not go on: it has ended, or was lost. */
+void fg_open_calls_forget(struct fg_open_calls *open, const struct fg_traced_call *call);
 
 /* Frees what a call holds. */
 void fg_traced_call_clear(struct fg_traced_call *call);

@@ -206,6 +206,7 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
                 put_end(run, call, number, at,
                         (struct stretch_end){.time_ns = end_ns, .event = FG_SLICE_NO_EVENT, .what = what});
             thread->innermost = call->enclosing;
+            fg_open_calls_forget(&run->slicer->open, call);
         }
         fg_traced_call_clear(call);
         call->callees_ns = 0;
@@ -213,6 +214,46 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
             return error;
     }
     return 0;
+}
+
+/* A call that goes on a second time, in a damaged trace or one that lacks its suspend: where it went on before,
+ * it is suspended. */
+static int leave_place(struct run *run, struct fg_call_place place)
+{
+    struct fg_call_thread *thread = &run->slicer->open.threads[place.thread];
+    struct fg_traced_call *call = &thread->calls[place.depth];
+    uint64_t end_ns = thread->last_ns > call->begin_ns ? thread->last_ns : call->begin_ns;
+    int error = give_up_calls(run, thread, place.thread, place.depth + 1, FG_SLICE_lost);
+
+    if (error == 0)
+        error = put_end(
+            run, call, place.thread, place.depth,
+            (struct stretch_end){.time_ns = end_ns, .event = FG_SLICE_NO_EVENT, .what = FG_SLICE_suspend});
+    thread->innermost = call->enclosing;
+    thread->depth = place.depth;
+    return error;
+}
+
+/* Takes the call of this name, which goes on at @place. Return: 1; 0: there is none; -ENOMEM. */
+static int take_call(struct run *run, uint64_t start_ns, uint32_t func, int32_t pid,
+                     struct fg_call_place place, struct fg_traced_call *call)
+{
+    struct fg_open_calls *open = &run->slicer->open;
+    struct fg_traced_call *other;
+    struct fg_call_place from;
+    int error;
+
+    if (fg_open_calls_take(open, start_ns, func, pid, place, call))
+        return 1;
+    other = fg_open_calls_move(open, start_ns, func, pid, place, &from);
+    if (other == NULL)
+        return 0;
+    error = leave_place(run, from);
+    if (error)
+        return error;
+    *call = *other;
+    *other = (struct fg_traced_call){0};
+    return 1;
 }
 
 static int keep_values(const struct fg_columns *columns, size_t i, struct fg_traced_call *call)
@@ -267,16 +308,18 @@ static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t 
     uint32_t depth = columns->depth[i], task = columns->task[i], number = run->tasks.threads[task];
     bool is_resume = columns->kind[i] == FG_COLUMN_resume;
     struct fg_traced_call call = call_of(columns, i);
-    int error = give_up_calls(run, thread, number, depth, FG_SLICE_lost);
+    int error = give_up_calls(run, thread, number, depth, FG_SLICE_lost), found = 0;
 
-    if (error)
-        return error;
+    if (error == 0 && is_resume)
+        found = take_call(run, columns->start_ns[i], call.func, run->tasks.pids[task],
+                          (struct fg_call_place){number, depth}, &call);
+    if (error || found < 0)
+        return error ? error : found;
     if (!is_resume) {
         call.parent = parent_at(thread, depth);
         number_call(run, thread, &call);
         error = keep_values(columns, i, &call);
-    } else if (fg_open_calls_take(&run->slicer->open, columns->start_ns[i], call.func, run->tasks.pids[task],
-                                  &call)) {
+    } else if (found) {
         call.begin_ns = columns->time_ns[i];
         call.task = task;
     } else { /* its beginning is not in the trace */
@@ -300,26 +343,34 @@ static int begin_stretch(struct run *run, struct fg_call_thread *thread, size_t 
 
 /* A stretch whose begin is not in the trace: takes the call from the suspended ones, or makes it of its
  * end. */
-static struct fg_traced_call unseen_call(struct run *run, struct fg_call_thread *thread, size_t i)
+static int take_unseen_call(struct run *run, struct fg_call_thread *thread, size_t i,
+                            struct fg_traced_call *call)
 {
     const struct fg_columns *columns = run->columns;
+    uint32_t task = columns->task[i], depth = columns->depth[i];
     uint64_t start_ns = columns->start_ns[i], calltime_ns = columns->calltime_ns[i];
     bool is_close = columns->kind[i] == FG_COLUMN_close;
-    struct fg_traced_call call = call_of(columns, i);
+    int found = 0;
 
-    if (start_ns && fg_open_calls_take(&run->slicer->open, start_ns, call.func,
-                                       run->tasks.pids[columns->task[i]], &call)) {
-        call.resumes += !is_close; /* one that is suspended may be closed without a resume */
+    *call = call_of(columns, i);
+    if (start_ns)
+        found = take_call(run, start_ns, call->func, run->tasks.pids[task],
+                          (struct fg_call_place){run->tasks.threads[task], depth}, call);
+    if (found < 0)
+        return found;
+    if (found) {
+        call->resumes += !is_close; /* one that is suspended may be closed without a resume */
     } else {
-        call.parent = parent_at(thread, columns->depth[i]);
-        number_call(run, thread, &call);
-        call.call_ns = start_ns ? start_ns : calltime_ns;
-        call.is_whole = !is_close && call.call_ns == calltime_ns;
+        call->parent = parent_at(thread, depth);
+        number_call(run, thread, call);
+        call->call_ns = start_ns ? start_ns : calltime_ns;
+        call->is_whole = !is_close && call->call_ns == calltime_ns;
     }
-    call.task = columns->task[i];
-    call.begin_ns = run->slicer->options.has_times && calltime_ns < columns->time_ns[i] ? calltime_ns
-                                                                                        : columns->time_ns[i];
-    return call;
+    call->task = task;
+    call->begin_ns = run->slicer->options.has_times && calltime_ns < columns->time_ns[i]
+                         ? calltime_ns
+                         : columns->time_ns[i];
+    return 0;
 }
 
 static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
@@ -346,14 +397,18 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
         if (error)
             return error;
         open->callees_ns = 0;
-        call = unseen_call(run, thread, i);
+        error = take_unseen_call(run, thread, i, &call);
+        if (error)
+            return error;
         end.flags = FG_SLICE_ONLY_END;
     }
     thread->depth = depth;
     add_stretch(thread, &call, depth, ran_ns, callees_ns);
     call.is_open = false;
-    if (columns->start_ns[i]) /* its name, also on a clock that does not count nanoseconds */
-        call.call_ns = columns->start_ns[i];
+    if (columns->start_ns[i] && columns->start_ns[i] != call.call_ns) {
+        fg_open_calls_forget(&run->slicer->open, &call);
+        call.call_ns = columns->start_ns[i]; /* its name, also on a clock that does not count nanoseconds */
+    }
     if (call.is_whole)
         end.flags |= FG_SLICE_WHOLE;
     error = put_end(run, &call, number, depth, end);
@@ -365,6 +420,7 @@ static int end_stretch(struct run *run, struct fg_call_thread *thread, size_t i)
         if (error == 0)
             return 0;
     }
+    fg_open_calls_forget(&run->slicer->open, &call);
     fg_traced_call_clear(&call);
     return error;
 }
@@ -413,6 +469,8 @@ int fg_slicer_finish(struct fg_slicer *slicer, struct fg_slices *slices)
     for (size_t i = 0; i < slicer->open.parked.nr_calls && error == 0; i++) {
         const struct fg_traced_call *call = slicer->open.parked.calls[i].more;
 
+        if (call == NULL) /* it was in progress */
+            continue;
         error = put_end(&run, call, call->thread, call->depth,
                         (struct stretch_end){.time_ns = call->suspended_ns,
                                              .event = FG_SLICE_NO_EVENT,
