@@ -3,6 +3,7 @@
  * compiles this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdint.h>
 #include <time.h>
 #if defined(__x86_64__)

@@ -2,9 +2,9 @@
  * this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <funcgraph.h>
 
 #include <errno.h>
+#include <funcgraph.h>
 
 #define MAX_PROBES 256
 

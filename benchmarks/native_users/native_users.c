@@ -2,9 +2,9 @@
  * their cost is the engine's. The benchmark compiles this file. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <funcgraph.h>
 
 #include <errno.h>
+#include <funcgraph.h>
 #include <string.h>
 
 #define MAX_USERS 64

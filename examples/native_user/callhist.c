@@ -9,9 +9,9 @@
  * calls. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <funcgraph.h>
 
 #include <errno.h>
+#include <funcgraph.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,6 @@
  * text.
  *
  * The child stands for a process with an interpreter: its functions are here, at the same addresses. */
-#include "inject/enter.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inject/enter.h"
 #include "support/child_process.h"
 #include "support/own_code.h"
 

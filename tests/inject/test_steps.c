@@ -1,8 +1,6 @@
 /* A child is judged at each instruction of malloc() and of dlsym(): it is in the allocator, or in the loader,
  * from their first instruction to their last, and nowhere else. */
 #define _GNU_SOURCE /* dladdr1() */
-#include "inject/place.h"
-
 #include <assert.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -15,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inject/place.h"
 #include "support/child_process.h"
 #include "support/own_code.h"
 

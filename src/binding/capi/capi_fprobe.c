@@ -1,12 +1,11 @@
 /* The C API: fprobes, kretprobes and kprobe_multi links. */
-#include "binding/capi/capi.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/register/fprobes.h"
+#include "binding/capi/capi.h"
 #include "binding/capi/capi_names.h"
 #include "engine/probe/kretprobe.h"
 

@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdint.h>
 
 /* A function that is imported at the first request. */

@@ -5,6 +5,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdbool.h>
 
 #include "binding/base/types.h"

@@ -6,6 +6,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdatomic.h>
 
 #include "engine/core/compiler.h"

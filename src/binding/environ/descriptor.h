@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdbool.h>
 
 /* How a function that starts a program is told which descriptors to close: the argument, and how one

@@ -7,6 +7,7 @@
  * no environment (funcgraph/session/environ.py). */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

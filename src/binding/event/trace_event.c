@@ -4,7 +4,6 @@
  * is wrong fails in the same way whether somebody records the program or not. */
 #include "binding/event/trace_event.h"
 
-#include "structmember.h"
 #include <stddef.h>
 
 #include "arch/cpython/static/program_event.h"
@@ -12,6 +11,7 @@
 #include "binding/base/types.h"
 #include "binding/core/state.h"
 #include "engine/core/compiler.h"
+#include "structmember.h"
 
 struct trace_event {
     PyObject_HEAD vectorcallfunc vectorcall;

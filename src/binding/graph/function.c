@@ -2,8 +2,9 @@
  * object, so that keeping a Function keeps no object of the program alive. */
 #include "binding/graph/function.h"
 
-#include "structmember.h"
 #include <stddef.h>
+
+#include "structmember.h"
 
 struct function {
     PyObject_HEAD PyObject *name, *module, *qualname, *file;

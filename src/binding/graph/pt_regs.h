@@ -5,6 +5,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <structseq.h>
 
 extern PyType_Spec fg_partial_regs_spec;

@@ -2,9 +2,11 @@
 #ifndef FG_BINDING_RET_STACK_H
 #define FG_BINDING_RET_STACK_H
 
-#include "arch/cpython/base/compat/frame.h"
+#include <Python.h>
 
 #include <structseq.h>
+
+#include "arch/cpython/base/compat/frame.h"
 
 struct fg_callback;
 struct fg_engine_state;

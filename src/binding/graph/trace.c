@@ -6,9 +6,8 @@
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ret_stack.h"
-#include "structmember.h"
-
 #include "engine/core/clock.h"
+#include "structmember.h"
 
 static struct fg_trace *trace_new(const struct fg_callback *callback)
 {

@@ -1,10 +1,11 @@
 /* See kernel.h. */
 #include "binding/tracedata/kernel.h"
 
+#include <errno.h>
+
 #include "binding/base/sequences.h"
 #include "binding/tracedata/reader_object.h"
 #include "tracedata/read/kernel_scan.h"
-#include <errno.h>
 
 static const char *const part_names[] = {
 #define X(name, text) #name,

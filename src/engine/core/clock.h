@@ -4,10 +4,11 @@
 #ifndef FG_CLOCK_H
 #define FG_CLOCK_H
 
-#include "engine/core/compiler.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "engine/core/compiler.h"
 
 enum fg_clock_kind { FG_CLOCK_MONOTONIC = 0, FG_CLOCK_TSC = 1 };
 

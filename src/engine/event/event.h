@@ -55,8 +55,8 @@ void fg_event_free(struct fg_event *event);
  * fg_event_set() - Say what an instance wants of an event.
  * @handle: the instance's
  * @want: it replaces what the instance wanted before, so that each hit sees one of both. On success the
- * filter
- *   is the event's to free; the triggers stay the caller's, and must stay until something else is wanted.
+ *   filter is the event's to free; the triggers stay the caller's, and must stay until something else is
+ *   wanted.
  *
  * When it returns, no hit sees what was wanted before. The switch must stay as the triggers must.
  *

@@ -1,13 +1,12 @@
 /* Running an event filter, step by step. What compares an integer of the image is the fast path. */
 #define _GNU_SOURCE
-#include "engine/filter/filter.h"
-
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "engine/core/compiler.h"
 #include "engine/core/task.h"
+#include "engine/filter/filter.h"
 #include "engine/filter/filter_step.h"
 #include "engine/filter/text_glob.h"
 

@@ -1,11 +1,10 @@
 /* Making a histogram, and counting hits. See hist.h. */
-#include "engine/hist/hist.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/core/compiler.h"
+#include "engine/hist/hist.h"
 #include "engine/hist/hist_cell.h"
 #include "engine/hist/hist_key.h"
 #include "engine/hist/hist_rows.h"

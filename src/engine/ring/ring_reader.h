@@ -3,9 +3,10 @@
 #ifndef FG_RING_READER_H
 #define FG_RING_READER_H
 
-#include "engine/ring/ring_layout.h"
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "engine/ring/ring_layout.h"
 
 struct fg_ring_reader;
 

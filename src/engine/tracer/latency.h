@@ -6,12 +6,13 @@
 #ifndef FG_LATENCY_H
 #define FG_LATENCY_H
 
-#include "engine/core/compiler.h"
-#include "engine/core/task.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "engine/core/compiler.h"
+#include "engine/core/task.h"
 
 struct fg_instance;
 

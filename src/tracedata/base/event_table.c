@@ -1,10 +1,11 @@
 /* See event_table.h. */
 #include "tracedata/base/event_table.h"
 
-#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/core/array.h"
 
 /* ---- the text of the fields */
 

@@ -3,14 +3,15 @@
 #ifndef FG_EVENT_TABLE_H
 #define FG_EVENT_TABLE_H
 
-#include "engine/core/hash_table.h"
-#include "engine/ring/field.h"
-#include "engine/ring/record.h"
-#include "tracedata/base/trace_event.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "engine/core/hash_table.h"
+#include "engine/ring/field.h"
+#include "engine/ring/record.h"
+#include "tracedata/base/trace_event.h"
 
 /* An image that a record has room for. */
 #define FG_EVENT_IMAGE_BYTES (FG_EVENT_RETURN_FIELDS_AT + FG_EVENT_MAX_FIELD_BYTES)

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "tracedata/base/new_file.h"
 
-#include "tracedata/base/file_io.h"
-#include "tracedata/base/output_folder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/output_folder.h"
 
 #define TEMPORARY_TRIES 100
 #define COPY_BYTES 16384u

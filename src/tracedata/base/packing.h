@@ -3,10 +3,11 @@
 #ifndef FG_PACKING_H
 #define FG_PACKING_H
 
-#include "tracedata/base/codec.h"
-#include "tracedata/base/text.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/base/codec.h"
+#include "tracedata/base/text.h"
 
 /* All zeros: it takes the best codec there is. */
 struct fg_packer {

@@ -3,8 +3,9 @@
 #ifndef FG_REAL_TIME_H
 #define FG_REAL_TIME_H
 
-#include "tracedata/base/trace_clock.h"
 #include <stdint.h>
+
+#include "tracedata/base/trace_clock.h"
 
 #define FG_REAL_TIME_ERROR_UNKNOWN UINT64_MAX
 

@@ -1,8 +1,9 @@
 /* See text.h. */
 #include "tracedata/base/text.h"
 
-#include "engine/core/array.h"
 #include <stdlib.h>
+
+#include "engine/core/array.h"
 
 #define LEAST_BYTES 4096u
 

@@ -18,11 +18,12 @@
 #ifndef FG_AWAIT_CHAINS_H
 #define FG_AWAIT_CHAINS_H
 
-#include "engine/core/hash_table.h"
-#include "tracedata/export/slices.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "engine/core/hash_table.h"
+#include "tracedata/export/slices.h"
 
 /* What names a call across its suspends. A fork makes two calls of one: both are on one track. */
 struct fg_chain_call {

@@ -58,8 +58,8 @@ struct fg_call_place {
 /* Takes the suspended call of this name out, which goes on at @place now. False: there is none. */
 bool fg_open_calls_take(struct fg_open_calls *open, uint64_t call_ns, uint32_t func, int32_t pid,
                         struct fg_call_place place, struct fg_traced_call *call);
-/* The same of a call that goes on elsewhere: in a damaged trace, or one that lacks its suspend. It stays there,
- * for the caller to take. Return: the call, and *@from is its place; NULL: there is none. */
+/* The same of a call that goes on elsewhere: in a damaged trace, or one that lacks its suspend. It stays
+ * there, for the caller to take. Return: the call, and *@from is its place; NULL: there is none. */
 struct fg_traced_call *fg_open_calls_move(struct fg_open_calls *open, uint64_t call_ns, uint32_t func,
                                           int32_t pid, struct fg_call_place place,
                                           struct fg_call_place *from);

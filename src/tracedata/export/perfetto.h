@@ -5,11 +5,12 @@
 #ifndef FG_PERFETTO_H
 #define FG_PERFETTO_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracedata/base/text.h"
 #include "tracedata/export/await_chains.h"
 #include "tracedata/export/slices.h"
-#include <stddef.h>
-#include <stdint.h>
 
 /* X(name, number): the names of annotations that are no argument's. */
 #define FG_PERFETTO_NOTES(X)                                                                                 \

@@ -3,9 +3,10 @@
 #ifndef FG_PROTOBUF_H
 #define FG_PROTOBUF_H
 
-#include "tracedata/base/text.h"
 #include <stdint.h>
 #include <string.h>
+
+#include "tracedata/base/text.h"
 
 enum fg_pb_type { FG_PB_VARINT = 0, FG_PB_FIXED64 = 1, FG_PB_BYTES = 2 };
 

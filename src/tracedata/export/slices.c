@@ -216,8 +216,8 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
     return 0;
 }
 
-/* A call that goes on a second time, in a damaged trace or one that lacks its suspend: where it went on before,
- * it is suspended. */
+/* A call that goes on a second time, in a damaged trace or one that lacks its suspend: where it went on
+ * before, it is suspended. */
 static int leave_place(struct run *run, struct fg_call_place place)
 {
     struct fg_call_thread *thread = &run->slicer->open.threads[place.thread];

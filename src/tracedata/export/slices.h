@@ -19,10 +19,11 @@
 #ifndef FG_SLICES_H
 #define FG_SLICES_H
 
-#include "tracedata/view/columns.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/view/columns.h"
 
 /* X(name, type, format of Python's struct module, meaning). */
 #define FG_SLICES(X)                                                                                         \

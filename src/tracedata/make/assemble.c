@@ -1,6 +1,10 @@
 /* See assemble.h. */
 #include "tracedata/make/assemble.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
@@ -10,9 +14,6 @@
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_sections.h"
 #include "tracedata/read/row_lane.h"
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 struct assembly {
     const struct fg_recorded *recorded;

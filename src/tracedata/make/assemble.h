@@ -2,9 +2,10 @@
 #ifndef FG_ASSEMBLE_H
 #define FG_ASSEMBLE_H
 
+#include <stdbool.h>
+
 #include "tracedata/base/codec.h"
 #include "tracedata/read/recorded.h"
-#include <stdbool.h>
 
 /* Which trace.dat. */
 struct fg_trace_dat_format {

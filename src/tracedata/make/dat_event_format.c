@@ -1,10 +1,11 @@
 /* See dat_event_format.h. */
 #include "tracedata/make/dat_event_format.h"
 
-#include "tracedata/make/format_text.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracedata/make/format_text.h"
 
 /* How trace-cmd reads and prints what lies in the image as it does in the kernel's. */
 static const struct {

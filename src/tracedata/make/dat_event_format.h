@@ -3,11 +3,12 @@
 #ifndef FG_DAT_EVENT_FORMAT_H
 #define FG_DAT_EVENT_FORMAT_H
 
-#include "tracedata/base/event_table.h"
-#include "tracedata/base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/base/event_table.h"
+#include "tracedata/base/text.h"
 
 /* What stands for a field that trace-cmd cannot read in the image: see dat_events.h. */
 struct fg_dat_view {

@@ -1,11 +1,12 @@
 /* See dat_events.h. */
 #include "tracedata/make/dat_events.h"
 
-#include "tracedata/base/field_text.h"
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracedata/base/field_text.h"
+#include "tracedata/spool/record_check.h"
 
 /* ---- which values are numbers */
 

@@ -18,12 +18,13 @@
 #ifndef FG_DAT_EVENTS_H
 #define FG_DAT_EVENTS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_event_format.h"
 #include "tracedata/read/recorded.h"
-#include <stddef.h>
-#include <stdint.h>
 
 /* A record is never longer, so that it always fits into a page. Texts for which it has no room are cut. */
 #define FG_DAT_EVENT_BYTES 4000u

@@ -1,9 +1,10 @@
 /* See event_format.h. */
 #include "tracedata/make/event_format.h"
 
-#include "tracedata/make/dat_event_format.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "tracedata/make/dat_event_format.h"
 
 int fg_event_format(const struct fg_event_words *words, uint32_t id, struct fg_text *text)
 {

@@ -2,9 +2,10 @@
 #ifndef FG_EVENT_FORMAT_H
 #define FG_EVENT_FORMAT_H
 
+#include <stdint.h>
+
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
-#include <stdint.h>
 
 /**
  * fg_event_format() - Make the format text that a trace.dat would have of an event.

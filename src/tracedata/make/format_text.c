@@ -1,9 +1,10 @@
 /* See format_text.h. */
 #include "tracedata/make/format_text.h"
 
-#include "tracedata/base/wire.h"
 #include <stdio.h>
 #include <string.h>
+
+#include "tracedata/base/wire.h"
 
 void fg_end_u32(struct fg_text *text, size_t begin)
 {

@@ -3,9 +3,10 @@
 #ifndef FG_FORMAT_TEXT_H
 #define FG_FORMAT_TEXT_H
 
-#include "tracedata/base/text.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/base/text.h"
 
 static inline void fg_put_u16(struct fg_text *text, uint16_t value)
 {

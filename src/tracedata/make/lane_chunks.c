@@ -1,10 +1,11 @@
 /* See lane_chunks.h. */
 #include "tracedata/make/lane_chunks.h"
 
+#include <errno.h>
+
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
-#include <errno.h>
 
 #define ALL_CHUNKS_BYTES                                                                                     \
     (16u << 20) /* one of each lane, unless they then were smaller than CHUNK_MIN_BYTES */

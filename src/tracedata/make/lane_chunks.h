@@ -2,10 +2,11 @@
 #ifndef FG_LANE_CHUNKS_H
 #define FG_LANE_CHUNKS_H
 
-#include "tracedata/base/codec.h"
-#include "tracedata/base/text.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/base/codec.h"
+#include "tracedata/base/text.h"
 
 struct fg_lane_chunks {
     const struct fg_codec *codec;

@@ -1,9 +1,10 @@
 /* See pages.h. */
 #include "tracedata/make/pages.h"
 
-#include "tracedata/base/file_io.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "tracedata/base/file_io.h"
 
 int fg_pages_init(struct fg_pages *pages, int fd, uint64_t offset, struct fg_lane_chunks *chunks)
 {

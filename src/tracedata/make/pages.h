@@ -15,11 +15,12 @@
 #ifndef FG_PAGES_H
 #define FG_PAGES_H
 
+#include <stdint.h>
+#include <string.h>
+
 #include "engine/core/compiler.h"
 #include "tracedata/base/wire.h"
 #include "tracedata/make/lane_chunks.h"
-#include <stdint.h>
-#include <string.h>
 
 #define FG_PAGES_BUFFERED 256u /* pages: one write() of 1 MiB */
 

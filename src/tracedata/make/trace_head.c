@@ -1,13 +1,14 @@
 /* See trace_head.h. */
 #include "tracedata/make/trace_head.h"
 
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "tracedata/base/json.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
 #include "tracedata/make/format_text.h"
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Appends a string literal with its NUL. */
 #define put_name(text, literal) fg_text_put(text, "" literal, sizeof(literal))

@@ -14,11 +14,12 @@
 #ifndef FG_TRACE_HEAD_H
 #define FG_TRACE_HEAD_H
 
+#include <stddef.h>
+
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_events.h"
 #include "tracedata/read/lanes.h"
 #include "tracedata/spool/contents.h"
-#include <stddef.h>
 
 struct fg_lane_extent {
     uint64_t offset;

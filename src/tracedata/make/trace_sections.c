@@ -1,12 +1,13 @@
 /* See trace_sections.h. */
 #include "tracedata/make/trace_sections.h"
 
-#include "tracedata/base/file_io.h"
-#include "tracedata/base/sections.h"
-#include "tracedata/base/wire.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/sections.h"
+#include "tracedata/base/wire.h"
 
 /* trace-cmd compares zlib's version with its own: this one is not newer than any. */
 #define CODEC_VERSION "1"

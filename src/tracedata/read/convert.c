@@ -1,11 +1,12 @@
 /* See convert.h. */
 #include "tracedata/read/convert.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "engine/core/array.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/spool/record_check.h"
-#include <errno.h>
-#include <stdlib.h>
 
 static inline uint32_t function_in(const uint32_t *functions, size_t count, uint32_t func)
 {

@@ -3,14 +3,15 @@
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/ring/record.h"
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/ranks.h"
 #include "tracedata/spool/time_scale.h"
-#include <stddef.h>
-#include <stdint.h>
 
 /* Room for an event: a stack of all words that a record has, as addresses. */
 #define FG_CONVERT_EVENT_BYTES (sizeof(struct fg_wire_kernel_stack) + FG_RECORD_MAX_WORDS * 2 * 8)

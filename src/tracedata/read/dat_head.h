@@ -3,10 +3,11 @@
 #ifndef FG_DAT_HEAD_H
 #define FG_DAT_HEAD_H
 
-#include "tracedata/base/text.h"
-#include "tracedata/read/blocks.h"
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "tracedata/base/text.h"
+#include "tracedata/read/blocks.h"
 
 /* X(name, what is there). In both versions the bytes of a part are the same; those of version 7 may be
  * compressed. They have the order of FG_DAT_HEADER_INFO and the ids after it. */

@@ -1,9 +1,10 @@
 /* See dat_options.h. What trace-cmd adds to times was found out by giving it files with such options. */
 #include "tracedata/read/dat_options.h"
 
-#include "tracedata/base/sections.h"
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracedata/base/sections.h"
 
 #define NUMBER_BYTES 64
 

@@ -1,12 +1,13 @@
 /* See follow.h. */
 #include "tracedata/read/follow.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "engine/core/array.h"
 #include "tracedata/read/lanes.h"
 #include "tracedata/read/trace_meta.h"
 #include "tracedata/spool/record_check.h"
-#include <errno.h>
-#include <stdlib.h>
 
 int fg_follow_open(struct fg_follow *follow, int fd, uint64_t from)
 {

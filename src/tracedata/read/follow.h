@@ -8,15 +8,16 @@
 #ifndef FG_FOLLOW_H
 #define FG_FOLLOW_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/core/hash_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/convert.h"
 #include "tracedata/read/recorded.h"
 #include "tracedata/spool/contents.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A task of which events came. The numbers of tasks count from 0, in the order of their first events. */
 struct fg_follow_task {

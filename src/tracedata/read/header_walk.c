@@ -1,10 +1,11 @@
 /* See header_walk.h. */
 #include "tracedata/read/header_walk.h"
 
-#include "tracedata/base/trace_event.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#include "tracedata/base/trace_event.h"
 
 #define NAME_MAX_BYTES 4096
 

@@ -1,10 +1,11 @@
 /* See kernel.h. */
 #include "tracedata/read/kernel.h"
 
-#include "engine/core/array.h"
-#include "engine/ring/record.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "engine/core/array.h"
+#include "engine/ring/record.h"
 
 struct fg_kernel *fg_kernel_new(const struct fg_dat_time *time)
 {

@@ -1,11 +1,12 @@
 /* See kernel_scan.h. */
 #include "tracedata/read/kernel_scan.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "engine/core/array.h"
 #include "tracedata/read/cursor.h"
 #include "tracedata/read/merge.h"
-#include <errno.h>
-#include <stdlib.h>
 
 void fg_kernel_scan_free(struct fg_kernel_scan *scan)
 {

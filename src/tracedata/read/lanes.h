@@ -8,9 +8,10 @@
 #ifndef FG_LANES_H
 #define FG_LANES_H
 
-#include "tracedata/spool/contents.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/spool/contents.h"
 
 struct fg_lane_task {
     uint32_t ring; /* place in contents->rings */

@@ -1,10 +1,11 @@
 /* See ranks.h. */
 #include "tracedata/read/ranks.h"
 
-#include "engine/core/array.h"
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "engine/core/array.h"
+#include "tracedata/spool/record_check.h"
 
 int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane,
                  const void *records, size_t bytes)

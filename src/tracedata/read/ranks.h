@@ -5,9 +5,10 @@
 #ifndef FG_RANKS_H
 #define FG_RANKS_H
 
-#include "tracedata/spool/time_scale.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/spool/time_scale.h"
 
 struct fg_rank {
     uint64_t time_ns;

@@ -3,12 +3,13 @@
 #ifndef FG_RECORDED_H
 #define FG_RECORDED_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracedata/base/text.h"
 #include "tracedata/read/lanes.h"
 #include "tracedata/read/ranks.h"
 #include "tracedata/spool/contents.h"
-#include <stddef.h>
-#include <stdint.h>
 
 struct fg_recorded {
     int fd; /* the file's owner closes it */

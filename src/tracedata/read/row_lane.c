@@ -1,10 +1,11 @@
 /* See row_lane.h. */
 #include "tracedata/read/row_lane.h"
 
-#include "engine/core/compiler.h"
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "engine/core/compiler.h"
+#include "tracedata/spool/record_check.h"
 
 void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32_t number)
 {

@@ -1,12 +1,13 @@
 /* See section_walk.h. Every offset and size is checked against the file and against what it lies in. */
 #include "tracedata/read/section_walk.h"
 
-#include "engine/core/array.h"
-#include "tracedata/base/wire.h"
-#include "tracedata/read/dat_options.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "engine/core/array.h"
+#include "tracedata/base/wire.h"
+#include "tracedata/read/dat_options.h"
 
 /* Reads the header of a section at `offset`, which must have this id. */
 static struct fg_dat_section walk_section_header(struct fg_header_walk *walk, uint64_t offset, uint16_t id)

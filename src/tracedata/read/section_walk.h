@@ -2,11 +2,12 @@
 #ifndef FG_SECTION_WALK_H
 #define FG_SECTION_WALK_H
 
+#include <stdbool.h>
+
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/read/blocks.h"
 #include "tracedata/read/dat_head.h"
 #include "tracedata/read/header_walk.h"
-#include <stdbool.h>
 
 struct fg_lane_data {
     uint64_t offset;

@@ -7,13 +7,14 @@
 #ifndef FG_TRACE_FILE_H
 #define FG_TRACE_FILE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/read/dat_head.h"
 #include "tracedata/read/kernel.h"
 #include "tracedata/read/recorded.h"
 #include "tracedata/read/section_walk.h"
-#include <stddef.h>
-#include <stdint.h>
 
 struct fg_trace_file {
     int fd;

@@ -1,9 +1,10 @@
 /* See trace_meta.h. */
 #include "tracedata/read/trace_meta.h"
 
-#include "tracedata/base/json.h"
 #include <ctype.h>
 #include <string.h>
+
+#include "tracedata/base/json.h"
 
 /* "a,b,c" as ["a", "b", "c"]. */
 static void put_names(struct fg_text *json, const char *names)

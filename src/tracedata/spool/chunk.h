@@ -23,9 +23,10 @@
 #ifndef FG_CHUNK_H
 #define FG_CHUNK_H
 
+#include <stdint.h>
+
 #include "engine/ring/ring_layout.h"
 #include "tracedata/base/trace_clock.h"
-#include <stdint.h>
 
 #define FG_SPOOL_MAGIC "FGTRACE\1"       /* the last byte is the version */
 #define FG_SPOOL_CHUNK_MAGIC 0x4b434746u /* "FGCK" */

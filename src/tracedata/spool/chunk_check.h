@@ -2,9 +2,10 @@
 #ifndef FG_CHUNK_CHECK_H
 #define FG_CHUNK_CHECK_H
 
+#include <stdbool.h>
+
 #include "tracedata/base/crc32.h"
 #include "tracedata/spool/chunk.h"
-#include <stdbool.h>
 
 static inline uint32_t fg_chunk_header_crc(struct fg_spool_chunk chunk)
 {

@@ -1,12 +1,13 @@
 /* See chunk_reader.h. */
 #include "tracedata/spool/chunk_reader.h"
 
-#include "tracedata/base/crc32.h"
-#include "tracedata/base/file_io.h"
-#include "tracedata/spool/chunk_check.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracedata/base/crc32.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/spool/chunk_check.h"
 
 /* Room for @bytes and the slack of rows. */
 static bool make_room(struct fg_text *text, size_t bytes)

@@ -1,12 +1,13 @@
 /* See contents.h. */
 #include "tracedata/spool/contents.h"
 
-#include "engine/core/array.h"
-#include "tracedata/base/json.h"
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/core/array.h"
+#include "tracedata/base/json.h"
+#include "tracedata/spool/record_check.h"
 
 /* In a damaged file the number of a function or event may be anything; above these it is not believed. Nor is
  * one that makes all rings together have room for more numbers than MAX_IDS, and so many more for each

@@ -4,6 +4,10 @@
 #ifndef FG_CONTENTS_H
 #define FG_CONTENTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/core/hash_table.h"
 #include "engine/core/run_time.h"
 #include "tracedata/base/event_table.h"
@@ -12,9 +16,6 @@
 #include "tracedata/spool/index.h"
 #include "tracedata/spool/symbols.h"
 #include "tracedata/spool/time_scale.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* In a damaged file a ring's number may be anything; from this one on it is not believed. */
 #define FG_CONTENTS_MAX_RINGS (UINT32_C(1) << 16)

@@ -1,10 +1,11 @@
 /* See damage.h. */
 #include "tracedata/spool/damage.h"
 
+#include <errno.h>
+
 #include "engine/core/array.h"
 #include "tracedata/base/crc32.h"
 #include "tracedata/base/file_io.h"
-#include <errno.h>
 
 int fg_damage_read(int fd, const struct fg_spool_place *place, struct fg_text *stored)
 {

@@ -1,12 +1,13 @@
 /* See dump.h. */
 #include "tracedata/spool/dump.h"
 
-#include "engine/core/array.h"
-#include "engine/core/hash_table.h"
-#include "tracedata/base/new_file.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/core/array.h"
+#include "engine/core/hash_table.h"
+#include "tracedata/base/new_file.h"
 
 #define UNKNOWN_RING UINT32_MAX
 

@@ -1,9 +1,10 @@
 /* See heaviest.h. */
 #include "tracedata/spool/heaviest.h"
 
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "tracedata/spool/record_check.h"
 
 #define SAMPLES 64u
 

@@ -1,14 +1,15 @@
 /* See index.h. */
 #include "tracedata/spool/index.h"
 
-#include "engine/core/array.h"
-#include "tracedata/base/file_io.h"
-#include "tracedata/spool/chunk_check.h"
-#include "tracedata/spool/chunk_reader.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "engine/core/array.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/spool/chunk_check.h"
+#include "tracedata/spool/chunk_reader.h"
 
 #define SCAN_BYTES 65536u
 

@@ -2,9 +2,10 @@
 #ifndef FG_INDEX_H
 #define FG_INDEX_H
 
-#include "tracedata/spool/chunk.h"
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "tracedata/spool/chunk.h"
 
 struct fg_spool_index {
     struct fg_spool_place *places; /* of all sound chunks, in the file's order, without the directory */

@@ -1,6 +1,9 @@
 /* See join.h. */
 #include "tracedata/spool/join.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "tracedata/base/json.h"
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
@@ -8,8 +11,6 @@
 #include "tracedata/spool/damage.h"
 #include "tracedata/spool/rows.h"
 #include "tracedata/spool/spool.h"
-#include <errno.h>
-#include <string.h>
 
 struct join {
     struct fg_spool spool;

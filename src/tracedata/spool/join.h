@@ -3,9 +3,10 @@
 #ifndef FG_JOIN_H
 #define FG_JOIN_H
 
-#include "tracedata/spool/chunk.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/spool/chunk.h"
 
 /* A trace that becomes part of another. */
 struct fg_join_part {

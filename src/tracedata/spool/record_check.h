@@ -3,10 +3,11 @@
 #ifndef FG_RECORD_CHECK_H
 #define FG_RECORD_CHECK_H
 
-#include "engine/core/compiler.h"
-#include "engine/ring/record.h"
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "engine/core/compiler.h"
+#include "engine/ring/record.h"
 
 #define FG_RECORD_WORD_BYTES 8u
 

@@ -1,14 +1,15 @@
 /* See recorder.h. */
 #include "tracedata/spool/recorder.h"
 
-#include "engine/core/array.h"
-#include "engine/core/clock.h"
-#include "tracedata/base/output_folder.h"
-#include "tracedata/spool/damage.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "engine/core/array.h"
+#include "engine/core/clock.h"
+#include "tracedata/base/output_folder.h"
+#include "tracedata/spool/damage.h"
 
 /* How old the clock and counts in the spool may be, when the rings are gone and the spool is all that is
  * left. */

@@ -3,13 +3,14 @@
 #ifndef FG_RECORDER_H
 #define FG_RECORDER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "engine/ring/ring_reader.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/contents.h"
 #include "tracedata/spool/rows.h"
 #include "tracedata/spool/spool.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* A ring that this recorder maps or mapped; it has the same number as in contents.rings. */
 struct fg_recorder_ring {

@@ -1,10 +1,11 @@
 /* See recorder_counts.h. */
 #include "tracedata/spool/recorder_counts.h"
 
-#include "tracedata/spool/census.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tracedata/spool/census.h"
 
 /* As many tasks as the ring counts; or those that have records, if the ring was cut off before it counted
  * them. */

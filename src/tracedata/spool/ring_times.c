@@ -1,8 +1,8 @@
 /* The line from ticks to the trace's clock, of each ring: see contents.h. */
-#include "tracedata/spool/contents.h"
-
 #include <errno.h>
 #include <stdlib.h>
+
+#include "tracedata/spool/contents.h"
 
 /* A pair's two clocks are read some 100 ns apart, which is 1 in 10,000,000 of this. */
 #define OWN_LINE_NS UINT64_C(1000000000)

@@ -1,10 +1,11 @@
 /* See rotation.h. */
 #include "tracedata/spool/rotation.h"
 
-#include "tracedata/base/output_folder.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tracedata/base/output_folder.h"
 
 /* Closes a recorder whose rings another one goes on with. */
 static void close_without_rings(struct fg_recorder *recorder)

@@ -1,13 +1,14 @@
 /* See rows.h. */
 #include "tracedata/spool/rows.h"
 
-#include "engine/core/compiler.h"
-#include "engine/ring/record.h"
-#include "tracedata/spool/record_check.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/core/compiler.h"
+#include "engine/ring/record.h"
+#include "tracedata/spool/record_check.h"
 
 #define MAX_VARINT 10u /* bytes of a u64 */
 #define PLAIN_WORDS 3u /* of a return without a value; an entry has fewer */

@@ -1,11 +1,6 @@
 /* See spool.h. */
 #include "tracedata/spool/spool.h"
 
-#include "engine/core/array.h"
-#include "tracedata/base/crc32.h"
-#include "tracedata/base/file_io.h"
-#include "tracedata/base/output_folder.h"
-#include "tracedata/spool/chunk_check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +8,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/core/array.h"
+#include "tracedata/base/crc32.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/base/output_folder.h"
+#include "tracedata/spool/chunk_check.h"
 
 /* The kernel drops the lock with the last process that has the file open, so the spool of a killed
  * recorder is free. */

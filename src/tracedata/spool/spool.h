@@ -6,13 +6,14 @@
 #ifndef FG_SPOOL_H
 #define FG_SPOOL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracedata/base/packing.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/chunk.h"
 #include "tracedata/spool/index.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct fg_spool {
     int fd;

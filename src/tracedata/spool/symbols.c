@@ -1,10 +1,11 @@
 /* See symbols.h. */
 #include "tracedata/spool/symbols.h"
 
-#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/core/array.h"
 
 const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previous)
 {

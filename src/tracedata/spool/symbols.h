@@ -3,11 +3,12 @@
 #ifndef FG_SYMBOLS_H
 #define FG_SYMBOLS_H
 
-#include "engine/core/hash_table.h"
-#include "engine/ring/ring_layout.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "engine/core/hash_table.h"
+#include "engine/ring/ring_layout.h"
 
 #define FG_SYMBOLS_NONE UINT32_MAX
 

@@ -4,9 +4,10 @@
 #ifndef FG_TIME_SCALE_H
 #define FG_TIME_SCALE_H
 
+#include <stdint.h>
+
 #include "engine/ring/ring_layout.h"
 #include "tracedata/base/trace_clock.h"
-#include <stdint.h>
 
 #define FG_TIME_SCALE_SHIFT 60
 /* The two clocks of a pair are read some 100 ns apart, which is 1 in 100,000 of this distance between

@@ -3,11 +3,12 @@
  * loss is shown. */
 #include "tracedata/text/kernel_text.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/text/call_text.h"
-#include <errno.h>
-#include <stdlib.h>
 
 #define COMM_COLUMNS 16
 #define TID_COLUMNS 5

@@ -1,11 +1,12 @@
 /* See columns.h. */
 #include "tracedata/view/columns.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "engine/core/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/text/call_text.h"
-#include <errno.h>
-#include <stdlib.h>
 
 /* Of each array: a cache line, as Apache Arrow recommends. */
 #define ALIGNMENT 64u

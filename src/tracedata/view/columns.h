@@ -13,10 +13,11 @@
 #ifndef FG_COLUMNS_H
 #define FG_COLUMNS_H
 
-#include "tracedata/base/event_table.h"
-#include "tracedata/read/merge.h"
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tracedata/base/event_table.h"
+#include "tracedata/read/merge.h"
 
 /* X(name, type, format of Python's struct module, meaning). One item for each event. */
 #define FG_COLUMNS(X)                                                                                        \

@@ -12,9 +12,10 @@
  */
 #include "tracedata/view/summary_lane.h"
 
+#include <stdlib.h>
+
 #include "engine/core/array.h"
 #include "tracedata/view/summary_figures.h"
-#include <stdlib.h>
 
 void fg_summary_lane_free(struct fg_summary_lane *lane)
 {

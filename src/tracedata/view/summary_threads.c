@@ -1,9 +1,10 @@
 /* See summary_threads.h. */
 #include "tracedata/view/summary_threads.h"
 
-#include "engine/core/array.h"
 #include <errno.h>
 #include <stdlib.h>
+
+#include "engine/core/array.h"
 
 struct fg_summary_threads *fg_summary_threads_new(uint32_t nr_functions)
 {

@@ -3,9 +3,9 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <funcgraph.h>
 
 #include <errno.h>
+#include <funcgraph.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,6 +2,7 @@
  * one fprobe and one link, which count. Compiled by the tests, as C11 and as C++11. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
 #include <funcgraph.h>
 
 #define MAX_FUNCS 64

@@ -2,8 +2,8 @@
  * what their handlers find. Compiled by the tests, as C11 and as C++11. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <funcgraph.h>
 
+#include <funcgraph.h>
 #include <string.h>
 
 static struct kprobe probe;

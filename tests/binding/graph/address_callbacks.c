@@ -1,6 +1,5 @@
 /* Callbacks for tests that pass their addresses: built without Python.h, only with funcgraph.h. */
 #include <funcgraph.h>
-
 #include <stddef.h>
 
 struct told {

@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE 1
 #include <Python.h>
+
 #include <internal/pycore_frame.h>
 #include <signal.h>
 #include <stdint.h>

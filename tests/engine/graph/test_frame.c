@@ -1,8 +1,7 @@
 /* The shadow stack contains, word by word, the example drawn in frame.h. */
-#include "engine/graph/frame.h"
-
 #include "engine/graph/call.h"
 #include "engine/graph/data.h"
+#include "engine/graph/frame.h"
 #include "engine/graph/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"

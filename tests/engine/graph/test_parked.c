@@ -4,7 +4,6 @@
  * Fails if growing the table reverses its chains, or if take_from() skips the frame after the one it
  * took. */
 #include "engine/graph/parked.h"
-
 #include "support/check.h"
 
 #define NR_FRAMES 3000u

@@ -1,7 +1,6 @@
 /* The simulated arch. A call is identified by a number that is never reused, in place of a frame's
  * address. */
 #include "support/sim_arch.h"
-#include "engine/probe/fprobe_call.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "engine/graph/meet.h"
 #include "engine/graph/suspended.h"
 #include "engine/graph/user_list.h"
+#include "engine/probe/fprobe_call.h"
 #include "support/check.h"
 
 static _Atomic uintptr_t next_call = 16;

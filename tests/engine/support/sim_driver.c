@@ -1,7 +1,6 @@
 /* The engine for tests/support/model.py. Each task is a thread that executes one step at a time on
  * request; all callbacks go into a log. */
 #include "support/sim_driver.h"
-#include "engine/probe/fprobe_call.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "engine/graph/user_list.h"
 #include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
+#include "engine/probe/fprobe_call.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

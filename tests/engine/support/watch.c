@@ -1,9 +1,9 @@
 /* The counting fprobe. */
 #include "support/watch.h"
-#include "engine/core/function.h"
 
 #include <string.h>
 
+#include "engine/core/function.h"
 #include "support/check.h"
 
 static char notes[256];

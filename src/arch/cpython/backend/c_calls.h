@@ -7,6 +7,7 @@
 #define FG_CPYTHON_C_CALLS_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/hook/hooks.h"
 
 /* True once a user has asked for C functions since the hooks were installed. Every call then takes the

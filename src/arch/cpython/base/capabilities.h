@@ -2,10 +2,10 @@
 #ifndef FG_CPYTHON_CAPABILITIES_H
 #define FG_CPYTHON_CAPABILITIES_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "arch/cpython/base/compat/python.h"
 
 #ifdef Py_GIL_DISABLED
 #define FG_HAVE_GIL 0

@@ -4,9 +4,10 @@
 #ifndef FG_CPYTHON_INTERP_H
 #define FG_CPYTHON_INTERP_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include <stdatomic.h>
 
-#include "arch/cpython/base/compat/python.h"
 #include "engine/core/compiler.h"
 #include "engine/core/function.h"
 

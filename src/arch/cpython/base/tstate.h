@@ -7,6 +7,7 @@
 #define FG_CPYTHON_TSTATE_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "engine/core/compiler.h"
 
 /* The address of CPython's variable in this thread; NULL: not found, or not yet looked for. */

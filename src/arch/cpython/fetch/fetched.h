@@ -3,6 +3,7 @@
 #define FG_CPYTHON_FETCH_FETCHED_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include <stdint.h>
 
 enum fg_fetched_kind {

@@ -3,6 +3,7 @@
 #define FG_CPYTHON_FETCH_STEP_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include <stdint.h>
 
 /* X(id, name in a definition, what follows the name there) */

@@ -4,6 +4,7 @@
 #define FG_CPYTHON_BACKEND_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/interp.h"
 
 struct fg_func;

@@ -9,6 +9,7 @@
 #define FG_CPYTHON_ENDED_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/slow_path.h"
 #include "engine/core/compiler.h"

@@ -13,6 +13,7 @@
 #define FG_CPYTHON_GREENLET_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "engine/core/compiler.h"
 #include "engine/core/hash_table.h"
 #include "engine/core/task.h"

@@ -3,6 +3,7 @@
 #define FG_CPYTHON_HOOKS_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/backend.h"
 #include "engine/core/function.h"

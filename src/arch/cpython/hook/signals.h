@@ -4,6 +4,7 @@
 #define FG_CPYTHON_SIGNALS_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 

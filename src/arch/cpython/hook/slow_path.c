@@ -1,5 +1,6 @@
 /* See slow_path.h. */
 #include "arch/cpython/hook/slow_path.h"
+
 #include "engine/graph/users.h"
 
 _Atomic unsigned fg_slow_path_holds;

@@ -2,12 +2,12 @@
 #define _GNU_SOURCE
 #include "arch/cpython/latency/call_hook.h"
 
-#include "arch/cpython/base/compat/exception.h"
-#include "arch/cpython/base/compat/lookup.h"
-
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/lookup.h"
 
 #if FG_HAVE_CALL_HOOKS
 

@@ -2,9 +2,10 @@
 #ifndef FG_CPYTHON_GIL_H
 #define FG_CPYTHON_GIL_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include <pthread.h>
 
-#include "arch/cpython/base/compat/python.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_runtime.h"
 

@@ -2,15 +2,15 @@
  * CPython's own C types are inspected, so no code of the program runs. Labels are made rarely, and
  * making one may allocate. */
 #include "arch/cpython/latency/latency_label.h"
-#include "arch/cpython/base/compat/exception.h"
-#include "arch/cpython/base/compat/frame.h"
-#include "arch/cpython/base/compat/generator.h"
-#include "arch/cpython/base/compat/lookup.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "arch/cpython/base/callback.h"
+#include "arch/cpython/base/compat/exception.h"
+#include "arch/cpython/base/compat/frame.h"
+#include "arch/cpython/base/compat/generator.h"
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"

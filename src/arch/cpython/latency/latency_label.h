@@ -4,6 +4,7 @@
 #define FG_CPYTHON_LATENCY_LABEL_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "engine/tracer/latency.h"
 
 /* Writes "module.qualname (file:line)". Line 0: the function's first line. `globals` may be NULL. */

@@ -4,6 +4,7 @@
 #define FG_CPYTHON_LATENCY_TRACER_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/latency/call_hook.h"
 #include "engine/graph/user.h"

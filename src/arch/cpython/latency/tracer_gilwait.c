@@ -5,14 +5,13 @@
  * below. A section begins with a thread's first wait. It ends with the wait after which the lock is
  * free: this thread takes it next. No other thread gets the lock until this one releases the mutex, so
  * the frames of the last holder can be read to tell what ran. */
-#include "arch/cpython/latency/latency_tracer.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch/cpython/latency/gil.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/latency_tracer.h"
 #include "arch/elf/got.h"
 #include "engine/core/clock.h"
 

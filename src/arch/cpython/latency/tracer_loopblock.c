@@ -2,12 +2,11 @@
  * one call of asyncio.events.Handle._run. Every event loop written in Python runs its callbacks, timers
  * and steps of tasks through that method. Of uvloop it is one callback (uvloop.h). What ran is named only if
  * the section is kept. */
-#include "arch/cpython/latency/latency_tracer.h"
-
 #include <stdio.h>
 
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/latency_tracer.h"
 #include "arch/cpython/latency/slowest_call.h"
 #include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/regs.h"

@@ -6,16 +6,15 @@
  * are noted in a table, by the handle's address. The section ends when asyncio.events.Handle._run runs
  * the handle. A callback that ran meanwhile, and long enough to be shown, is named when it ends: later
  * it may be freed. */
-#include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/latency/latency_tracer.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/latency/asyncio_handle.h"
 #include "arch/cpython/latency/latency_label.h"
+#include "arch/cpython/latency/latency_tracer.h"
 #include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"

@@ -4,6 +4,7 @@
 #define FG_CPYTHON_SYMBOLS_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/read/name_tails.h"
 #include "engine/graph/filter.h"

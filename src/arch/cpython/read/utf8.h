@@ -2,10 +2,10 @@
 #ifndef FG_CPYTHON_UTF8_H
 #define FG_CPYTHON_UTF8_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#include "arch/cpython/base/compat/python.h"
 
 /* Encodes one character. A lone surrogate has no UTF-8 and becomes U+FFFD. Return: the number of bytes
  * written. */

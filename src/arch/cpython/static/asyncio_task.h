@@ -2,9 +2,9 @@
 #ifndef FG_CPYTHON_STATIC_ASYNCIO_TASK_H
 #define FG_CPYTHON_STATIC_ASYNCIO_TASK_H
 
-#include <stdint.h>
-
 #include "arch/cpython/base/compat/python.h"
+
+#include <stdint.h>
 
 #define FG_TASK_TEXT_BYTES 96u
 

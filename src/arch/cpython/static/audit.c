@@ -3,11 +3,12 @@
  * An audit hook cannot be taken away. So it is added when somebody wants one of these events for the first
  * time in the process. From then on CPython makes a tuple of the arguments of each audited operation, and
  * calls the hook, which returns at once while nobody wants the events. */
+#include "arch/cpython/base/compat/audit.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "arch/cpython/base/callback.h"
-#include "arch/cpython/base/compat/audit.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"

@@ -3,10 +3,11 @@
  * CPython reports an exception in each frame that it passes, also where a for loop swallows the
  * StopIteration that ends it. Which of these reports is where it was raised, the traceback tells: it has an
  * entry for each frame that the exception has passed, the latest first. */
+#include "arch/cpython/base/compat/raise.h"
+
 #include <errno.h>
 
 #include "arch/cpython/base/compat/exception.h"
-#include "arch/cpython/base/compat/raise.h"
 #include "arch/cpython/hook/raises.h"
 #include "arch/cpython/static/static_event.h"
 #include "arch/cpython/static/text_writer.h"

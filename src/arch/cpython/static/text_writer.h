@@ -3,9 +3,10 @@
 #ifndef FG_CPYTHON_STATIC_TEXT_WRITER_H
 #define FG_CPYTHON_STATIC_TEXT_WRITER_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include <stdint.h>
 
-#include "arch/cpython/base/compat/python.h"
 #include "arch/cpython/fetch/fetched.h"
 
 #define FG_TEXT_WRITER_BYTES 512u /* about what one text of an event has room for */

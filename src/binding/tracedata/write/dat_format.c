@@ -1,8 +1,8 @@
 /* See dat_format.h. */
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "binding/tracedata/write/dat_format.h"
+
+#include <Python.h>
 
 #include <string.h>
 

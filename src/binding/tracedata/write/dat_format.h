@@ -2,8 +2,9 @@
 #ifndef FG_BINDING_TRACEDATA_DAT_FORMAT_H
 #define FG_BINDING_TRACEDATA_DAT_FORMAT_H
 
-#include "tracedata/make/assemble.h"
 #include <stdbool.h>
+
+#include "tracedata/make/assemble.h"
 
 /* @compression: the name of a codec; NULL: version 7 has the best there is. Return: false with an exception
  * set. */

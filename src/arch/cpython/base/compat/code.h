@@ -3,8 +3,10 @@
 #define FG_COMPAT_CODE_H
 
 #include "arch/cpython/base/compat/python.h"
-#include "internal/pycore_code.h"
+
 #include <string.h>
+
+#include "internal/pycore_code.h"
 
 /* The struct _PyCodeObjectExtra of Objects/codeobject.c. Reading an extra takes one indexed load. */
 struct fg_code_extras {

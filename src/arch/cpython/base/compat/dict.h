@@ -6,8 +6,9 @@
 #ifndef FG_COMPAT_DICT_H
 #define FG_COMPAT_DICT_H
 
-#include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/base/compat/python.h"
+
+#include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/base/compat/text.h"
 #include "internal/pycore_dict.h"
 

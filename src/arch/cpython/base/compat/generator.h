@@ -2,8 +2,9 @@
 #ifndef FG_COMPAT_GENERATOR_H
 #define FG_COMPAT_GENERATOR_H
 
-#include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/python.h"
+
+#include "arch/cpython/base/compat/frame.h"
 
 /* The generator's code. New reference. */
 static inline PyCodeObject *fg_generator_code(PyGenObject *generator)

@@ -4,8 +4,9 @@
 #ifndef FG_COMPAT_INSTANCE_H
 #define FG_COMPAT_INSTANCE_H
 
-#include "arch/cpython/base/compat/dict.h"
 #include "arch/cpython/base/compat/python.h"
+
+#include "arch/cpython/base/compat/dict.h"
 #if PY_VERSION_HEX >= 0x030F0000
 #include "internal/pycore_lazyimportobject.h"
 #endif

@@ -3,6 +3,7 @@
 #define FG_COMPAT_INTEGER_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include <stdint.h>
 
 /* The number, if it takes one digit; nearly all do. */

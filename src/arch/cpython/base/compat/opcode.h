@@ -4,6 +4,7 @@
 #define FG_COMPAT_OPCODE_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include <opcode.h>
 
 static inline int fg_opcode_at(PyObject *bytes, Py_ssize_t offset)

@@ -10,6 +10,7 @@
 #error "CMakeLists.txt defines Py_BUILD_CORE for all files of _engine"
 #endif
 #include <Python.h>
+
 #include <stdbool.h>
 #if PY_VERSION_HEX < 0x030C0000
 #include <structmember.h> /* PyMemberDef */

@@ -2,9 +2,10 @@
 #ifndef FG_COMPAT_RAISE_H
 #define FG_COMPAT_RAISE_H
 
+#include "arch/cpython/base/compat/python.h"
+
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/opcode.h"
-#include "arch/cpython/base/compat/python.h"
 
 /* True if CPython reports exceptions that a frame raises again. */
 #define FG_HAVE_RERAISES FG_HAVE_MONITORING

@@ -3,6 +3,7 @@
 #define FG_COMPAT_TEXT_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include <string.h>
 
 /* Before 3.12 a str made by a long obsolete function may have no characters yet. */

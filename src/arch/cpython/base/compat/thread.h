@@ -4,6 +4,7 @@
 #define FG_COMPAT_THREAD_H
 
 #include "arch/cpython/base/compat/python.h"
+
 #include "internal/pycore_pystate.h"
 #include "internal/pycore_runtime.h"
 
