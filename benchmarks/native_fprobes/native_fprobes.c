@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <errno.h>
+
 #include <funcgraph.h>
 
 #define MAX_PROBES 256

@@ -4,8 +4,9 @@
 #include <Python.h>
 
 #include <errno.h>
-#include <funcgraph.h>
 #include <string.h>
+
+#include <funcgraph.h>
 
 #define MAX_USERS 64
 

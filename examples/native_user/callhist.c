@@ -11,10 +11,11 @@
 #include <Python.h>
 
 #include <errno.h>
-#include <funcgraph.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <funcgraph.h>
 
 #define MAX_FUNCTIONS 65536u /* functions with larger ids are only counted, in one sum */
 #define NR_BUCKETS 64u       /* bucket i: from 2^i ticks to just under 2^(i+1) */

@@ -101,7 +101,7 @@ def test_the_documents_have_a_new_file(row: ControlFile[State]) -> None:
 
 
 def test_the_row_of_the_page_on_tracers_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (control_files.PAGE.parent / "add-a-tracer.md").read_text()
+    page = (control_files.ROOT / "docs" / "guides" / "add-a-tracer.md").read_text()
     space: dict[str, ControlFile[State]] = {}
     exec(page.partition("```python\n")[2].partition("```")[0], space)
     row = space["row"]

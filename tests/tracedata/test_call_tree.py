@@ -20,9 +20,9 @@ pytestmark = pytest.mark.one_python
 Paths = dict[tuple[str, ...], tuple[int, ...]]  # -> calls, resumes, exceptions, total, self
 
 
-def tree_of(trace: Trace, path: Path, **expected_value: Any) -> CallTree:
+def tree_of(trace: Trace, path: Path, **options: Any) -> CallTree:
     trace.save(path)
-    return TraceFile(path).call_tree(**expected_value)
+    return TraceFile(path).call_tree(**options)
 
 
 def paths(tree: CallTree) -> Paths:

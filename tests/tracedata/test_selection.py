@@ -51,7 +51,7 @@ class Line:
 
     event: Event
     depth: int = 0
-    expected_value: bool = True  # by function, callers and depth
+    requested: bool = True  # by function, callers and depth
     long: bool = True
 
 

@@ -5,9 +5,10 @@
 #include <Python.h>
 
 #include <errno.h>
-#include <funcgraph.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <funcgraph.h>
 
 #define MAX_PROBES 80 /* more than there are slots */
 #define MAX_EVENTS 256

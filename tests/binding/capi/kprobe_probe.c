@@ -3,8 +3,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <funcgraph.h>
 #include <string.h>
+
+#include <funcgraph.h>
 
 static struct kprobe probe;
 static int leaves;      /* the handler unregisters its own kprobe */

@@ -1,6 +1,7 @@
 /* Callbacks for tests that pass their addresses: built without Python.h, only with funcgraph.h. */
-#include <funcgraph.h>
 #include <stddef.h>
+
+#include <funcgraph.h>
 
 struct told {
     uint64_t entries, ends[3], hits;
