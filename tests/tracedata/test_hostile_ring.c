@@ -175,7 +175,8 @@ static void test_a_ring_may_be_truncated_at_every_moment(void)
 {
     uint32_t nr_given_up = 0, nr_truncations = 0;
 
-    while (nr_truncations < TRUNCATIONS) {
+    /* Which moments are hit is the scheduler's choice: on some machines the first rounds hit none. */
+    while (nr_truncations < TRUNCATIONS || !nr_given_up) {
         struct owner owner = {0};
         struct desk desk;
         uint32_t uses = 0;
@@ -199,7 +200,6 @@ static void test_a_ring_may_be_truncated_at_every_moment(void)
         has_all_of_the_sound_ring(&desk, 35);
         end(&desk);
     }
-    assert(nr_given_up > 0);
 }
 
 /* ---- every word */
