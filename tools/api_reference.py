@@ -19,6 +19,7 @@ from inspect import cleandoc
 
 from tools.console import print_message
 from tools.layout import ROOT
+from tools.written_pages import update
 
 PAGE = ROOT / "docs" / "reference" / "api.md"
 BEGIN, END = "<!-- reference: written by python -m tools.api_reference -->", "<!-- end of reference -->"
@@ -370,13 +371,8 @@ def main() -> int:
     except MissingError as error:
         print_message(f"api_reference: {error}")
         return 1
-    if arguments.check:
-        is_good = requested == PAGE.read_text()
-        if not is_good:
-            print_message(f"api_reference: {PAGE.name} is out of date: run python -m tools.api_reference")
-        return 0 if is_good else 1
-    PAGE.write_text(requested)
-    return 0
+    command = "python -m tools.api_reference"
+    return update({PAGE: requested}, check=arguments.check, tool="api_reference", command=command)
 
 
 if __name__ == "__main__":

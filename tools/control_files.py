@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from funcgraph.instance.control_files import file_table
 from funcgraph.instance.control_files.control_file import Row
-from tools.console import print_message
 from tools.layout import ROOT
+from tools.written_pages import after_marker, update
 
 PAGE = ROOT / "docs" / "reference" / "tracefs.md"
 #: After this line of the page comes what is written here, up to the next heading.
@@ -45,26 +45,16 @@ def page(text: str, rows: Iterable[Row]) -> str:
         text: as it is.
         rows: those of the table.
     """
-    before, marker, rest = text.partition(MARKER)
-    if not marker:
-        raise ValueError(f"{PAGE.name} has no line {MARKER!r}")
-    _, heading, after = rest.partition("\n## ")
-    return f"{before}{MARKER}\n\n{table(rows)}{heading}{after}"
+    return after_marker(text, MARKER, table(rows))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.control_files", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say whether the page is what it has to be")
     arguments = parser.parse_args()
-    text = PAGE.read_text()
-    right = page(text, file_table.rows())
-    if text == right:
-        return 0
-    if arguments.check:
-        print_message(f"control_files: {PAGE.name} is out of date: run python -m tools.control_files")
-        return 1
-    PAGE.write_text(right)
-    return 0
+    text = page(PAGE.read_text(), file_table.rows())
+    command = "python -m tools.control_files"
+    return update({PAGE: text}, check=arguments.check, tool="control_files", command=command)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tools.console import print_message
 from tools.layout import ROOT
+from tools.written_pages import update
 
 PAGE = ROOT / "docs" / "internals" / "files.md"
 _TOPS = ("src", "tests", "tools", "benchmarks", "examples")
@@ -251,14 +252,10 @@ def main(argv: list[str] | None = None) -> int:
     except MissingError as error:
         print_message(f"file_table: {error}")
         return 1
-    if options.check:
-        if PAGE.exists() and PAGE.read_text() == text:
-            return 0
-        print_message(f"file_table: {PAGE.name} is out of date: run make files")
-        return 1
-    PAGE.write_text(text)
-    print_message(f"file_table: {PAGE.relative_to(ROOT)} is written")
-    return 0
+    status = update({PAGE: text}, check=options.check, tool="file_table", command="make files")
+    if not options.check:
+        print_message(f"file_table: {PAGE.relative_to(ROOT)} is written")
+    return status
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import textwrap
 from pathlib import Path
 
 from funcgraph import cli
-from tools.console import print_message
 from tools.layout import ROOT
+from tools.written_pages import after_marker, update
 
 MAN = ROOT / "docs" / "man"
 #: After one of these lines of a page comes what is written here, up to the next heading.
@@ -58,10 +58,8 @@ def page(path: Path) -> str:
     marker = next((marker for marker in (OPTIONS_MARKER, COMMANDS_MARKER) if marker in text), None)
     if marker is None:
         return text
-    before, _, rest = text.partition(marker)
-    _, heading, after = rest.partition("\n## ")
     written = commands() if marker == COMMANDS_MARKER else options(path.stem.removeprefix("funcgraph-"))
-    return f"{before}{marker}\n\n{written}\n{heading}{after}"
+    return after_marker(text, marker, f"{written}\n")
 
 
 def main() -> int:
@@ -70,13 +68,9 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say which page is not what it has to be")
     arguments = parser.parse_args()
-    stale = [path for path in sorted(MAN.glob("*.md")) if page(path) != path.read_text()]
-    for path in stale:
-        if arguments.check:
-            print_message(f"manual_options: {path.name} is out of date: run python -m tools.manual_options")
-        else:
-            path.write_text(page(path))
-    return 1 if stale and arguments.check else 0
+    pages = {path: page(path) for path in sorted(MAN.glob("*.md"))}
+    command = "python -m tools.manual_options"
+    return update(pages, check=arguments.check, tool="manual_options", command=command)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 from funcgraph.command_support.instance_options import add_events, add_next_instance
 from funcgraph.command_support.messages import print_message
-from funcgraph.command_support.parser import Common
+from funcgraph.command_support.parser import Common, Option
 from funcgraph.command_support.settings import help_of, wants_events_alone
 from funcgraph.names import nearest_names
 from funcgraph.settings.table import FLAG, NUMBER, PATTERNS, THREADS, WORDS, Setting
@@ -33,30 +33,8 @@ def _current(namespace: argparse.Namespace) -> InstanceRequest:
     return current
 
 
-class _Given(argparse.Action):
-    """The value of a setting."""
-
-    def __init__(self, *args: Any, setting: Setting, **keywords: Any) -> None:
-        super().__init__(*args, **keywords)
-        self._setting = setting
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        settings = _current(namespace).settings
-        name = self._setting.name
-        if self._setting.kind in _LISTS:
-            settings[name] = [*settings.get(name, ()), values]
-        else:
-            settings[name] = True if self._setting.kind == FLAG else values
-
-
 class _Store:
-    """Keeps options as what is asked of each instance (_instance_options.Store)."""
+    """Keeps options as what is asked of each instance (instance_options.Store)."""
 
     def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
         _current(namespace)
@@ -117,12 +95,17 @@ def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ())
 
 
 def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
+    def take(parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any) -> None:
+        settings = _current(namespace).settings
+        if setting.kind in _LISTS:
+            settings[setting.name] = [*settings.get(setting.name, ()), value]
+        else:
+            settings[setting.name] = True if setting.kind == FLAG else value
+
     keywords: dict[str, Any] = {"nargs": 0} if setting.kind == FLAG else {"metavar": setting.metavar}
     if setting.kind in (NUMBER, THREADS):
         keywords["type"] = int
-    parser.add_argument(
-        flag, dest=setting.name, action=_Given, setting=setting, help=help_of(setting), **keywords
-    )
+    parser.add_argument(flag, dest=setting.name, action=Option, take=take, help=help_of(setting), **keywords)
 
 
 def report_unmatched(process: Process, requested: InstanceRequest) -> None:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
+from funcgraph.command_support.parser import Option
 from funcgraph.command_support.settings import check_instance
 
 __all__ = ["Store", "add_events", "add_next_instance"]
@@ -33,28 +33,6 @@ class Store(Protocol):
         """Give the latest event one more trigger."""
 
 
-class _Option(argparse.Action):
-    """An option whose value goes into a store."""
-
-    def __init__(
-        self,
-        *args: Any,
-        take: Callable[[argparse.ArgumentParser, argparse.Namespace, str], None],
-        **keywords: Any,
-    ) -> None:
-        super().__init__(*args, **keywords)
-        self._take = take
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        self._take(parser, namespace, values)
-
-
 def add_events(parser: argparse.ArgumentParser, store: Store, help: str) -> None:
     """Add -e, -f and -R.
 
@@ -74,12 +52,12 @@ def add_events(parser: argparse.ArgumentParser, store: Store, help: str) -> None
         store.add_trigger(namespace, text)
 
     add = parser.add_argument
-    add("-e", dest="events", metavar="EVENT", action=_Option, take=add_event, help=help)
+    add("-e", dest="events", metavar="EVENT", action=Option, take=add_event, help=help)
     add(
         "-f",
         dest="event_filter",
         metavar="FILTER",
-        action=_Option,
+        action=Option,
         take=set_filter,
         help="of the -e before: only hits whose fields are so, as 'amount > 1000 && user ~ \"a*\"'",
     )
@@ -87,7 +65,7 @@ def add_events(parser: argparse.ArgumentParser, store: Store, help: str) -> None
         "-R",
         dest="event_trigger",
         metavar="TRIGGER",
-        action=_Option,
+        action=Option,
         take=add_trigger,
         help="a trigger of the -e before, as 'traceoff:1 if amount < 0'; can be given again",
     )
@@ -107,4 +85,4 @@ def add_next_instance(parser: argparse.ArgumentParser, store: Store, help: str) 
         check_instance(parser, name)
         store.begin_instance(namespace, name)
 
-    parser.add_argument("-B", dest="name", metavar="NAME", action=_Option, take=begin, help=help)
+    parser.add_argument("-B", dest="name", metavar="NAME", action=Option, take=begin, help=help)

@@ -6,13 +6,13 @@ import argparse
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.names import did_you_mean, nearest_names
 
-__all__ = ["Common", "Parser"]
+__all__ = ["Common", "Option", "Parser"]
 
 _MANY = 15  # --help shows all options of a command that has no more
 _WIDEST = 100  # columns: longer lines are hard to read
@@ -56,6 +56,32 @@ def _fill_rows(text: str, width: int) -> str:
         else:
             rows.append(("", line))
     return "\n".join(_fill(text, width, begin) if begin else text for begin, text in rows)
+
+
+class Option(argparse.Action):
+    """An option whose value a function takes.
+
+    Args:
+        take: gets the parser, for its errors; the namespace; and the value.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        take: Callable[[argparse.ArgumentParser, argparse.Namespace, Any], None],
+        **keywords: Any,
+    ) -> None:
+        super().__init__(*args, **keywords)
+        self._take = take
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        self._take(parser, namespace, values)
 
 
 class _HelpAll(argparse.Action):

@@ -11,7 +11,7 @@ from types import TracebackType
 from funcgraph.attach.connecting import connect_all
 from funcgraph.attach.errors import AttachError
 from funcgraph.command_support.messages import CommandError, print_message, process_error_lines
-from funcgraph.command_support.parser import Common
+from funcgraph.command_support.parser import Common, Option
 from funcgraph.command_support.settings import check_instance
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -76,24 +76,21 @@ def chosen(args: argparse.Namespace) -> list[int]:
     return [*pids, *descendants(pids)] if args.children else pids
 
 
-class _Instance(argparse.Action):
-    """-B: an instance by its name."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        check_instance(parser, values)
-        setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
-
-
 def add_instance_names(parser: argparse.ArgumentParser, help: str) -> None:
     """Add -B alone, for `named_folders`."""
+
+    def add_name(parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: str) -> None:
+        check_instance(parser, name)
+        namespace.instances = [*namespace.instances, name]
+
     parser.add_argument(
-        "-B", dest="instances", metavar="NAME", action=_Instance, default=[], help=f"{help}; may be repeated"
+        "-B",
+        dest="instances",
+        metavar="NAME",
+        action=Option,
+        take=add_name,
+        default=[],
+        help=f"{help}; may be repeated",
     )
 
 

@@ -45,7 +45,7 @@ def has_ended(pid: int) -> bool:
     while its state is still that of a process that runs.
     """
     fields = stat_fields(pid)
-    return not fields or fields[0] in (b"Z", b"X") or bool(int(fields[6]) & _PF_EXITING)
+    return _is_over(fields) or bool(int(fields[6]) & _PF_EXITING)
 
 
 def start_time(pid: int) -> str | None:
@@ -54,7 +54,12 @@ def start_time(pid: int) -> str | None:
     A zombie has ended.
     """
     fields = stat_fields(pid)
-    return None if fields[:1] in ([], [b"Z"], [b"X"]) else fields[19].decode()
+    return None if _is_over(fields) else fields[19].decode()
+
+
+def _is_over(fields: list[bytes]) -> bool:
+    """Return whether these are the fields of a process that is gone, or of a zombie."""
+    return fields[:1] in ([], [b"Z"], [b"X"])
 
 
 def read_status(pid: int | str) -> dict[str, str]:

@@ -183,6 +183,12 @@ static inline void add_stretch(struct fg_call_thread *thread, struct fg_traced_c
         thread->calls[depth - 1].callees_ns += ran_ns;
 }
 
+/* When a stretch ended whose end is not in the trace: at its thread's last event. */
+static uint64_t last_ns_of(const struct fg_call_thread *thread, const struct fg_traced_call *call)
+{
+    return thread->last_ns > call->begin_ns ? thread->last_ns : call->begin_ns;
+}
+
 /* Ends the calls in progress at @depth and deeper: their ends were lost, or the thread has no more events. */
 static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_t number, uint32_t depth,
                          enum fg_slice_what what)
@@ -190,7 +196,7 @@ static int give_up_calls(struct run *run, struct fg_call_thread *thread, uint32_
     while (thread->depth > depth) {
         uint32_t at = --thread->depth;
         struct fg_traced_call *call = &thread->calls[at];
-        uint64_t end_ns = thread->last_ns > call->begin_ns ? thread->last_ns : call->begin_ns;
+        uint64_t end_ns = last_ns_of(thread, call);
         int error = 0;
 
         if (call->is_open) {
@@ -222,7 +228,7 @@ static int leave_place(struct run *run, struct fg_call_place place)
 {
     struct fg_call_thread *thread = &run->slicer->open.threads[place.thread];
     struct fg_traced_call *call = &thread->calls[place.depth];
-    uint64_t end_ns = thread->last_ns > call->begin_ns ? thread->last_ns : call->begin_ns;
+    uint64_t end_ns = last_ns_of(thread, call);
     int error = give_up_calls(run, thread, place.thread, place.depth + 1, FG_SLICE_lost);
 
     if (error == 0)

@@ -1,5 +1,5 @@
-/* The CPUs of one buffer of a kernel's trace, read as one lane: a thread goes from CPU to CPU in the middle
- * of a call, so only all CPUs' events in order of time have its calls one after the other.
+/* The CPUs of one buffer of a kernel's trace, read as one lane. A thread goes from CPU to CPU in the middle
+ * of a call. So its events are one after the other only in all CPUs' events, in order of time.
  *
  *     CPU 0:   a() {   ...                } b()        one lane:   a() {   c() {   }   } a()   ...
  *     CPU 1:           c() {   } c   } a()                  each event with the number of its thread */
