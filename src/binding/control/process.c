@@ -94,13 +94,18 @@ static struct fg_server *make(struct fg_plan *plan, bool sweeps, int *error, cha
     return NULL;
 }
 
+static bool is_own_thread(const struct fg_server *server)
+{
+    return server->has_thread && pthread_equal(server->thread, pthread_self());
+}
+
 /* Ends the thread. False: it is in the middle of a request, or is the caller. */
 static bool end_thread(struct fg_server *server)
 {
     bool has_ended;
 
     fg_server_halt(server);
-    if (server->has_thread && pthread_equal(server->thread, pthread_self()))
+    if (is_own_thread(server))
         return false;
     Py_BEGIN_ALLOW_THREADS
     has_ended = fg_server_join(server, PATIENCE_MS);
@@ -113,6 +118,8 @@ static void stop(struct fg_server *server)
     let_wakers_leave();
     fg_place_remove(&server->place);
     (void)end_thread(server);
+    if (is_own_thread(server)) /* it ends after its answer: who gets that must find no socket */
+        fg_place_close(&server->place);
     fg_server_leave(server);
 }
 

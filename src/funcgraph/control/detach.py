@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcgraph.control import owned, server
-from funcgraph.control.recordings import request
+from funcgraph.control.recordings import sessions
 from funcgraph.control.serving import stop_serving
 from funcgraph.session import tracing
 
@@ -19,9 +19,9 @@ def detach() -> None:
     What the program itself has registered, recorded or made stays. The connections of readers end.
     """
     _state["is_borrowed"] = False
-    for directory in list(request):
+    for directory in list(sessions):
         tracing.leave(directory)
-    request.clear()
+    sessions.clear()
     tracing.leave_dead()
     server.close_all()  # an instance with an open pipe is busy
     owned.take_back()
@@ -39,8 +39,8 @@ def give_back() -> bool:
     Users are recordings, instances and events that clients made, and other clients that are connected.
     """
     tracing.leave_dead()
-    request.intersection_update(tracing.directories())
-    if not _state["is_borrowed"] or request or not owned.is_empty() or server.clients() > 1:
+    sessions.intersection_update(tracing.directories())
+    if not _state["is_borrowed"] or sessions or not owned.is_empty() or server.clients() > 1:
         return False
     detach()
     return True

@@ -6,10 +6,10 @@ import os
 
 from funcgraph.session import tracing
 
-__all__ = ["record_start", "record_stop", "request"]
+__all__ = ["record_start", "record_stop", "sessions"]
 
 # The sessions that were joined here, not by the program itself or with its start.
-request: set[str] = set()
+sessions: set[str] = set()
 
 
 def record_start(directory: str) -> dict[str, int]:
@@ -31,12 +31,12 @@ def record_start(directory: str) -> dict[str, int]:
             tracing.join(directory, tracing.settings_of(directory), at_start=False)
         except ValueError as error:  # its text has several lines if it points at a word of an event
             raise ValueError(" ".join(str(error).split())) from None
-        request.add(directory)
+        sessions.add(directory)
     return {"pid": os.getpid()}
 
 
 def record_stop(directory: str) -> None:
     """Stop recording into a session. Does nothing if that has ended."""
     tracing.leave(directory)
-    request.discard(directory)
+    sessions.discard(directory)
     tracing.leave_dead()
