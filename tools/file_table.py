@@ -83,6 +83,7 @@ FOLDERS = {
     "src/inject": "threads of other processes: stopping them, starting a thread there (x86-64)",
     "src/inject/unwind": "unwinding a stopped thread by the call frame information in its process",
     "src/tracedata/base": "what all rooms of tracedata share",
+    "src/tracedata/calls": "calls, put together from events",
     "src/tracedata/export": "slices, for viewers of other people",
     "src/tracedata/make": "from a `.fg` to a trace.dat",
     "src/tracedata/read": "reading `.fg` and trace.dat",

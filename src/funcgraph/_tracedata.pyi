@@ -391,6 +391,7 @@ SLICE_WHATS: Final[tuple[str, ...]]  # what a slice can be, by number
 SLICE_ONLY_END: Final[int]  # flags of a slice
 SLICE_WHOLE: Final[int]
 SLICE_IRQ: Final[int]
+SLICE_LOST_END: Final[int]
 
 @final
 class Slicer:

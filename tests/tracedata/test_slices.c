@@ -411,7 +411,8 @@ static void test_a_call_that_goes_on_twice_is_one(void)
         assert(slices.what[i] == expected[i].what && slices.thread[i] == expected[i].thread);
         assert(slices.id[i] == FIRST_ID && slices.call_ns[i] == 10);
     }
-    assert(slices.resumes[5] == 2 && slices.flags[5] & FG_SLICE_WHOLE);
+    assert(slices.resumes[5] == 2 && !(slices.flags[5] & FG_SLICE_WHOLE));
+    assert(slices.flags[3] & FG_SLICE_LOST_END && !(slices.flags[1] & FG_SLICE_LOST_END));
     fg_slices_free(&slices);
     fg_columns_free(&columns);
     fg_slicer_free(slicer);

@@ -15,7 +15,7 @@ struct calls_iterator {
     struct fg_name_table names;
     struct fg_selected selected;
     struct fg_merge merge;
-    struct fg_calls *calls;
+    struct fg_call_reader *calls;
     size_t size;
     int error; /* found after the events that were returned last */
     bool at_end;
@@ -50,7 +50,7 @@ PyObject *fg_reader_calls(PyObject *self, PyObject *args)
     error =
         fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
     if (!error)
-        error = fg_calls_new(&iterator->merge, &iterator->calls);
+        error = fg_call_reader_new(&iterator->merge, &iterator->calls);
     Py_END_ALLOW_THREADS;
     if (error) {
         fg_reader_raise(iterator->reader, error, iterator->merge.reason);
@@ -67,7 +67,7 @@ static void calls_iterator_dealloc(PyObject *self)
     struct calls_iterator *iterator = (struct calls_iterator *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    fg_calls_free(iterator->calls);
+    fg_call_reader_free(iterator->calls);
     if (iterator->merge.file)
         fg_merge_close(&iterator->merge);
     fg_selected_free(&iterator->selected);
@@ -93,7 +93,7 @@ static PyObject *calls_iterator_next(PyObject *self)
         return NULL;
     iterator->is_busy = true;
     Py_BEGIN_ALLOW_THREADS;
-    result = fg_calls_fill(iterator->calls, &columns, iterator->size);
+    result = fg_call_reader_fill(iterator->calls, &columns, iterator->size);
     Py_END_ALLOW_THREADS;
     iterator->is_busy = false;
     iterator->at_end = result == 0;

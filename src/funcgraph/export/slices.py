@@ -13,6 +13,7 @@ from funcgraph.tracedata.threads import Threads, arrays_of
 (BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN, SUSPENDED) = range(9)
 WHATS = _tracedata.SLICE_WHATS
 ONLY_END, WHOLE, IRQ = _tracedata.SLICE_ONLY_END, _tracedata.SLICE_WHOLE, _tracedata.SLICE_IRQ
+LOST_END = _tracedata.SLICE_LOST_END
 NO_EVENT = 2**32 - 1
 NO_FUNCTION = 2**32 - 1
 
@@ -67,6 +68,11 @@ class Slices:
         return len(self.time_ns)
 
 
+def _lost_ends(slices: Slices) -> int:
+    flags = bytes(slices.flags)
+    return sum(flags.count(value) for value in range(2 * LOST_END) if value & LOST_END)
+
+
 def slices_of(
     source: Source, threads: Threads, whats: int = ALL, *, first_id: int = 1, size: int = 65536
 ) -> Iterator[tuple[Columns | None, Slices]]:
@@ -85,7 +91,7 @@ def slices_of(
     slicer = _tracedata.Slicer(source.trace.clock not in COUNTING_CLOCKS, whats, first_id)
     for batch in source.columns(size=size):
         slices = Slices(slicer.add(arrays_of(batch), *threads.of(batch.tasks)))
-        source.lost_ends += bytes(slices.what).count(LOST)
+        source.lost_ends += _lost_ends(slices)
         yield batch, slices
     slices = Slices(slicer.finish())
     source.open_ends += bytes(slices.what).count(OPEN)

@@ -27,7 +27,7 @@ class Call(NamedTuple):
         begin_ns: when it began, on the trace's clock.
         end_ns: when it ended.
         duration_ns: how long it ran, without the time in which it was suspended or waited for the recorder.
-            None if its beginning is not in the trace.
+            None if a part of it is not in the trace.
         depth: how many traced calls it was made from.
         ended: `return`; `raise`: by an exception; `close`: it was suspended, and then closed, cancelled or
             collected.

@@ -10,6 +10,9 @@
  *     entry h, depth 0            begin h
  *     (no more events)            open h          ended at the thread's last event
  *
+ * calls/assembler.h has the rules. A stretch whose end was lost has FG_SLICE_LOST_END: a `lost` row if its call is
+ * over, a `suspend` if that has a name and may go on.
+ *
  * Begins and ends of a thread are balanced, but for ends that have FG_SLICE_ONLY_END: their begins are not in
  * the trace (--thresh, losses). Times never go back within a thread; those of ends in progress at the
  * trace's end come last of all.
@@ -70,6 +73,7 @@ enum fg_slice_what {
 #define FG_SLICE_ONLY_END 1u /* no begin came before: the stretch began at begin_ns */
 #define FG_SLICE_WHOLE 2u    /* of an end: ran_ns has all stretches of the call */
 #define FG_SLICE_IRQ 4u      /* the interpreter made the call for a signal */
+#define FG_SLICE_LOST_END 8u /* the end of the stretch was lost */
 
 struct fg_slices {
     size_t n, capacity;

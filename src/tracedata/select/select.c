@@ -8,17 +8,12 @@
 
 #include "engine/core/array.h"
 #include "engine/core/compiler.h"
-#include "tracedata/select/select_lane.h"
+#include "tracedata/select/select_thread.h"
 
 /* Data of the events that were handed out last. An event must stay valid while the next one is looked at. */
 struct shown {
     uint8_t *data;
     size_t capacity;
-};
-
-struct thread {
-    struct fg_select_lane lane;
-    uint32_t next; /* of the same cursor: number of the thread plus 1 */
 };
 
 /* What is kept of a cursor. */
@@ -34,11 +29,9 @@ struct stage_lane {
 
 struct fg_select {
     struct fg_merge_stage stage;
-    struct fg_select_rules rules;
+    struct fg_select_threads threads;
     struct stage_lane *lanes; /* by cursor */
     uint32_t nr_lanes;
-    struct thread *threads; /* by fg_event.thread */
-    size_t nr_threads, threads_capacity;
     uint64_t *lost; /* by lane of the trace, see fg_pending */
 };
 
@@ -54,9 +47,7 @@ void fg_select_free(struct fg_select *select)
         free(lane->shown[1].data);
         free(lane->reason);
     }
-    for (size_t i = 0; i < select->nr_threads; i++)
-        fg_select_lane_free(&select->threads[i].lane);
-    free(select->threads);
+    fg_select_threads_free(&select->threads);
     free(select->lanes);
     free(select->lost);
     free(select);
@@ -85,15 +76,19 @@ static void end_lane(struct fg_select *select, struct stage_lane *lane, int erro
     lane->error = error;
     if (error)
         lane->reason = strdup(reason);
-    for (uint32_t next = lane->threads; next; next = select->threads[next - 1].next)
-        fg_select_lane_finish(&select->threads[next - 1].lane, &select->rules);
+    for (uint32_t next = lane->threads; next;) {
+        struct fg_select_thread *thread = fg_select_thread_of(&select->threads, next - 1);
+
+        fg_select_thread_finish(&select->threads, thread);
+        next = thread->next;
+    }
 }
 
 /* Moves the cursor to the next event that is to be judged. Return: false: the lane has ended. */
 static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cursor *cursor, bool is_at_next,
                  char reason[FG_REASON_BYTES])
 {
-    const struct fg_selection *selection = select->rules.selection;
+    const struct fg_selection *selection = select->threads.rules.selection;
     int error = fg_merge_stage_pull(&select->stage, cursor, is_at_next, reason);
     bool is_over = !error && !cursor->at_end && cursor->head.time_ns > selection->to;
     const struct fg_pending *held = &lane->held;
@@ -105,24 +100,17 @@ static bool move(struct fg_select *select, struct stage_lane *lane, struct fg_cu
 }
 
 /* The event's thread, which is of this cursor. NULL: memory is short. */
-static struct fg_select_lane *thread_of(struct fg_select *select, struct stage_lane *lane,
-                                        const struct fg_event *event)
+static struct fg_select_thread *thread_of(struct fg_select *select, struct stage_lane *lane,
+                                          const struct fg_event *event)
 {
-    struct thread *thread;
+    struct fg_select_thread *thread = fg_select_thread_of(&select->threads, event->thread);
 
-    if (fg_unlikely(event->thread >= select->nr_threads)) {
-        if (fg_array_reserve(&select->threads, &select->threads_capacity, event->thread + (size_t)1) < 0)
-            return NULL;
-        for (; select->nr_threads <= event->thread; select->nr_threads++)
-            select->threads[select->nr_threads] = (struct thread){0};
-    }
-    thread = &select->threads[event->thread];
-    if (fg_unlikely(!thread->lane.held)) {
-        thread->lane.held = &lane->held;
+    if (thread && fg_unlikely(!thread->held)) {
+        thread->held = &lane->held;
         thread->next = lane->threads;
         lane->threads = event->thread + 1;
     }
-    return &thread->lane;
+    return thread;
 }
 
 static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool is_at_next,
@@ -134,7 +122,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
 
     for (;; is_at_next = false) {
         const struct fg_pending_event *held = fg_pending_take(&lane->held);
-        struct fg_select_lane *thread;
+        struct fg_select_thread *thread;
         uint32_t depth = 0;
         int verdict;
 
@@ -151,10 +139,10 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
         if (!move(select, lane, cursor, is_at_next, reason))
             continue;
         thread = thread_of(select, lane, &cursor->head);
-        verdict = thread ? fg_select_lane_judge(thread, &select->rules, &cursor->head, &depth) : -ENOMEM;
+        verdict = thread ? fg_select_thread_judge(&select->threads, thread, &cursor->head, &depth) : -ENOMEM;
         if (verdict < 0)
             return verdict;
-        if (verdict == FG_VERDICT_SHOW && !select->rules.selection->longer_ns) {
+        if (verdict == FG_VERDICT_SHOW && !select->threads.rules.selection->longer_ns) {
             uint64_t *lost = &select->lost[cursor->head.lane];
 
             cursor->head.lost = fg_add_lost(cursor->head.lost, *lost);
@@ -172,7 +160,8 @@ int fg_select_new(const struct fg_selection *selection, const struct fg_trace_fi
     if (!made)
         return -ENOMEM;
     made->stage.advance = advance;
-    made->rules = (struct fg_select_rules){.selection = selection, .counts_time = file->unit != FG_UNIT_NS};
+    fg_select_threads_init(&made->threads, (struct fg_select_rules){.selection = selection,
+                                                                    .has_times = file->unit == FG_UNIT_NS});
     made->nr_lanes = fg_trace_file_nr_cursors(file);
     made->lanes = calloc(made->nr_lanes + (size_t)1, sizeof(*made->lanes));
     made->lost = calloc(file->nr_lanes + (size_t)1, sizeof(*made->lost));

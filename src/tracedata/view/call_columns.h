@@ -57,14 +57,14 @@ struct fg_call_columns {
 int fg_call_columns_reserve(struct fg_call_columns *columns, size_t capacity);
 void fg_call_columns_free(struct fg_call_columns *columns);
 
-struct fg_calls;
+struct fg_call_reader;
 
 /* Begins to read the calls of @merge, which stays the caller's and lives as long. Return: 0 or -ENOMEM. */
-int fg_calls_new(struct fg_merge *merge, struct fg_calls **calls);
-void fg_calls_free(struct fg_calls *calls);
+int fg_call_reader_new(struct fg_merge *merge, struct fg_call_reader **reader);
+void fg_call_reader_free(struct fg_call_reader *reader);
 
 /* Adds @size rows or a few more: those that one event ends. Return: 1; 0: there are no more; or an error of
  * fg_merge_next(), and the columns have the calls before it. */
-int fg_calls_fill(struct fg_calls *calls, struct fg_call_columns *columns, size_t size);
+int fg_call_reader_fill(struct fg_call_reader *reader, struct fg_call_columns *columns, size_t size);
 
 #endif

@@ -2,121 +2,91 @@
 #include "tracedata/view/summary_calls.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "engine/ring/record.h"
 #include "tracedata/base/folded.h"
+#include "tracedata/calls/assemble.h"
 #include "tracedata/view/tree_lane.h"
 
 #define NO_FUNCTION UINT32_MAX
 
-static inline uint64_t minus(uint64_t from, uint64_t what)
+/* A call: behind its level, or in the table of calls with a name. */
+struct summary_call {
+    uint64_t ran_ns; /* sum of the stretches that have ended */
+    bool is_rooted;  /* this stretch: the starts of all calls around it are known */
+    bool is_whole;   /* all stretches are in the trace */
+};
+
+static inline struct fg_summary *summary_of(struct fg_call_assembler *calls)
 {
-    return from > what ? from - what : 0;
+    return (struct fg_summary *)(void *)calls;
 }
 
-/* Ends the call at the top of the lane. */
-static inline void close_call(struct fg_summary_lane *lane, struct fg_open_call *call)
+static inline struct fg_summary_thread *thread_of(const struct fg_stretch *stretch)
 {
-    lane->running[call->func]--;
-    call->is_open = false;
+    return (struct fg_summary_thread *)(void *)stretch->thread;
 }
 
-/* Ends the calls at `depth` and deeper, whose exits were lost. */
-static inline void give_up_calls(const struct fg_summary *summary, struct fg_summary_lane *lane,
-                                 uint32_t depth)
+/* The node of a call; only if there is a tree. */
+static inline struct fg_call_node *node_of(const struct fg_summary *summary, const struct fg_stretch *stretch)
 {
-    while (lane->depth > depth) {
-        struct fg_open_call *call = &lane->calls[--lane->depth];
-        if (call->is_open) {
-            close_call(lane, call);
-            if (summary->tree)
-                fg_tree_end(summary->tree, &lane->tree, lane->depth);
-        }
-        call->callees_ns = 0;
-    }
+    return &summary->tree->nodes[thread_of(stretch)->lane->tree.places[stretch->depth].node];
 }
 
-/* The node of the call that begins or ends at `depth`; only if there is a tree. */
-static inline struct fg_call_node *node_at(const struct fg_summary *summary,
-                                           const struct fg_summary_lane *lane, uint32_t depth)
-{
-    return &summary->tree->nodes[lane->tree.places[depth].node];
-}
-
-/* A stretch of the call at `depth` took `ran_ns`: adds what is the function's own to it, and all of it to the
- * caller's callees. */
-static inline void add_self(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
-                            uint32_t func, uint64_t ran_ns)
-{
-    uint64_t self_ns = minus(ran_ns, lane->calls[depth].callees_ns);
-
-    summary->functions[func].self_ns += self_ns;
-    lane->calls[depth].callees_ns = 0;
-    if (depth)
-        lane->calls[depth - 1].callees_ns += ran_ns;
-    if (summary->tree)
-        node_at(summary, lane, depth)->self_ns += self_ns;
-}
+/* ---- times */
 
 /* A stretch that ended, of a call whose start or whose callers' starts are not known: adds to the total
  * what was not counted already for calls of the same function within it. */
-static int add_unrooted(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
-                        uint32_t func, uint64_t ran_ns)
+static int add_unrooted(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
-    uint64_t inside_ns = fg_lane_settle_unrooted(lane, depth, func);
+    struct fg_summary_lane *lane = thread_of(stretch)->lane;
+    uint32_t func = stretch->level->func;
+    uint64_t inside_ns = fg_lane_settle_unrooted(lane, stretch->depth, func);
     bool is_inner = lane->running[func] > 0; /* within another call of it that is in progress */
-    uint64_t counted_ns = ran_ns > inside_ns || is_inner ? ran_ns : inside_ns;
+    uint64_t counted_ns = stretch->ran_ns > inside_ns || is_inner ? stretch->ran_ns : inside_ns;
 
     if (summary->tree)
-        node_at(summary, lane, depth)->total_ns += counted_ns;
+        node_of(summary, stretch)->total_ns += counted_ns;
     if (is_inner)
         return 0;
     summary->functions[func].total_ns += counted_ns - inside_ns;
-    return fg_lane_add_unrooted(lane, depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
+    return fg_lane_add_unrooted(lane, stretch->depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
 }
 
-/* Adds the time of the call at `depth`, which has just ended. */
-static inline int add_times(struct fg_summary *summary, struct fg_summary_lane *lane, uint32_t depth,
-                            uint64_t ran_ns)
+/* Adds the time of a stretch that has ended. */
+static inline int add_times(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
-    const struct fg_open_call *call = &lane->calls[depth];
+    struct fg_summary_lane *lane = thread_of(stretch)->lane;
+    struct summary_call *call = stretch->call;
+    struct fg_function_summary *function = &summary->functions[stretch->level->func];
 
+    call->ran_ns += stretch->ran_ns;
+    function->self_ns += stretch->self_ns;
     if (summary->tree)
-        fg_tree_end(summary->tree, &lane->tree, depth);
-    add_self(summary, lane, depth, call->func, ran_ns);
+        node_of(summary, stretch)->self_ns += stretch->self_ns;
     if (!call->is_rooted)
-        return add_unrooted(summary, lane, depth, call->func, ran_ns);
+        return add_unrooted(summary, stretch);
     if (lane->nr_unrooted)
-        fg_lane_drop_unrooted(lane, depth);
-    if (!lane->running[call->func])
-        summary->functions[call->func].total_ns += ran_ns;
+        fg_lane_drop_unrooted(lane, stretch->depth);
+    if (!lane->running[stretch->level->func])
+        function->total_ns += stretch->ran_ns;
     if (summary->tree)
-        node_at(summary, lane, depth)->total_ns += ran_ns;
+        node_of(summary, stretch)->total_ns += stretch->ran_ns;
     return 0;
 }
 
-/* How long calls in progress ran is not known on a clock that does not count nanoseconds. */
-int fg_summary_finish_task(struct fg_summary *summary, struct fg_summary_lane *lane)
+/* A stretch whose begin is known is over. */
+static inline void close_stretch(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
-    while (lane->depth) {
-        uint32_t depth = lane->depth - 1;
-        struct fg_open_call *call = &lane->calls[depth];
-        if (call->is_open) {
-            close_call(lane, call);
-            uint64_t ran_ns =
-                summary->merge->file->unit == FG_UNIT_NS ? minus(lane->last_ns, call->began_ns) : 0;
-            int error = add_times(summary, lane, depth, minus(ran_ns, lane->wait_ns - call->waited_ns));
-            if (error)
-                return error;
-        }
-        call->callees_ns = 0;
-        lane->depth--;
-    }
-    fg_lane_drop_unrooted(lane, 0);
+    struct fg_summary_lane *lane = thread_of(stretch)->lane;
+
+    lane->running[stretch->level->func]--;
     if (summary->tree)
-        fg_tree_settle(summary->tree, &lane->tree, 0, lane->tree.root);
-    return 0;
+        fg_tree_end(summary->tree, &lane->tree, stretch->depth);
 }
+
+/* ---- functions */
 
 static inline uint32_t row_of(const struct fg_summary *summary, uint32_t func)
 {
@@ -149,70 +119,98 @@ static inline void add_folded(struct fg_summary *summary, const struct fg_event 
     node->exceptions += folded.exceptions;
 }
 
-/* An import's end is not in the trace. */
-static void add_unfinished_import(struct fg_summary *summary, const struct fg_summary_lane *lane,
-                                  const struct fg_event *event)
-{
-    uint32_t depth = ((const struct fg_folded_event *)event->data)->depth;
+/* ---- what becomes of calls */
 
-    if (depth < lane->depth && lane->calls[depth].is_open)
-        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
+/* A stretch is met for the first time, at its begin or its end: finds its place in the tree. */
+static inline int place_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
+                                const struct fg_event *event, const struct fg_call_level *parent)
+{
+    struct fg_summary_thread *thread = thread_of(stretch);
+    uint32_t func;
+
+    if (!summary->tree)
+        return 0;
+    func = tree_function(summary, fg_event_graph(event)->func);
+    return stretch->level->is_late ? fg_tree_begin_late(summary->tree, &thread->lane->tree, thread->root,
+                                                        stretch->depth, parent != NULL, func)
+                                   : fg_tree_begin(summary->tree, &thread->lane->tree, thread->root,
+                                                   stretch->depth, parent != NULL, func);
 }
 
-static inline void count_begin(struct fg_summary *summary, const struct fg_summary_lane *lane, uint32_t depth,
-                               uint32_t func, bool is_resumed)
+static inline int begin_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
+                                const struct fg_event *event)
 {
-    summary->functions[func].calls += !is_resumed;
-    summary->functions[func].resumes += is_resumed;
-    if (summary->tree) {
-        node_at(summary, lane, depth)->calls += !is_resumed;
-        node_at(summary, lane, depth)->resumes += is_resumed;
+    struct fg_call_level *parent = fg_parent_level(&fg_summary_consumer, stretch);
+    struct fg_summary_lane *lane = thread_of(stretch)->lane;
+    struct summary_call *call = stretch->call;
+
+    call->is_rooted = false;
+    if (!stretch->level->is_late) {
+        call->is_rooted = stretch->depth == 0 ||
+                          (parent && ((struct summary_call *)fg_call_of(&summary->calls, parent))->is_rooted);
+        lane->running[stretch->level->func]++;
+        if (lane->nr_unrooted)
+            fg_lane_settle_unrooted(lane, stretch->depth, NO_FUNCTION);
     }
+    return place_stretch(summary, stretch, event, parent);
 }
 
-static inline int add_entry(struct fg_summary *summary, struct fg_summary_lane *lane,
-                            const struct fg_event *event)
+static inline int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                        const struct fg_graph_event *graph, const void *event)
 {
-    struct fg_graph_event entry;
-    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(summary->merge, event);
-    uint32_t func = row_of(summary, entry.func), depth = entry.depth;
-    if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
-        return -ENOMEM;
-    if (lane->depth > depth)
-        give_up_calls(summary, lane, depth);
-    if (lane->nr_unrooted)
-        fg_lane_settle_unrooted(lane, depth, NO_FUNCTION);
-    if (summary->tree && fg_tree_begin(summary->tree, lane, depth, tree_function(summary, entry.func)) < 0)
-        return -ENOMEM;
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_function_summary *function = &summary->functions[stretch->level->func];
+    bool is_late = stretch->level->is_late, is_resumed = stretch->level->is_resumed;
+    /* A suspended call may be closed without a resume. */
+    bool is_start = !is_resumed && !(is_late && graph->kind == FG_WIRE_CLOSE);
+    int error;
 
-    bool is_resumed = entry.kind == FG_WIRE_RESUME;
-    count_begin(summary, lane, depth, func, is_resumed);
-    lane->calls[depth] = (struct fg_open_call){
-        .func = func,
-        .is_open = true,
-        .is_rooted = depth == 0 || (lane->depth == depth && lane->calls[depth - 1].is_open &&
-                                    lane->calls[depth - 1].is_rooted),
-        .is_resumed = is_resumed,
-        .began_ns = event->time_ns,
-        .waited_ns = lane->wait_ns,
-    };
-    lane->running[func]++;
-    lane->depth = depth + 1;
+    *(struct summary_call *)stretch->call =
+        (struct summary_call){.is_whole = is_late ? fg_exit_is_whole(graph) : !is_resumed};
+    error = begin_stretch(summary, stretch, event);
+    if (error)
+        return error;
+    function->calls += is_start;
+    function->resumes += is_resumed;
+    if (summary->tree) {
+        node_of(summary, stretch)->calls += is_start;
+        node_of(summary, stretch)->resumes += is_resumed;
+    }
     return 0;
 }
 
-/* A call has ended with a stretch that took `ran_ns`. `is_whole`: it cannot have had unknown earlier
- * stretches. */
-static inline void end_call(struct fg_summary *summary, struct fg_function_summary *function, uint64_t ran_ns,
-                            struct fg_parked_call *parked, bool is_whole)
+static inline int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                         const struct fg_graph_event *graph, const void *event)
 {
-    if (parked) {
-        ran_ns += parked->ran_ns;
-        fg_parked_calls_remove(&summary->parked, parked);
-    } else if (!is_whole) {
-        return;
-    }
+    struct fg_summary *summary = summary_of(calls);
+    bool is_resume = !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
+    int error = begin_stretch(summary, stretch, event);
+
+    if (error)
+        return error;
+    summary->functions[stretch->level->func].resumes += is_resume;
+    if (summary->tree)
+        node_of(summary, stretch)->resumes += is_resume;
+    return 0;
+}
+
+static inline int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                          const struct fg_graph_event *graph, const void *event)
+{
+    struct fg_summary *summary = summary_of(calls);
+    int error;
+
+    (void)graph;
+    if (!stretch->level->is_late)
+        close_stretch(summary, stretch);
+    error = add_times(summary, stretch);
+    if (fg_unlikely(stretch->level->func > summary->nr_functions))
+        add_folded(summary, event, summary->tree ? node_of(summary, stretch) : NULL);
+    return error;
+}
+
+static inline void add_length(struct fg_function_summary *function, uint64_t ran_ns)
+{
     function->ended++;
     function->ended_ns += ran_ns;
     if (ran_ns < function->min_ns)
@@ -221,80 +219,108 @@ static inline void end_call(struct fg_summary *summary, struct fg_function_summa
         function->max_ns = ran_ns;
 }
 
-static inline int add_exit(struct fg_summary *summary, struct fg_summary_lane *lane,
-                           const struct fg_event *event)
+static inline int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_event *graph, const void *event)
 {
-    struct fg_graph_event exit;
-    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(summary->merge, event);
-    uint32_t func = row_of(summary, exit.func), depth = exit.depth;
-    if (depth >= lane->capacity && !fg_summary_lane_reserve(lane, depth, summary->nr_functions))
-        return -ENOMEM;
-    if (lane->depth > depth + 1)
-        give_up_calls(summary, lane, depth + 1);
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_function_summary *function = &summary->functions[stretch->level->func];
+    const struct summary_call *call = stretch->call;
+    int error = suspend(calls, stretch, graph, event);
 
-    struct fg_function_summary *function = &summary->functions[func];
-    struct fg_open_call *call = &lane->calls[depth];
-    bool has_entry = lane->depth == depth + 1 && call->is_open && call->func == func;
-    int32_t pid = summary->merge->names->tasks[event->task].pid;
-    uint64_t ran_ns = fg_duration_ns(&exit);
-    struct fg_parked_call *parked =
-        exit.has_start ? fg_parked_calls_find(&summary->parked, exit.start_ns, func, pid) : NULL;
-    bool is_whole = !has_entry || !call->is_resumed;
-    int error;
-
-    if (has_entry) {
-        close_call(lane, call);
-        error = add_times(summary, lane, depth, ran_ns);
-    } else {
-        /* A call in progress at this depth is another one, whose exit was lost, and so was the entry of
-         * this one. */
-        if (call->is_open)
-            fg_lane_settle_unrooted(lane, depth, NO_FUNCTION);
-        uint64_t callees_ns = call->is_open ? 0 : call->callees_ns;
-        give_up_calls(summary, lane, depth);
-        call->callees_ns = callees_ns;
-        if (summary->tree &&
-            fg_tree_begin_late(summary->tree, lane, depth, tree_function(summary, exit.func)) < 0)
-            return -ENOMEM;
-        if (exit.kind == FG_WIRE_CLOSE) /* a suspended call may be closed without a resume */
-            is_whole = false;
-        else
-            count_begin(summary, lane, depth, func, parked != NULL);
-        add_self(summary, lane, depth, func, ran_ns);
-        error = add_unrooted(summary, lane, depth, func, ran_ns);
-    }
-    lane->depth = depth;
-    if (error)
-        return error;
-
-    if (fg_unlikely(func > summary->nr_functions))
-        add_folded(summary, event, summary->tree ? node_at(summary, lane, depth) : NULL);
-    if (exit.kind == FG_WIRE_SUSPEND) {
-        if (!exit.has_start)
-            return 0;
-        if (!parked && is_whole)
-            parked = fg_parked_calls_add(&summary->parked, exit.start_ns, func, pid);
-        if (!parked)
-            return is_whole ? -ENOMEM : 0;
-        parked->ran_ns += ran_ns;
-        return 0;
-    }
-    if (exit.kind == FG_WIRE_RAISE) {
+    if (graph->kind == FG_WIRE_RAISE) {
         function->exceptions++;
         if (summary->tree)
-            node_at(summary, lane, depth)->exceptions++;
+            node_of(summary, stretch)->exceptions++;
     }
-    end_call(summary, function, ran_ns, parked, is_whole);
+    if (call->is_whole && graph->kind != FG_WIRE_SUSPEND)
+        add_length(function, call->ran_ns);
+    return error;
+}
+
+static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *stretch, enum fg_call_gap gap,
+                   uint64_t until_ns, bool goes_on)
+{
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_summary_lane *lane = thread_of(stretch)->lane;
+
+    (void)until_ns, (void)goes_on;
+    ((struct summary_call *)stretch->call)->is_whole = false;
+    close_stretch(summary, stretch);
+    if (gap != FG_GAP_LOST)
+        return add_times(summary, stretch);
+    if (lane->nr_unrooted)
+        fg_lane_settle_unrooted(lane, stretch->depth, NO_FUNCTION);
     return 0;
 }
 
+static int forget(struct fg_call_assembler *calls, const struct fg_named_call *named, void *call)
+{
+    (void)calls, (void)named, (void)call;
+    return 0;
+}
+
+static inline void release_lane(struct fg_summary *summary, struct fg_summary_thread *thread)
+{
+    struct fg_summary_lane *lane = thread->lane;
+
+    if (!lane || lane->nr_unrooted || lane->tree.nr_branches)
+        return;
+    fg_summary_lanes_give_back(&summary->lanes, lane);
+    thread->lane = NULL;
+}
+
+static int finish(struct fg_call_assembler *calls, struct fg_call_thread *call_thread)
+{
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_summary_thread *thread = (struct fg_summary_thread *)(void *)call_thread;
+
+    if (!thread->lane)
+        return 0;
+    fg_lane_drop_unrooted(thread->lane, 0);
+    if (summary->tree)
+        fg_tree_settle(summary->tree, &thread->lane->tree, 0, thread->root);
+    release_lane(summary, thread);
+    return 0;
+}
+
+static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
+{
+    return summary_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
+}
+
+const struct fg_call_consumer fg_summary_consumer = {
+    .call_bytes = sizeof(struct summary_call),
+    .thread_bytes = sizeof(struct fg_summary_thread),
+    .names_calls = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .finish = finish,
+    .pid = pid_of,
+};
+
+/* ---- events */
+
+/* An import's end is not in the trace. */
+static void add_unfinished_import(struct fg_summary *summary, const struct fg_summary_thread *thread,
+                                  const struct fg_event *event)
+{
+    uint32_t depth = ((const struct fg_folded_event *)event->data)->depth;
+
+    if (depth < thread->thread.depth && fg_level_at(&fg_summary_consumer, &thread->thread, depth)->is_open)
+        add_folded(summary, event,
+                   summary->tree ? &summary->tree->nodes[thread->lane->tree.places[depth].node] : NULL);
+}
+
 /* The function tracer records calls without times: of each its function, and that of its caller. */
-static int add_function(struct fg_summary *summary, const struct fg_summary_lane *lane,
+static int add_function(struct fg_summary *summary, const struct fg_summary_thread *thread,
                         const struct fg_event *event)
 {
     const struct fg_wire_function *call = fg_event_function(event);
-    uint32_t func = row_of(summary, fg_function_index(call->ip)), node = lane->tree.root;
+    uint32_t func = row_of(summary, fg_function_index(call->ip)), node = thread->root;
     uint32_t caller = fg_function_index(call->parent_ip);
 
     summary->functions[func].calls++;
@@ -310,28 +336,93 @@ static int add_function(struct fg_summary *summary, const struct fg_summary_lane
     return 0;
 }
 
-int fg_summary_add(struct fg_summary *summary, struct fg_summary_lane *lane, const struct fg_event *event)
+FG_NOINLINE static int add_rare(struct fg_summary *summary, struct fg_summary_thread *thread,
+                                const struct fg_event *event)
 {
-    switch (event->type) {
-    case FG_EVENT_funcgraph_entry:
-        return add_entry(summary, lane, event);
-    case FG_EVENT_funcgraph_exit:
-        return add_exit(summary, lane, event);
-    case FG_EVENT_function:
-        if (!fg_event_is_whole(event))
-            return fg_merge_damaged(summary->merge, event);
-        return add_function(summary, lane, event);
-    case FG_EVENT_FOLDED:
-        add_unfinished_import(summary, lane, event);
-        return 0;
-    case FG_EVENT_recorder_wait:
-        if (!fg_event_is_whole(event))
-            return fg_merge_damaged(summary->merge, event);
-        lane->wait_ns += fg_event_recorder_wait(event)->duration_ns;
-        return 0;
-    default:
-        if ((size_t)event->type - FG_EVENT_FIRST_DYNAMIC < summary->nr_events)
-            summary->events[event->type - FG_EVENT_FIRST_DYNAMIC]++;
+    if (event->type == FG_EVENT_FOLDED) {
+        add_unfinished_import(summary, thread, event);
         return 0;
     }
+    if (!fg_event_is_whole(event))
+        return fg_merge_damaged(summary->merge, event);
+    if (event->type == FG_EVENT_function)
+        return add_function(summary, thread, event);
+    if (event->type == FG_EVENT_recorder_wait)
+        thread->thread.wait_ns += fg_event_recorder_wait(event)->duration_ns;
+    else if ((size_t)event->type - FG_EVENT_FIRST_DYNAMIC < summary->nr_events)
+        summary->events[event->type - FG_EVENT_FIRST_DYNAMIC]++;
+    return 0;
+}
+
+static uint32_t group_of(const struct fg_summary *summary, uint32_t task)
+{
+    const struct fg_task_name *name = &summary->merge->names->tasks[task];
+
+    switch (summary->groups) {
+    case FG_TREE_BY_TASK:
+        return name->number;
+    case FG_TREE_BY_PROCESS:
+        return (uint32_t)name->pid;
+    default:
+        return 0;
+    }
+}
+
+FG_NOINLINE static int set_root(struct fg_summary *summary, struct fg_summary_thread *thread, uint32_t task)
+{
+    thread->task = task;
+    thread->root = fg_call_tree_root(summary->tree, group_of(summary, task));
+    return thread->root ? 0 : -ENOMEM;
+}
+
+FG_NOINLINE static int take_lane(struct fg_summary *summary, struct fg_summary_thread *thread)
+{
+    int error = fg_summary_lanes_take(&summary->lanes, &thread->lane);
+
+    if (error != -ENOSPC)
+        return error;
+    snprintf(summary->merge->reason, sizeof(summary->merge->reason),
+             "too many threads are in calls at the same time");
+    return -EINVAL;
+}
+
+static inline int add_call(struct fg_summary *summary, struct fg_summary_thread *thread,
+                           const struct fg_event *event)
+{
+    struct fg_graph_event graph;
+    int error = 0;
+
+    if (!fg_decode_graph(event, &graph) || graph.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(summary->merge, event);
+    graph.func = row_of(summary, graph.func);
+    if (!thread->lane)
+        error = take_lane(summary, thread);
+    if (error)
+        return error;
+    if (event->type == FG_EVENT_funcgraph_entry)
+        return fg_calls_begin(&fg_summary_consumer, &summary->calls, &thread->thread, &graph, event->time_ns,
+                              event);
+    error =
+        fg_calls_end(&fg_summary_consumer, &summary->calls, &thread->thread, &graph, event->time_ns, event);
+    if (graph.depth == 0)
+        release_lane(summary, thread);
+    return error;
+}
+
+int fg_summary_add(struct fg_summary *summary, const struct fg_event *event)
+{
+    struct fg_summary_thread *thread = (struct fg_summary_thread *)(void *)fg_call_thread(
+        &fg_summary_consumer, &summary->calls, event->thread);
+    int error = thread ? fg_calls_enter(&summary->calls, &thread->thread, event) : -ENOMEM;
+
+    if (error)
+        return error;
+    if (summary->tree && fg_unlikely(thread->task != event->task || !thread->root))
+        error = set_root(summary, thread, event->task);
+    if (error)
+        return error;
+    error = fg_likely(fg_event_is_call(event->type)) ? add_call(summary, thread, event)
+                                                     : add_rare(summary, thread, event);
+    thread->thread.last_ns = event->time_ns;
+    return error;
 }

@@ -17,24 +17,28 @@
 #include "engine/core/array.h"
 #include "tracedata/view/summary_figures.h"
 
+struct fg_summary_lane *fg_summary_lane_new(uint32_t nr_functions)
+{
+    struct fg_summary_lane *lane = calloc(1, sizeof(*lane));
+
+    if (!lane)
+        return NULL;
+    lane->running = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*lane->running));
+    if (lane->running)
+        return lane;
+    free(lane);
+    return NULL;
+}
+
 void fg_summary_lane_free(struct fg_summary_lane *lane)
 {
-    free(lane->calls);
+    if (!lane)
+        return;
     free(lane->running);
     free(lane->unrooted);
     free(lane->unrooted_top);
     free(lane->tree.places);
-    *lane = (struct fg_summary_lane){0};
-}
-
-bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint32_t nr_functions)
-{
-    if (!lane->running) {
-        lane->running = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*lane->running));
-        if (!lane->running)
-            return false;
-    }
-    return fg_array_reserve_zeroed(&lane->calls, &lane->capacity, depth + (size_t)1) == 0;
+    free(lane);
 }
 
 void fg_lane_drop_unrooted(struct fg_summary_lane *lane, uint32_t depth)

@@ -1,23 +1,11 @@
-/* What a summary keeps for each lane: the calls in progress by depth, and what tells which calls are
- * outermost. */
+/* What a summary needs of a thread that is within calls: what tells which calls are outermost, and where they
+ * are in the tree. */
 #ifndef FG_SUMMARY_LANE_H
 #define FG_SUMMARY_LANE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* A call in progress. With is_open false, its start is not known; it collects the times of its callees
- * all the same. */
-struct fg_open_call {
-    uint32_t func;
-    bool is_open;
-    bool is_rooted;  /* the starts of all calls around it are known */
-    bool is_resumed; /* it had earlier stretches */
-    uint64_t began_ns;
-    uint64_t waited_ns; /* the lane's wait_ns when it began */
-    uint64_t callees_ns;
-};
 
 /* Time counted for a function within a call whose start is not known; see summary_lane.c. */
 struct fg_unrooted_time {
@@ -37,17 +25,9 @@ struct fg_tree_lane {
     struct fg_tree_place *places;
     size_t capacity;
     uint32_t nr_branches; /* 1 + the depth of the deepest branch */
-    uint32_t root;
-    uint32_t task; /* whose root it is */
 };
 
 struct fg_summary_lane {
-    struct fg_open_call *calls; /* by depth */
-    size_t capacity;
-    uint32_t depth; /* calls in progress */
-    uint32_t task;
-    uint64_t last_ns;  /* the task's latest event */
-    uint64_t wait_ns;  /* how long the task has waited for the recorder so far */
     uint32_t *running; /* by function: calls in progress */
 
     struct fg_unrooted_time *unrooted; /* a stack: depths never fall from bottom to top */
@@ -58,9 +38,9 @@ struct fg_summary_lane {
     struct fg_tree_lane tree;
 };
 
-void fg_summary_lane_free(struct fg_summary_lane *lane);
-/* Makes room for calls[depth]. False: memory is short. */
-bool fg_summary_lane_reserve(struct fg_summary_lane *lane, uint32_t depth, uint32_t nr_functions);
+/* Return: NULL if memory is short. */
+struct fg_summary_lane *fg_summary_lane_new(uint32_t nr_functions);
+void fg_summary_lane_free(struct fg_summary_lane *lane); /* NULL is let through */
 
 /* Moves the times that lie deeper than `depth` to `depth`, as those of callees of a call there. Return:
  * the time counted for `func`, which is not moved. */

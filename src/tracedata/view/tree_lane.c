@@ -19,13 +19,12 @@ static uint32_t branch_at(struct fg_call_tree *tree, struct fg_tree_lane *lane, 
 }
 
 /* The node under which a call at `depth` is. Return: 0 if memory is short. */
-static uint32_t parent_at(struct fg_call_tree *tree, struct fg_summary_lane *lane, uint32_t depth)
+static uint32_t parent_at(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t root, uint32_t depth,
+                          bool is_below_known)
 {
     if (depth == 0)
-        return lane->tree.root;
-    if (fg_likely(lane->calls[depth - 1].is_open))
-        return lane->tree.places[depth - 1].node;
-    return branch_at(tree, &lane->tree, depth - 1);
+        return root;
+    return fg_likely(is_below_known) ? lane->places[depth - 1].node : branch_at(tree, lane, depth - 1);
 }
 
 void fg_tree_settle(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t depth, uint32_t node)
@@ -51,26 +50,28 @@ static int place_call(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint
     return node ? 0 : -ENOMEM;
 }
 
-int fg_tree_begin(struct fg_call_tree *tree, struct fg_summary_lane *lane, uint32_t depth, uint32_t func)
+int fg_tree_begin(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t root, uint32_t depth,
+                  bool is_below_known, uint32_t func)
 {
     uint32_t parent;
 
-    if (fg_array_reserve_zeroed(&lane->tree.places, &lane->tree.capacity, depth + (size_t)1) < 0)
+    if (fg_array_reserve_zeroed(&lane->places, &lane->capacity, depth + (size_t)1) < 0)
         return -ENOMEM;
-    parent = parent_at(tree, lane, depth);
-    if (fg_unlikely(lane->tree.nr_branches > depth && parent))
-        fg_tree_settle(tree, &lane->tree, depth, parent);
-    return place_call(tree, &lane->tree, depth, parent, func);
+    parent = parent_at(tree, lane, root, depth, is_below_known);
+    if (fg_unlikely(lane->nr_branches > depth && parent))
+        fg_tree_settle(tree, lane, depth, parent);
+    return place_call(tree, lane, depth, parent, func);
 }
 
-int fg_tree_begin_late(struct fg_call_tree *tree, struct fg_summary_lane *lane, uint32_t depth, uint32_t func)
+int fg_tree_begin_late(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t root, uint32_t depth,
+                       bool is_below_known, uint32_t func)
 {
     int error;
 
-    if (fg_array_reserve_zeroed(&lane->tree.places, &lane->tree.capacity, depth + (size_t)1) < 0)
+    if (fg_array_reserve_zeroed(&lane->places, &lane->capacity, depth + (size_t)1) < 0)
         return -ENOMEM;
-    error = place_call(tree, &lane->tree, depth, parent_at(tree, lane, depth), func);
+    error = place_call(tree, lane, depth, parent_at(tree, lane, root, depth, is_below_known), func);
     if (!error)
-        fg_tree_settle(tree, &lane->tree, depth, lane->tree.places[depth].node);
+        fg_tree_settle(tree, lane, depth, lane->places[depth].node);
     return error;
 }

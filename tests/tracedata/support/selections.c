@@ -45,18 +45,18 @@ static void check_columns(const struct fg_call_columns *columns, const struct fg
 
 static int read_calls(struct fg_merge *merge)
 {
-    struct fg_calls *calls = NULL;
-    int result = fg_calls_new(merge, &calls) == 0 ? 1 : -ENOMEM;
+    struct fg_call_reader *calls = NULL;
+    int result = fg_call_reader_new(merge, &calls) == 0 ? 1 : -ENOMEM;
 
     while (result == 1) {
         struct fg_call_columns columns = {0};
 
-        result = fg_calls_fill(calls, &columns, 100);
+        result = fg_call_reader_fill(calls, &columns, 100);
         assert(result < 1 || columns.n >= 100 || columns.arguments.text.bytes || columns.result.text.bytes);
         check_columns(&columns, merge->names);
         fg_call_columns_free(&columns);
     }
-    fg_calls_free(calls);
+    fg_call_reader_free(calls);
     return result;
 }
 

@@ -165,7 +165,8 @@ int fg_add_slicer_types(PyObject *module)
         fg_add_names(module, "SLICE_WHATS", whats, FG_NR_ITEMS(whats)) < 0 ||
         PyModule_AddIntConstant(module, "SLICE_ONLY_END", FG_SLICE_ONLY_END) < 0 ||
         PyModule_AddIntConstant(module, "SLICE_WHOLE", FG_SLICE_WHOLE) < 0 ||
-        PyModule_AddIntConstant(module, "SLICE_IRQ", FG_SLICE_IRQ) < 0)
+        PyModule_AddIntConstant(module, "SLICE_IRQ", FG_SLICE_IRQ) < 0 ||
+        PyModule_AddIntConstant(module, "SLICE_LOST_END", FG_SLICE_LOST_END) < 0)
         return -1;
     return fg_add_type(module, &slicer_spec, &fg_tracedata_state(module)->slicer_type);
 }

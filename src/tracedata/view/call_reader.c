@@ -1,0 +1,342 @@
+/* Calls from events: the rows of call_columns.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/core/array.h"
+#include "engine/core/compiler.h"
+#include "engine/ring/record.h"
+#include "tracedata/base/values.h"
+#include "tracedata/calls/assemble.h"
+#include "tracedata/text/call_text.h"
+#include "tracedata/view/call_columns.h"
+
+#define TEXT_BYTES (8u << 20) /* with so many bytes of texts, columns have enough rows */
+
+struct call {
+    uint64_t id, parent, begin_ns;
+    uint64_t ran_ns, self_ns; /* of the stretches that have ended */
+    uint32_t func, caller, caller_line, resumes;
+    uint32_t task; /* the number of that in which its latest stretch ended */
+    bool is_whole; /* all its stretches are in the trace */
+    struct fg_text arguments;
+};
+
+struct reader_thread {
+    struct fg_call_thread thread;
+    uint32_t task; /* its number */
+};
+
+struct fg_call_reader {
+    struct fg_call_assembler calls;
+    struct fg_merge *merge;
+    struct fg_call_columns *columns;
+    uint64_t nr_calls;
+    size_t nr_finished; /* at the end: threads, then calls with a name */
+    bool at_end;
+};
+
+static inline struct fg_call_reader *reader_of(struct fg_call_assembler *calls)
+{
+    return (struct fg_call_reader *)(void *)calls;
+}
+
+static inline uint32_t task_of(const struct fg_stretch *stretch)
+{
+    return ((const struct reader_thread *)(const void *)stretch->thread)->task;
+}
+
+/* ---- rows */
+
+static inline uint32_t function_of(const struct fg_call_reader *reader, uint32_t func)
+{
+    uint32_t nr_functions = reader->merge->names->nr_functions;
+
+    return func < nr_functions ? func : nr_functions;
+}
+
+/* What a row has besides the call. */
+struct row_end {
+    uint64_t end_ns;
+    uint32_t depth;
+    enum fg_call_end ended;
+    const struct fg_graph_event *exit; /* its result; or NULL */
+};
+
+static void put_result(struct fg_text *text, const struct row_end *end)
+{
+    const uint8_t *values = end->exit ? end->exit->values : NULL;
+    struct fg_value value;
+
+    if (!end->exit || values >= end->exit->values_end ||
+        (end->ended != FG_CALL_return && end->ended != FG_CALL_raise) ||
+        !fg_value_next(&values, end->exit->values_end, &value))
+        return;
+    if (end->ended == FG_CALL_raise && (value.tag == FG_VALUE_OBJECT || value.tag == FG_VALUE_SIZED))
+        fg_text_escaped(text, value.text, value.text_bytes, 0);
+    else
+        fg_value_print(text, &value, false);
+}
+
+static int put_row(struct fg_call_reader *reader, const struct call *call, const struct row_end *end)
+{
+    struct fg_call_columns *columns = reader->columns;
+    size_t i = columns->n;
+
+    if (fg_call_columns_reserve(columns, i + 1) < 0)
+        return -ENOMEM;
+    columns->id[i] = call->id;
+    columns->parent[i] = call->parent;
+    columns->begin_ns[i] = call->begin_ns;
+    columns->end_ns[i] = end->end_ns;
+    columns->duration_ns[i] = call->is_whole && end->ended != FG_CALL_open ? (int64_t)call->ran_ns : -1;
+    columns->self_ns[i] = call->self_ns;
+    columns->function[i] = call->func;
+    columns->caller[i] = call->caller;
+    columns->caller_line[i] = call->caller_line;
+    columns->task[i] = call->task;
+    columns->depth[i] = end->depth;
+    columns->resumes[i] = call->resumes;
+    columns->ended[i] = (uint8_t)end->ended;
+    fg_text_put(&columns->arguments.text, call->arguments.data, call->arguments.bytes);
+    put_result(&columns->result.text, end);
+    if (columns->arguments.text.failed || columns->result.text.failed)
+        return -ENOMEM;
+    columns->arguments.offsets[i + 1] = (int32_t)columns->arguments.text.bytes;
+    columns->result.offsets[i + 1] = (int32_t)columns->result.text.bytes;
+    columns->n++;
+    return 0;
+}
+
+/* ---- what becomes of calls */
+
+static const struct fg_call_consumer consumer;
+
+static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                 const struct fg_graph_event *graph, const void *event)
+{
+    struct fg_call_reader *reader = reader_of(calls);
+    const struct fg_call_level *level = stretch->level;
+    struct fg_call_level *parent = fg_parent_level(&consumer, stretch);
+    struct call *call = stretch->call;
+    struct fg_text arguments = call->arguments;
+    bool is_named = graph->has_start && (level->is_late || level->is_resumed);
+
+    arguments.bytes = 0;
+    *call = (struct call){
+        .id = ++reader->nr_calls,
+        .parent = parent ? ((const struct call *)fg_call_of(calls, parent))->id : 0,
+        .begin_ns = is_named         ? graph->start_ns
+                    : level->is_late ? graph->calltime_ns
+                                     : ((const struct fg_event *)event)->time_ns,
+        .func = level->func,
+        .caller = level->is_late ? reader->merge->names->nr_functions : function_of(reader, graph->caller),
+        .caller_line = level->is_late || graph->caller == FG_FUNC_UNKNOWN ? 0 : graph->caller_place,
+        .resumes = level->is_resumed,
+        .is_whole = level->is_late ? fg_exit_is_whole(graph) : !level->is_resumed,
+        .arguments = arguments,
+    };
+    if (fg_unlikely(!level->is_late && graph->values < graph->values_end && *graph->values != FG_VALUE_END))
+        fg_put_arguments(&call->arguments, reader->merge->names, fg_event_graph(event)->func, graph->values,
+                         graph->values_end);
+    return call->arguments.failed ? -ENOMEM : 0;
+}
+
+/* A suspended call may be closed without a resume. */
+static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                  const struct fg_graph_event *graph, const void *event)
+{
+    (void)calls, (void)event;
+    ((struct call *)stretch->call)->resumes += !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
+    return 0;
+}
+
+static inline void add_stretch(const struct fg_stretch *stretch)
+{
+    struct call *call = stretch->call;
+
+    call->ran_ns += stretch->ran_ns;
+    call->self_ns += stretch->self_ns;
+    call->task = task_of(stretch);
+}
+
+static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                   const struct fg_graph_event *graph, const void *event)
+{
+    (void)calls, (void)graph, (void)event;
+    add_stretch(stretch);
+    return 0;
+}
+
+static int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+               const struct fg_graph_event *exit, const void *event)
+{
+    static const uint8_t ends[] = {[FG_WIRE_RETURN] = FG_CALL_return,
+                                   [FG_WIRE_RAISE] = FG_CALL_raise,
+                                   [FG_WIRE_SUSPEND] = FG_CALL_open,
+                                   [FG_WIRE_CLOSE] = FG_CALL_close};
+    struct row_end row = {.end_ns = ((const struct fg_event *)event)->time_ns,
+                          .depth = stretch->depth,
+                          .ended = exit->kind < sizeof(ends) ? ends[exit->kind] : FG_CALL_open,
+                          .exit = exit};
+    struct call *call = stretch->call;
+    int error;
+
+    add_stretch(stretch);
+    error = put_row(reader_of(calls), call, &row);
+    if (stretch->level->named)
+        fg_text_free(&call->arguments);
+    return error;
+}
+
+static int put_open(struct fg_call_assembler *calls, struct call *call, uint64_t end_ns, uint32_t depth)
+{
+    return put_row(reader_of(calls), call,
+                   &(struct row_end){.end_ns = end_ns, .depth = depth, .ended = FG_CALL_open});
+}
+
+static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *stretch, enum fg_call_gap gap,
+                   uint64_t until_ns, bool goes_on)
+{
+    struct call *call = stretch->call;
+    int error;
+
+    (void)gap, (void)until_ns;
+    add_stretch(stretch);
+    call->is_whole = false;
+    if (goes_on)
+        return 0;
+    error = put_open(calls, call, stretch->thread->last_ns, stretch->depth);
+    if (stretch->level->named)
+        fg_text_free(&call->arguments);
+    return error;
+}
+
+static int forget(struct fg_call_assembler *calls, const struct fg_named_call *named, void *call)
+{
+    int error = put_open(calls, call, named->last_ns, named->depth);
+
+    fg_text_free(&((struct call *)call)->arguments);
+    return error;
+}
+
+static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
+{
+    return reader_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
+}
+
+static const struct fg_call_consumer consumer = {
+    .call_bytes = sizeof(struct call),
+    .thread_bytes = sizeof(struct reader_thread),
+    .names_calls = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .pid = pid_of,
+};
+
+/* ---- events */
+
+static inline int add_call(struct fg_call_reader *reader, struct fg_call_thread *thread,
+                           const struct fg_event *event)
+{
+    struct fg_graph_event graph;
+
+    if (!fg_decode_graph(event, &graph) || graph.depth > FG_RECORD_MAX_DEPTH)
+        return fg_merge_damaged(reader->merge, event);
+    graph.func = function_of(reader, graph.func);
+    return event->type == FG_EVENT_funcgraph_entry
+               ? fg_calls_begin(&consumer, &reader->calls, thread, &graph, event->time_ns, event)
+               : fg_calls_end(&consumer, &reader->calls, thread, &graph, event->time_ns, event);
+}
+
+static int add_event(struct fg_call_reader *reader, const struct fg_event *event)
+{
+    struct fg_call_thread *thread = fg_call_thread(&consumer, &reader->calls, event->thread);
+    int error = thread ? fg_calls_enter(&reader->calls, thread, event) : -ENOMEM;
+
+    if (error)
+        return error;
+    ((struct reader_thread *)(void *)thread)->task = reader->merge->names->tasks[event->task].number;
+    if (fg_likely(fg_event_is_call(event->type)))
+        error = add_call(reader, thread, event);
+    else if (!fg_event_is_whole(event))
+        error = fg_merge_damaged(reader->merge, event);
+    else if (event->type == FG_EVENT_recorder_wait)
+        thread->wait_ns += fg_event_recorder_wait(event)->duration_ns;
+    thread->last_ns = event->time_ns;
+    return error;
+}
+
+/* ---- the whole */
+
+int fg_call_reader_new(struct fg_merge *merge, struct fg_call_reader **reader)
+{
+    struct fg_call_reader *made = calloc(1, sizeof(*made));
+
+    if (!made)
+        return -ENOMEM;
+    made->merge = merge;
+    fg_call_assembler_init(&made->calls, &consumer, merge->file->unit == FG_UNIT_NS);
+    *reader = made;
+    return 0;
+}
+
+static void free_arguments(struct fg_call_assembler *calls, void *call)
+{
+    (void)calls;
+    fg_text_free(&((struct call *)call)->arguments);
+}
+
+void fg_call_reader_free(struct fg_call_reader *reader)
+{
+    if (!reader)
+        return;
+    fg_calls_each(&reader->calls, free_arguments);
+    fg_call_assembler_free(&reader->calls);
+    free(reader);
+}
+
+/* After the last event: the calls that are still open, those of a thread or one with a name at a time. */
+static int finish_next(struct fg_call_reader *reader)
+{
+    struct fg_call_assembler *calls = &reader->calls;
+    size_t place = reader->nr_finished++;
+
+    if (place < calls->nr_threads)
+        return fg_calls_finish_thread(calls, fg_call_thread_at(&consumer, calls, (uint32_t)place),
+                                      FG_GAP_TRACE);
+    return fg_calls_finish_named(calls, place - calls->nr_threads);
+}
+
+static bool is_full(const struct fg_call_columns *columns, size_t size)
+{
+    return columns->n >= size || columns->arguments.text.bytes > TEXT_BYTES ||
+           columns->result.text.bytes > TEXT_BYTES;
+}
+
+int fg_call_reader_fill(struct fg_call_reader *reader, struct fg_call_columns *columns, size_t size)
+{
+    struct fg_event event;
+    int result = 1;
+
+    reader->columns = columns;
+    while (!reader->at_end && !is_full(columns, size)) {
+        result = fg_merge_next(reader->merge, &event);
+        reader->at_end = result == 0;
+        if (result > 0)
+            result = add_event(reader, &event);
+        if (result < 0)
+            return result;
+    }
+    while (reader->at_end && !is_full(columns, size)) {
+        if (reader->nr_finished >= reader->calls.nr_threads + reader->calls.named.n)
+            return 0;
+        result = finish_next(reader);
+        if (result < 0)
+            return result;
+    }
+    return 1;
+}
