@@ -71,6 +71,17 @@ static inline const struct fg_graph_data *fg_event_graph(const struct fg_event *
     return (const struct fg_graph_data *)(const void *)event->data;
 }
 
+/* The values of a whole entry or exit: up to fg_event_end(). */
+static inline const uint8_t *fg_graph_values(const struct fg_event *event)
+{
+    return event->data + sizeof(struct fg_graph_data);
+}
+
+static inline const uint8_t *fg_event_end(const struct fg_event *event)
+{
+    return event->data + event->size;
+}
+
 /* False for a record that is too short for its event's fields. A record of an unknown type has none. */
 static inline bool fg_event_is_whole(const struct fg_event *event)
 {
@@ -223,6 +234,12 @@ static inline uint64_t fg_last_repeat_ns(const struct fg_event *event)
 }
 
 /* How long the stretch of the call that ended here took; 0 if its times are in the wrong order. */
+static inline uint64_t fg_graph_duration_ns(const struct fg_graph_data *exit)
+{
+    return exit->rettime_ns > exit->calltime_ns ? exit->rettime_ns - exit->calltime_ns : 0;
+}
+
+/* The same of a decoded one. */
 static inline uint64_t fg_duration_ns(const struct fg_graph_event *exit)
 {
     return exit->rettime_ns > exit->calltime_ns ? exit->rettime_ns - exit->calltime_ns : 0;

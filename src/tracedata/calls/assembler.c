@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/core/array.h"
-#include "tracedata/calls/assemble.h"
 
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
                             bool has_times)
@@ -56,9 +55,13 @@ int fg_calls_reserve_thread(struct fg_call_assembler *calls, uint32_t number)
         fg_array_grow_zeroed(&calls->threads, &calls->capacity, number + (size_t)1,
                              calls->consumer->thread_bytes) < 0)
         return -ENOMEM;
-    for (; calls->nr_threads <= number; calls->nr_threads++)
-        fg_call_thread_at(calls->consumer, calls, (uint32_t)calls->nr_threads)->number =
-            (uint32_t)calls->nr_threads;
+    for (; calls->nr_threads <= number; calls->nr_threads++) {
+        struct fg_call_thread *thread =
+            fg_call_thread_at(calls->consumer, calls, (uint32_t)calls->nr_threads);
+
+        thread->number = (uint32_t)calls->nr_threads;
+        thread->task = FG_NO_LANE_TASK;
+    }
     return 0;
 }
 
@@ -120,11 +123,9 @@ int fg_calls_change_task(struct fg_call_assembler *calls, struct fg_call_thread 
 {
     int error = 0;
 
-    if (thread->has_task && thread->lane == event->lane)
+    if (thread->task != FG_NO_LANE_TASK && thread->task >> 32 == event->lane)
         error = fg_calls_finish_thread(calls, thread, FG_GAP_THREAD);
-    thread->has_task = true;
-    thread->tid = event->tid;
-    thread->lane = event->lane;
+    thread->task = fg_lane_task(event);
     return error;
 }
 
@@ -149,10 +150,11 @@ static void set_place(struct fg_named_call *named, const struct fg_call_thread *
     named->is_open = is_open;
 }
 
-int fg_calls_take_named(struct fg_call_assembler *calls, struct fg_call_thread *thread, uint32_t depth,
-                        const struct fg_graph_event *graph, uint64_t time_ns, int32_t pid)
+/* Has the call of this name go on at the stretch's level, if there is one. */
+static int take_named(struct fg_call_assembler *calls, const struct fg_stretch *stretch, uint64_t start_ns,
+                      uint64_t time_ns, int32_t pid)
 {
-    size_t found = fg_named_calls_find(&calls->named, graph->start_ns, graph->func, pid);
+    size_t found = fg_named_calls_find(&calls->named, start_ns, stretch->level->func, pid);
     int error;
 
     if (!found)
@@ -160,16 +162,16 @@ int fg_calls_take_named(struct fg_call_assembler *calls, struct fg_call_thread *
     error = leave_place(calls, found - 1, time_ns);
     if (error)
         return error;
-    set_place(fg_named_call_at(&calls->named, found - 1), thread, depth, true);
-    fg_level_at(calls->consumer, thread, depth)->named = (uint32_t)found;
+    set_place(fg_named_call_at(&calls->named, found - 1), stretch->thread, stretch->depth, true);
+    stretch->level->named = (uint32_t)found;
     return 0;
 }
 
 /* Whatever has this name is over: a later call has it. */
-static int free_name(struct fg_call_assembler *calls, const struct fg_graph_event *exit, uint64_t time_ns,
+static int free_name(struct fg_call_assembler *calls, uint32_t func, uint64_t start_ns, uint64_t time_ns,
                      int32_t pid)
 {
-    size_t found = fg_named_calls_find(&calls->named, exit->start_ns, exit->func, pid);
+    size_t found = fg_named_calls_find(&calls->named, start_ns, func, pid);
     int error = found ? leave_place(calls, found - 1, time_ns) : 0;
 
     return found && !error ? fg_calls_finish_named(calls, found - 1) : error;
@@ -190,31 +192,72 @@ static int name_call(struct fg_call_assembler *calls, const struct fg_stretch *s
     return 0;
 }
 
-int fg_calls_park(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                  const struct fg_graph_event *exit, uint64_t time_ns, int32_t pid)
+/* Gives the call the name that its suspend says. */
+static int set_name(struct fg_call_assembler *calls, const struct fg_stretch *stretch, uint64_t start_ns,
+                    uint64_t time_ns, int32_t pid)
 {
-    struct fg_call_level *level = stretch->level;
-    struct fg_named_call *named = level->named ? fg_named_call_at(&calls->named, level->named - 1) : NULL;
-    int error = 0;
+    const struct fg_call_level *level = stretch->level;
+    int error;
 
-    if (!named || named->start_ns != exit->start_ns)
-        error = free_name(calls, exit, time_ns, pid);
-    if (!error && !named)
-        error = name_call(calls, stretch, exit->start_ns, pid);
-    else if (!error && named->start_ns != exit->start_ns)
-        error = fg_named_calls_rename(&calls->named, level->named - 1, exit->start_ns);
+    if (level->named && fg_named_call_at(&calls->named, level->named - 1)->start_ns == start_ns)
+        return 0;
+    error = free_name(calls, level->func, start_ns, time_ns, pid);
     if (error)
         return error;
-    named = fg_named_call_at(&calls->named, level->named - 1);
+    return level->named ? fg_named_calls_rename(&calls->named, level->named - 1, start_ns)
+                        : name_call(calls, stretch, start_ns, pid);
+}
+
+int fg_calls_resume(struct fg_call_assembler *calls, struct fg_stretch stretch,
+                    const struct fg_graph_data *entry, uint64_t time_ns, const void *source)
+{
+    const struct fg_call_consumer *consumer = calls->consumer;
+    int error = 0;
+
+    if (entry->has_start)
+        error = take_named(calls, &stretch, entry->start_ns, time_ns, consumer->pid(calls, source));
+    if (error)
+        return error;
+    stretch.call = fg_call_of(calls, stretch.level);
+    return stretch.level->named ? consumer->resume(calls, &stretch, entry, source)
+                                : consumer->begin(calls, &stretch, entry, source);
+}
+
+static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                   const struct fg_graph_data *exit, uint64_t time_ns, const void *source)
+{
+    const struct fg_call_consumer *consumer = calls->consumer;
+    int error = consumer->suspend(calls, stretch, exit, source);
+    struct fg_named_call *named;
+
+    if (!error)
+        error = set_name(calls, stretch, exit->start_ns, time_ns, consumer->pid(calls, source));
+    if (error)
+        return error;
+    named = fg_named_call_at(&calls->named, stretch->level->named - 1);
     set_place(named, stretch->thread, stretch->depth, false);
     named->last_ns = time_ns;
     return 0;
 }
 
+int fg_calls_end_named(struct fg_call_assembler *calls, struct fg_stretch stretch,
+                       const struct fg_graph_data *exit, uint64_t time_ns, const void *source)
+{
+    int error;
+
+    stretch.call = fg_call_of(calls, stretch.level);
+    if (exit->kind == FG_WIRE_SUSPEND && exit->has_start)
+        return suspend(calls, &stretch, exit, time_ns, source);
+    error = calls->consumer->end(calls, &stretch, exit, source);
+    if (stretch.level->named)
+        fg_named_calls_remove(&calls->named, stretch.level->named - 1);
+    return error;
+}
+
 /* ---- begins that are not in the trace */
 
 int fg_calls_begin_late(struct fg_call_assembler *calls, struct fg_call_thread *thread,
-                        const struct fg_graph_event *exit, uint64_t time_ns, const void *source)
+                        const struct fg_graph_data *exit, uint32_t func, uint64_t time_ns, const void *source)
 {
     const struct fg_call_consumer *consumer = calls->consumer;
     struct fg_call_level *level = fg_level_at(consumer, thread, exit->depth);
@@ -223,10 +266,10 @@ int fg_calls_begin_late(struct fg_call_assembler *calls, struct fg_call_thread *
     uint64_t callees_ns = level->is_open ? 0 : level->callees_ns;
     int error = fg_calls_give_up(calls, thread, exit->depth, FG_GAP_LOST, time_ns);
 
-    level->func = exit->func;
+    level->func = func;
     level->named = 0;
     if (!error && consumer->names_calls && exit->has_start)
-        error = fg_calls_take_named(calls, thread, exit->depth, exit, time_ns, consumer->pid(calls, source));
+        error = take_named(calls, &stretch, exit->start_ns, time_ns, consumer->pid(calls, source));
     if (error)
         return error;
     level->callees_ns = callees_ns;

@@ -1,14 +1,14 @@
 /* Calls, put together from events: the one place that knows which events are one call.
  *
- * A call begins, may be suspended and resumed, and ends. Each stretch, between a begin or resume and a suspend
- * or end, is at a depth of its thread's stack. Any of these events may be missing from a trace.
+ * A call begins, may be suspended and resumed, and ends. Each stretch, between a begin or resume and a
+ * suspend or end, is at a depth of its thread's stack. Any of these events may be missing from a trace.
  *
  *     events of a thread       depth 0   1   2     what is reported
  *     entry f                        f             begin f
  *     entry g                        f   g         begin g
  *     (lost: return g)               f   g
  *     entry h, depth 1               f   h         give_up g (FG_GAP_LOST), begin h
- *     suspend h                      f             suspend h         it has a name from here on
+ *     suspend h                      f             suspend h: it has a name from here on
  *     (lost: resume h)               f
  *     return h, depth 1              f             resume h, end h
  *     return k, depth 2              f   .         begin k (late), end k
@@ -16,21 +16,21 @@
  *
  * The rules, which each consumer of calls follows by being called back from here:
  *
- *  1. An event at a depth shows that all stretches at that depth and deeper are over. If they have not ended
- *     by now, their ends were lost: they are given up, the innermost first.
- *  2. An end belongs to the stretch at its depth if that is of the same function, and innermost. Else the
+ *  1. An event at a depth shows that all stretches at that depth and deeper are over. Those that have not
+ *     ended by now are given up, the innermost first: their ends were lost.
+ *  2. An end belongs to the stretch at its depth if that is innermost, and of the same function. Else the
  *     begin of its stretch is not in the trace: it is made up, late.
  *  3. A call has a name once it was suspended: when it began, its function, its process. By that name it goes
  *     on, in any thread.
- *  4. A call with a name that goes on while it goes on elsewhere, or whose end was lost there: its suspend is
- *     not in the trace. The stretch is given up, and the call goes on. So it is one call, however often.
- *  5. If another call has the name already, as the clock is too coarse to tell them apart, the later one has
- *     it, and the earlier one is over.
- *  6. How long a stretch took whose end was lost is not known: no time. One that is in progress when its thread
- *     or the trace ends has run until the thread's last event, without its waits for the recorder; no time, if
- *     the clock does not count nanoseconds.
- *  7. The time of a stretch counts as time of callees for the level above it, whether a call is known there or
- *     not: its call may be learned of at its end.
+ *  4. A call with a name goes on, also if its latest stretch has not ended: the suspend is not in the
+ *     trace, and the stretch is given up. So it is one call, however often it is resumed.
+ *  5. If another call has the name already, as the clock is too coarse to tell them apart, the later one
+ *     has it, and the earlier one is over.
+ *  6. How long a stretch took whose end was lost is not known: no time. One that is in progress when its
+ *     thread or the trace ends has run until the thread's last event, without its waits for the recorder;
+ *     no time, if the clock does not count nanoseconds.
+ *  7. The time of a stretch counts as time of callees for the level above it, whether a call is known there
+ *     or not: its call may be learned of at its end.
  *  8. A call is whole, and its length known, if all its stretches are in the trace.
  *  9. A lane's calls are over where another task begins in it.
  *
@@ -43,6 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/core/compiler.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/calls/named_calls.h"
 
@@ -66,12 +67,12 @@ struct fg_call_thread {
     uint32_t depth;
     uint32_t innermost; /* 1 + the depth of the innermost open level; 0: none is open */
     uint32_t number;
-    uint32_t lane;
-    int32_t tid;
-    bool has_task;
+    uint64_t task;    /* fg_lane_task() of its latest event */
     uint64_t last_ns; /* its latest event */
     uint64_t wait_ns; /* how long it has waited for the recorder so far */
 };
+
+#define FG_NO_LANE_TASK UINT64_MAX
 
 /* Why the end of a stretch is not known. */
 enum fg_call_gap {
@@ -94,22 +95,23 @@ struct fg_call_assembler;
 /* What takes the calls. Each function returns 0 or a negative errno, which ends the assembly. */
 struct fg_call_consumer {
     uint32_t call_bytes, thread_bytes;
-    bool names_calls; /* knows calls by their names across suspends */
+    bool names_calls;  /* knows calls by their names across suspends */
+    bool links_levels; /* looks for the calls around one, at whatever depth: fg_innermost_level() */
 
     /* A call is met for the first time. The level is open. Its parent is fg_parent_level(). @graph: an entry;
      * a resume, if what came before is not in the trace; an exit, if the level is late. @source: what the
      * event was made of. */
     int (*begin)(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                 const struct fg_graph_event *graph, const void *source);
+                 const struct fg_graph_data *graph, const void *source);
     /* A call with a name goes on. @graph: a resume; or an exit, if the level is late. */
     int (*resume)(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                  const struct fg_graph_event *graph, const void *source);
+                  const struct fg_graph_data *graph, const void *source);
     /* The stretch ended, and the call is suspended. */
     int (*suspend)(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                   const struct fg_graph_event *graph, const void *source);
+                   const struct fg_graph_data *graph, const void *source);
     /* The call ended. A suspend without a name ends it too: it cannot be found again. */
     int (*end)(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-               const struct fg_graph_event *graph, const void *source);
+               const struct fg_graph_data *graph, const void *source);
     /* The stretch is over at @until_ns at the latest. @goes_on: its call has a name, and may be met again. */
     int (*give_up)(struct fg_call_assembler *calls, const struct fg_stretch *stretch, enum fg_call_gap gap,
                    uint64_t until_ns, bool goes_on);
@@ -134,7 +136,7 @@ void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_cal
                             bool has_times);
 /* Frees its own memory. The consumer frees what its structs hold before: fg_calls_each(). */
 void fg_call_assembler_free(struct fg_call_assembler *calls);
-/* Calls @visit for all structs of calls that were ever in use: zeroed ones, too, and those of calls that ended. */
+/* Calls @visit for the consumer's struct of each call, and for those of levels where no call is. */
 void fg_calls_each(struct fg_call_assembler *calls,
                    void (*visit)(struct fg_call_assembler *calls, void *call));
 
@@ -150,6 +152,75 @@ int fg_calls_finish_named(struct fg_call_assembler *calls, size_t place);
 /* After the last event: both, of all threads and places. */
 int fg_calls_finish(struct fg_call_assembler *calls);
 
+#define FG_ASSEMBLE static inline __attribute__((always_inline))
+
+FG_ASSEMBLE uint64_t fg_minus(uint64_t from, uint64_t what)
+{
+    return from > what ? from - what : 0;
+}
+
+/* Whether an end tells all of a call whose begin is not in the trace: it had no earlier stretch. */
+FG_ASSEMBLE bool fg_exit_is_whole(const struct fg_graph_data *exit)
+{
+    return exit->kind != FG_WIRE_CLOSE && (!exit->has_start || exit->start_ns == exit->calltime_ns);
+}
+
+/* A task in its lane. No event has FG_NO_LANE_TASK. */
+FG_ASSEMBLE uint64_t fg_lane_task(const struct fg_event *event)
+{
+    return (uint64_t)event->lane << 32 | (uint32_t)event->tid;
+}
+
+/* ---- where things are */
+
+FG_ASSEMBLE struct fg_call_level *fg_level_at(const struct fg_call_consumer *consumer,
+                                              const struct fg_call_thread *thread, uint32_t depth)
+{
+    size_t stride = sizeof(struct fg_call_level) + consumer->call_bytes;
+
+    return (struct fg_call_level *)(void *)(thread->levels + depth * stride);
+}
+
+FG_ASSEMBLE struct fg_call_thread *fg_call_thread_at(const struct fg_call_consumer *consumer,
+                                                     const struct fg_call_assembler *calls, uint32_t number)
+{
+    return (struct fg_call_thread *)(void *)(calls->threads + number * (size_t)consumer->thread_bytes);
+}
+
+/* The consumer's struct of the call at a level. */
+FG_ASSEMBLE void *fg_call_of(const struct fg_call_assembler *calls, struct fg_call_level *level)
+{
+    return fg_unlikely(level->named) ? fg_named_call_at(&calls->named, level->named - 1) + 1
+                                     : (void *)(level + 1);
+}
+
+/* While a call begins: the level of the call that it was made from; NULL: that is not known. */
+FG_ASSEMBLE struct fg_call_level *fg_parent_level(const struct fg_call_consumer *consumer,
+                                                  const struct fg_stretch *stretch)
+{
+    struct fg_call_level *parent;
+
+    if (!stretch->depth || stretch->thread->depth < stretch->depth)
+        return NULL;
+    parent = fg_level_at(consumer, stretch->thread, stretch->depth - 1);
+    return parent->is_open ? parent : NULL;
+}
+
+/* The innermost call in progress, at whatever depth, or NULL. */
+FG_ASSEMBLE struct fg_call_level *fg_innermost_level(const struct fg_call_consumer *consumer,
+                                                     const struct fg_call_thread *thread)
+{
+    return thread->innermost ? fg_level_at(consumer, thread, thread->innermost - 1) : NULL;
+}
+
+/* The next one around a call in progress, or NULL. */
+FG_ASSEMBLE struct fg_call_level *fg_enclosing_level(const struct fg_call_consumer *consumer,
+                                                     const struct fg_call_thread *thread,
+                                                     const struct fg_call_level *level)
+{
+    return level->enclosing ? fg_level_at(consumer, thread, level->enclosing - 1) : NULL;
+}
+
 /* ---- for assemble.h */
 
 /* Makes room for the level at @depth. Return: 0 or -ENOMEM. */
@@ -160,14 +231,15 @@ int fg_calls_reserve_thread(struct fg_call_assembler *calls, uint32_t number);
 /* The thread's task is another one than before. */
 int fg_calls_change_task(struct fg_call_assembler *calls, struct fg_call_thread *thread,
                          const struct fg_event *event);
-/* Has the call of this name go on at @depth. Sets level->named. */
-int fg_calls_take_named(struct fg_call_assembler *calls, struct fg_call_thread *thread, uint32_t depth,
-                        const struct fg_graph_event *graph, uint64_t time_ns, int32_t pid);
+/* The rest of a begin: of a call with a name, or of one whose first begin is not in the trace. */
+int fg_calls_resume(struct fg_call_assembler *calls, struct fg_stretch stretch,
+                    const struct fg_graph_data *entry, uint64_t time_ns, const void *source);
 /* Makes up the begin of a stretch that ends. */
 int fg_calls_begin_late(struct fg_call_assembler *calls, struct fg_call_thread *thread,
-                        const struct fg_graph_event *exit, uint64_t time_ns, const void *source);
-/* After the consumer has taken its suspend: names the call, if it has no name. */
-int fg_calls_park(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                  const struct fg_graph_event *exit, uint64_t time_ns, int32_t pid);
+                        const struct fg_graph_data *exit, uint32_t func, uint64_t time_ns,
+                        const void *source);
+/* The rest of an end, of a call that has a name, or gets one as it is suspended. */
+int fg_calls_end_named(struct fg_call_assembler *calls, struct fg_stretch stretch,
+                       const struct fg_graph_data *exit, uint64_t time_ns, const void *source);
 
 #endif

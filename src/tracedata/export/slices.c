@@ -205,8 +205,8 @@ static void number_call(struct fg_slicer *slicer, const struct fg_stretch *stret
     call->root = above ? above->root : call->id;
 }
 
-static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                 const struct fg_graph_event *graph, const void *source)
+FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_data *graph, const void *source)
 {
     struct fg_slicer *slicer = slicer_of(calls);
     const struct run *run = source;
@@ -239,7 +239,7 @@ static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stret
 }
 
 static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                  const struct fg_graph_event *graph, const void *source)
+                  const struct fg_graph_data *graph, const void *source)
 {
     const struct run *run = source;
     struct call *call = stretch->call;
@@ -260,10 +260,9 @@ static inline void add_stretch(const struct fg_stretch *stretch)
 }
 
 /* The stretch ended at its event. */
-static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                   const struct fg_graph_event *graph, const void *source)
+FG_ASSEMBLE int end_stretch(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                            const struct fg_graph_data *graph, const struct run *run)
 {
-    const struct run *run = source;
     struct call *call = stretch->call;
     uint8_t flags = stretch->level->is_late ? FG_SLICE_ONLY_END : 0;
 
@@ -279,10 +278,16 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
                                         .flags = flags});
 }
 
-static int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-               const struct fg_graph_event *graph, const void *source)
+static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                   const struct fg_graph_data *graph, const void *source)
 {
-    int error = suspend(calls, stretch, graph, source);
+    return end_stretch(calls, stretch, graph, source);
+}
+
+FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                    const struct fg_graph_data *graph, const void *source)
+{
+    int error = end_stretch(calls, stretch, graph, source);
 
     free_values(stretch->call);
     return error;
@@ -336,6 +341,7 @@ static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct fg_call_thread),
     .names_calls = true,
+    .links_levels = true,
     .begin = begin,
     .resume = resume,
     .suspend = suspend,
@@ -347,14 +353,14 @@ static const struct fg_call_consumer consumer = {
 
 /* ---- events */
 
-static inline struct fg_graph_event graph_of(const struct fg_columns *columns, size_t i)
+static inline struct fg_graph_data graph_of(const struct fg_columns *columns, size_t i)
 {
     bool is_begin = columns->kind[i] <= FG_COLUMN_resume;
 
-    return (struct fg_graph_event){
+    return (struct fg_graph_data){
         .func = columns->function[i],
         .depth = columns->depth[i],
-        .kind = columns->kind[i] - (is_begin ? FG_COLUMN_entry : FG_COLUMN_return),
+        .kind = (uint8_t)(columns->kind[i] - (is_begin ? FG_COLUMN_entry : FG_COLUMN_return)),
         /* A resume always has one: it is the name of its call. */
         .has_start = columns->start_ns[i] != 0 || columns->kind[i] == FG_COLUMN_resume,
         .start_ns = columns->start_ns[i],
@@ -379,11 +385,12 @@ static int add_event(struct fg_slicer *slicer)
     if (thread == NULL)
         return -ENOMEM;
     if (kind <= FG_COLUMN_close) {
-        struct fg_graph_event graph = graph_of(columns, run->i);
+        struct fg_graph_data graph = graph_of(columns, run->i);
 
-        error = kind <= FG_COLUMN_resume
-                    ? fg_calls_begin(&consumer, &slicer->calls, thread, &graph, columns->time_ns[run->i], run)
-                    : fg_calls_end(&consumer, &slicer->calls, thread, &graph, columns->time_ns[run->i], run);
+        error = kind <= FG_COLUMN_resume ? fg_calls_begin(&consumer, &slicer->calls, thread, &graph,
+                                                          graph.func, columns->time_ns[run->i], run)
+                                         : fg_calls_end(&consumer, &slicer->calls, thread, &graph, graph.func,
+                                                        columns->time_ns[run->i], run);
     } else if (kind == FG_COLUMN_wait) {
         thread->wait_ns += columns->number[run->i];
     }

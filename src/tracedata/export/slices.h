@@ -10,8 +10,8 @@
  *     entry h, depth 0            begin h
  *     (no more events)            open h          ended at the thread's last event
  *
- * calls/assembler.h has the rules. A stretch whose end was lost has FG_SLICE_LOST_END: a `lost` row if its call is
- * over, a `suspend` if that has a name and may go on.
+ * calls/assembler.h has the rules. A stretch whose end was lost has FG_SLICE_LOST_END: a `lost` row if its
+ * call is over, a `suspend` if that has a name and may go on.
  *
  * Begins and ends of a thread are balanced, but for ends that have FG_SLICE_ONLY_END: their begins are not in
  * the trace (--thresh, losses). Times never go back within a thread; those of ends in progress at the

@@ -114,8 +114,8 @@ static inline void place_call(struct fg_call_assembler *calls, const struct fg_s
                      (!selection->max_depth || threads->depth < selection->max_depth);
 }
 
-static inline int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                        const struct fg_graph_event *graph, const void *event)
+FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_data *graph, const void *event)
 {
     struct fg_select_threads *threads = threads_of(calls);
     const struct fg_selection *selection = threads->rules.selection;
@@ -134,8 +134,8 @@ static inline int begin(struct fg_call_assembler *calls, const struct fg_stretch
     return fg_pending_add(held_of(stretch), event, threads->depth, FG_VERDICT_OPEN, &call->held);
 }
 
-static inline int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                      const struct fg_graph_event *exit, const void *event)
+FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                    const struct fg_graph_data *exit, const void *event)
 {
     struct fg_select_threads *threads = threads_of(calls);
     const struct fg_select_rules *rules = &threads->rules;
@@ -155,6 +155,7 @@ static inline int end(struct fg_call_assembler *calls, const struct fg_stretch *
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct fg_select_thread),
+    .links_levels = true,
     .begin = begin,
     .end = end,
     .give_up = give_up,
@@ -184,17 +185,19 @@ void fg_select_thread_finish(struct fg_select_threads *threads, struct fg_select
 static int judge_call(struct fg_select_threads *threads, struct fg_select_thread *thread,
                       const struct fg_event *event, uint32_t *depth)
 {
-    struct fg_graph_event graph;
+    const struct fg_graph_data *graph = fg_event_graph(event);
     int error;
 
     if (threads->rules.selection->hides_calls)
         return FG_VERDICT_DROP;
-    if (!fg_decode_graph(event, &graph) || graph.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
         return FG_VERDICT_SHOW; /* who reads it tells of the damage */
     threads->verdict = FG_VERDICT_DROP;
     error = event->type == FG_EVENT_funcgraph_entry
-                ? fg_calls_begin(&consumer, &threads->calls, &thread->thread, &graph, event->time_ns, event)
-                : fg_calls_end(&consumer, &threads->calls, &thread->thread, &graph, event->time_ns, event);
+                ? fg_calls_begin(&consumer, &threads->calls, &thread->thread, graph, graph->func,
+                                 event->time_ns, event)
+                : fg_calls_end(&consumer, &threads->calls, &thread->thread, graph, graph->func,
+                               event->time_ns, event);
     *depth = threads->depth;
     return error ? error : threads->verdict;
 }

@@ -38,8 +38,8 @@ struct fg_select_thread *fg_select_thread_of(struct fg_select_threads *threads, 
 /**
  * fg_select_thread_judge() - Take in the thread's next event.
  *
- * An event whose verdict is open was put into thread->held, and so were all others to be shown if the selection
- * has a least duration. *@depth: at which a call is shown.
+ * An event whose verdict is open was put into thread->held, and so were all others to be shown if the
+ * selection has a least duration. *@depth: at which a call is shown.
  *
  * Return: enum fg_verdict, or -ENOMEM.
  */

@@ -59,17 +59,20 @@ struct row_end {
     uint64_t end_ns;
     uint32_t depth;
     enum fg_call_end ended;
-    const struct fg_graph_event *exit; /* its result; or NULL */
+    const struct fg_event *exit; /* its result; or NULL */
 };
 
 static void put_result(struct fg_text *text, const struct row_end *end)
 {
-    const uint8_t *values = end->exit ? end->exit->values : NULL;
+    const uint8_t *values, *values_end;
     struct fg_value value;
 
-    if (!end->exit || values >= end->exit->values_end ||
-        (end->ended != FG_CALL_return && end->ended != FG_CALL_raise) ||
-        !fg_value_next(&values, end->exit->values_end, &value))
+    if (!end->exit)
+        return;
+    values = fg_graph_values(end->exit);
+    values_end = fg_event_end(end->exit);
+    if (values >= values_end || (end->ended != FG_CALL_return && end->ended != FG_CALL_raise) ||
+        !fg_value_next(&values, values_end, &value))
         return;
     if (end->ended == FG_CALL_raise && (value.tag == FG_VALUE_OBJECT || value.tag == FG_VALUE_SIZED))
         fg_text_escaped(text, value.text, value.text_bytes, 0);
@@ -111,14 +114,15 @@ static int put_row(struct fg_call_reader *reader, const struct call *call, const
 
 static const struct fg_call_consumer consumer;
 
-static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                 const struct fg_graph_event *graph, const void *event)
+FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_data *graph, const void *event)
 {
     struct fg_call_reader *reader = reader_of(calls);
     const struct fg_call_level *level = stretch->level;
     struct fg_call_level *parent = fg_parent_level(&consumer, stretch);
     struct call *call = stretch->call;
     struct fg_text arguments = call->arguments;
+    const uint8_t *values = fg_graph_values(event), *values_end = fg_event_end(event);
     bool is_named = graph->has_start && (level->is_late || level->is_resumed);
 
     arguments.bytes = 0;
@@ -135,15 +139,14 @@ static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stret
         .is_whole = level->is_late ? fg_exit_is_whole(graph) : !level->is_resumed,
         .arguments = arguments,
     };
-    if (fg_unlikely(!level->is_late && graph->values < graph->values_end && *graph->values != FG_VALUE_END))
-        fg_put_arguments(&call->arguments, reader->merge->names, fg_event_graph(event)->func, graph->values,
-                         graph->values_end);
+    if (fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END))
+        fg_put_arguments(&call->arguments, reader->merge->names, graph->func, values, values_end);
     return call->arguments.failed ? -ENOMEM : 0;
 }
 
 /* A suspended call may be closed without a resume. */
 static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                  const struct fg_graph_event *graph, const void *event)
+                  const struct fg_graph_data *graph, const void *event)
 {
     (void)calls, (void)event;
     ((struct call *)stretch->call)->resumes += !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
@@ -160,15 +163,15 @@ static inline void add_stretch(const struct fg_stretch *stretch)
 }
 
 static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                   const struct fg_graph_event *graph, const void *event)
+                   const struct fg_graph_data *graph, const void *event)
 {
     (void)calls, (void)graph, (void)event;
     add_stretch(stretch);
     return 0;
 }
 
-static int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-               const struct fg_graph_event *exit, const void *event)
+FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                    const struct fg_graph_data *exit, const void *event)
 {
     static const uint8_t ends[] = {[FG_WIRE_RETURN] = FG_CALL_return,
                                    [FG_WIRE_RAISE] = FG_CALL_raise,
@@ -177,7 +180,7 @@ static int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch
     struct row_end row = {.end_ns = ((const struct fg_event *)event)->time_ns,
                           .depth = stretch->depth,
                           .ended = exit->kind < sizeof(ends) ? ends[exit->kind] : FG_CALL_open,
-                          .exit = exit};
+                          .exit = event};
     struct call *call = stretch->call;
     int error;
 
@@ -239,17 +242,18 @@ static const struct fg_call_consumer consumer = {
 
 /* ---- events */
 
-static inline int add_call(struct fg_call_reader *reader, struct fg_call_thread *thread,
-                           const struct fg_event *event)
+FG_ASSEMBLE int add_call(struct fg_call_reader *reader, struct fg_call_thread *thread,
+                         const struct fg_event *event)
 {
-    struct fg_graph_event graph;
+    const struct fg_graph_data *graph = fg_event_graph(event);
+    uint32_t func;
 
-    if (!fg_decode_graph(event, &graph) || graph.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(reader->merge, event);
-    graph.func = function_of(reader, graph.func);
+    func = function_of(reader, graph->func);
     return event->type == FG_EVENT_funcgraph_entry
-               ? fg_calls_begin(&consumer, &reader->calls, thread, &graph, event->time_ns, event)
-               : fg_calls_end(&consumer, &reader->calls, thread, &graph, event->time_ns, event);
+               ? fg_calls_begin(&consumer, &reader->calls, thread, graph, func, event->time_ns, event)
+               : fg_calls_end(&consumer, &reader->calls, thread, graph, func, event->time_ns, event);
 }
 
 static int add_event(struct fg_call_reader *reader, const struct fg_event *event)

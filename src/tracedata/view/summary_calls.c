@@ -38,24 +38,24 @@ static inline struct fg_call_node *node_of(const struct fg_summary *summary, con
 
 /* A stretch that ended, of a call whose start or whose callers' starts are not known: adds to the total
  * what was not counted already for calls of the same function within it. */
-static int add_unrooted(struct fg_summary *summary, const struct fg_stretch *stretch)
+FG_NOINLINE static int add_unrooted(struct fg_summary *summary, struct fg_stretch stretch)
 {
-    struct fg_summary_lane *lane = thread_of(stretch)->lane;
-    uint32_t func = stretch->level->func;
-    uint64_t inside_ns = fg_lane_settle_unrooted(lane, stretch->depth, func);
+    struct fg_summary_lane *lane = thread_of(&stretch)->lane;
+    uint32_t func = stretch.level->func;
+    uint64_t inside_ns = fg_lane_settle_unrooted(lane, stretch.depth, func);
     bool is_inner = lane->running[func] > 0; /* within another call of it that is in progress */
-    uint64_t counted_ns = stretch->ran_ns > inside_ns || is_inner ? stretch->ran_ns : inside_ns;
+    uint64_t counted_ns = stretch.ran_ns > inside_ns || is_inner ? stretch.ran_ns : inside_ns;
 
     if (summary->tree)
-        node_of(summary, stretch)->total_ns += counted_ns;
+        node_of(summary, &stretch)->total_ns += counted_ns;
     if (is_inner)
         return 0;
     summary->functions[func].total_ns += counted_ns - inside_ns;
-    return fg_lane_add_unrooted(lane, stretch->depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
+    return fg_lane_add_unrooted(lane, stretch.depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
 }
 
 /* Adds the time of a stretch that has ended. */
-static inline int add_times(struct fg_summary *summary, const struct fg_stretch *stretch)
+FG_ASSEMBLE int add_times(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
     struct fg_summary_lane *lane = thread_of(stretch)->lane;
     struct summary_call *call = stretch->call;
@@ -66,7 +66,7 @@ static inline int add_times(struct fg_summary *summary, const struct fg_stretch 
     if (summary->tree)
         node_of(summary, stretch)->self_ns += stretch->self_ns;
     if (!call->is_rooted)
-        return add_unrooted(summary, stretch);
+        return add_unrooted(summary, *stretch);
     if (lane->nr_unrooted)
         fg_lane_drop_unrooted(lane, stretch->depth);
     if (!lane->running[stretch->level->func])
@@ -77,7 +77,7 @@ static inline int add_times(struct fg_summary *summary, const struct fg_stretch 
 }
 
 /* A stretch whose begin is known is over. */
-static inline void close_stretch(struct fg_summary *summary, const struct fg_stretch *stretch)
+FG_ASSEMBLE void close_stretch(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
     struct fg_summary_lane *lane = thread_of(stretch)->lane;
 
@@ -88,7 +88,7 @@ static inline void close_stretch(struct fg_summary *summary, const struct fg_str
 
 /* ---- functions */
 
-static inline uint32_t row_of(const struct fg_summary *summary, uint32_t func)
+FG_ASSEMBLE uint32_t row_of(const struct fg_summary *summary, uint32_t func)
 {
     if (fg_likely(func < summary->nr_functions))
         return func;
@@ -122,8 +122,8 @@ static inline void add_folded(struct fg_summary *summary, const struct fg_event 
 /* ---- what becomes of calls */
 
 /* A stretch is met for the first time, at its begin or its end: finds its place in the tree. */
-static inline int place_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
-                                const struct fg_event *event, const struct fg_call_level *parent)
+FG_ASSEMBLE int place_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
+                              const struct fg_event *event, const struct fg_call_level *parent)
 {
     struct fg_summary_thread *thread = thread_of(stretch);
     uint32_t func;
@@ -137,8 +137,8 @@ static inline int place_stretch(struct fg_summary *summary, const struct fg_stre
                                                    stretch->depth, parent != NULL, func);
 }
 
-static inline int begin_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
-                                const struct fg_event *event)
+FG_ASSEMBLE int begin_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
+                              const struct fg_event *event)
 {
     struct fg_call_level *parent = fg_parent_level(&fg_summary_consumer, stretch);
     struct fg_summary_lane *lane = thread_of(stretch)->lane;
@@ -155,8 +155,8 @@ static inline int begin_stretch(struct fg_summary *summary, const struct fg_stre
     return place_stretch(summary, stretch, event, parent);
 }
 
-static inline int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                        const struct fg_graph_event *graph, const void *event)
+FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_data *graph, const void *event)
 {
     struct fg_summary *summary = summary_of(calls);
     struct fg_function_summary *function = &summary->functions[stretch->level->func];
@@ -179,8 +179,8 @@ static inline int begin(struct fg_call_assembler *calls, const struct fg_stretch
     return 0;
 }
 
-static inline int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                         const struct fg_graph_event *graph, const void *event)
+static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                  const struct fg_graph_data *graph, const void *event)
 {
     struct fg_summary *summary = summary_of(calls);
     bool is_resume = !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
@@ -194,19 +194,25 @@ static inline int resume(struct fg_call_assembler *calls, const struct fg_stretc
     return 0;
 }
 
-static inline int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                          const struct fg_graph_event *graph, const void *event)
+/* A stretch ended at its event. */
+FG_ASSEMBLE int end_stretch(struct fg_summary *summary, const struct fg_stretch *stretch,
+                            const struct fg_event *event)
 {
-    struct fg_summary *summary = summary_of(calls);
     int error;
 
-    (void)graph;
     if (!stretch->level->is_late)
         close_stretch(summary, stretch);
     error = add_times(summary, stretch);
     if (fg_unlikely(stretch->level->func > summary->nr_functions))
         add_folded(summary, event, summary->tree ? node_of(summary, stretch) : NULL);
     return error;
+}
+
+static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                   const struct fg_graph_data *graph, const void *event)
+{
+    (void)graph;
+    return end_stretch(summary_of(calls), stretch, event);
 }
 
 static inline void add_length(struct fg_function_summary *function, uint64_t ran_ns)
@@ -219,13 +225,13 @@ static inline void add_length(struct fg_function_summary *function, uint64_t ran
         function->max_ns = ran_ns;
 }
 
-static inline int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
-                      const struct fg_graph_event *graph, const void *event)
+FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                    const struct fg_graph_data *graph, const void *event)
 {
     struct fg_summary *summary = summary_of(calls);
     struct fg_function_summary *function = &summary->functions[stretch->level->func];
     const struct summary_call *call = stretch->call;
-    int error = suspend(calls, stretch, graph, event);
+    int error = end_stretch(summary, stretch, event);
 
     if (graph->kind == FG_WIRE_RAISE) {
         function->exceptions++;
@@ -386,25 +392,26 @@ FG_NOINLINE static int take_lane(struct fg_summary *summary, struct fg_summary_t
     return -EINVAL;
 }
 
-static inline int add_call(struct fg_summary *summary, struct fg_summary_thread *thread,
-                           const struct fg_event *event)
+FG_ASSEMBLE int add_call(struct fg_summary *summary, struct fg_summary_thread *thread,
+                         const struct fg_event *event)
 {
-    struct fg_graph_event graph;
+    const struct fg_graph_data *graph = fg_event_graph(event);
+    uint32_t func;
     int error = 0;
 
-    if (!fg_decode_graph(event, &graph) || graph.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(summary->merge, event);
-    graph.func = row_of(summary, graph.func);
+    func = row_of(summary, graph->func);
     if (!thread->lane)
         error = take_lane(summary, thread);
     if (error)
         return error;
     if (event->type == FG_EVENT_funcgraph_entry)
-        return fg_calls_begin(&fg_summary_consumer, &summary->calls, &thread->thread, &graph, event->time_ns,
-                              event);
-    error =
-        fg_calls_end(&fg_summary_consumer, &summary->calls, &thread->thread, &graph, event->time_ns, event);
-    if (graph.depth == 0)
+        return fg_calls_begin(&fg_summary_consumer, &summary->calls, &thread->thread, graph, func,
+                              event->time_ns, event);
+    error = fg_calls_end(&fg_summary_consumer, &summary->calls, &thread->thread, graph, func, event->time_ns,
+                         event);
+    if (graph->depth == 0)
         release_lane(summary, thread);
     return error;
 }

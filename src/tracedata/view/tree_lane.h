@@ -18,8 +18,8 @@
 /* Grafts the branches at `depth` and deeper to a node. */
 void fg_tree_settle(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t depth, uint32_t node);
 
-/* A call of `func` begins, or is resumed, at `depth`; those at `depth` and deeper have ended. @is_below_known:
- * the call one level up is known. Return: 0 or -ENOMEM, as below. */
+/* A call of `func` begins, or is resumed, at `depth`; those at `depth` and deeper have ended.
+ * @is_below_known: the call one level up is known. Return: 0 or -ENOMEM, as below. */
 int fg_tree_begin(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t root, uint32_t depth,
                   bool is_below_known, uint32_t func);
 
