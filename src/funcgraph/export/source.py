@@ -11,6 +11,7 @@ from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.selection import select as work_out
+from funcgraph.tracedata.threads import Threads, threads_of
 
 #: The clocks whose times are no nanoseconds.
 COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
@@ -92,10 +93,9 @@ class Source:
         numbers = self._chosen.buffers
         return [buffer for n, buffer in enumerate(self.trace.buffers) if numbers is None or n in numbers]
 
-    @property
-    def threads_move(self) -> bool:
-        """Whether a thread's events lie in several lanes: a kernel's trace, whose lanes are CPUs."""
-        return self.trace.is_kernel
+    def threads(self) -> Threads:
+        """Return the threads of the trace, to be filled with those that events are of."""
+        return threads_of(self.trace.is_kernel)
 
     def columns(self, *, size: int = 65536, tasks: Sequence[Task] | None = None) -> Iterator[Columns]:
         """Return an iterator over the events in batches, in order of time.
@@ -108,4 +108,4 @@ class Source:
 
     def calls(self) -> Iterator[Call]:
         """Return an iterator over the calls that ended, in the order of their ends."""
-        return calls_of(self.columns(), self.functions, threads_move=self.threads_move)
+        return calls_of(self.columns(), self.functions, self.threads())

@@ -72,16 +72,13 @@ class Call(NamedTuple):
         return exception_name(decode_values(self.exit_payload)) if self.ended == "raise" else None
 
 
-def calls_of(
-    batches: Iterable[Columns], functions: Sequence[Function], *, threads_move: bool = False
-) -> Iterator[Call]:
+def calls_of(batches: Iterable[Columns], functions: Sequence[Function], threads: Threads) -> Iterator[Call]:
     """Return an iterator over the calls that end in these batches, in the order of their ends.
 
     Args:
         batches, functions: of the trace.
-        threads_move: as of `Threads`.
+        threads: gets its threads.
     """
-    threads = Threads(threads_move=threads_move)
     slicer = _tracedata.Slicer(True, _ENDS)
 
     def calls(batch: Columns) -> list[Call]:

@@ -26,6 +26,7 @@ from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
 from funcgraph.tracedata.flaw import Flaw, flaw_of
 from funcgraph.tracedata.selection import Selected, Selection
 from funcgraph.tracedata.selection import select as work_out
+from funcgraph.tracedata.threads import threads_of
 from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class Trace:
             >>> slow = heapq.nlargest(10, trace.calls(), key=lambda call: call.duration_ns or 0)
         """
         batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
-        return calls_of(batches, self.functions, threads_move=self.is_kernel)
+        return calls_of(batches, self.functions, threads_of(self.is_kernel))
 
     def sql(
         self,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Task
 from funcgraph.tracedata.events import Columns
 
-__all__ = ["Threads", "arrays_of"]
+__all__ = ["Threads", "arrays_of", "threads_of"]
 
 
 def arrays_of(batch: Columns) -> tuple[memoryview, ...]:
@@ -20,19 +20,15 @@ def arrays_of(batch: Columns) -> tuple[memoryview, ...]:
 class Threads:
     """The threads of a trace, by number.
 
-    A task is a thread, but for a kernel's trace: there, a thread has a task in each lane that it ran in, and
-    each CPU has an idle task with the thread id 0.
-
     Args:
-        threads_move: a thread may be in the middle of calls when it goes from one task to another: a kernel's
-            trace, whose lanes are CPUs.
+        key: what the tasks of one thread have in common, and no others: from a task's index and the task.
 
     Attributes:
         tasks: of each thread, its first task.
     """
 
-    def __init__(self, *, threads_move: bool) -> None:
-        self._threads_move = threads_move
+    def __init__(self, key: Callable[[int, Task], Hashable]) -> None:
+        self._key = key
         self._numbers: dict[Hashable, int] = {}
         self.tasks: list[Task] = []
         self._threads, self._pids = array("I"), array("i")
@@ -47,10 +43,28 @@ class Threads:
         return self._threads, self._pids
 
     def _number(self, place: int, task: Task) -> int:
-        key: Hashable = place
-        if self._threads_move:
-            key = (task.buffer, task.tid) if task.tid else (-1, task.lane)
+        key = self._key(place, task)
         if key not in self._numbers:
             self._numbers[key] = len(self.tasks)
             self.tasks.append(task)
         return self._numbers[key]
+
+
+def _task(place: int, task: Task) -> Hashable:
+    return place
+
+
+def _moving_thread(place: int, task: Task) -> Hashable:
+    return (task.buffer, task.tid) if task.tid else (-1, task.lane)
+
+
+def threads_of(is_kernel: bool) -> Threads:
+    """Return the threads of a trace: none so far.
+
+    A task is a thread, but for a kernel's trace, whose lanes are CPUs: there, a thread has a task in each lane
+    that it ran in, maybe in the middle of calls, and each CPU has an idle task with the thread id 0.
+
+    Args:
+        is_kernel: whether it is a kernel's.
+    """
+    return Threads(_moving_thread if is_kernel else _task)

@@ -20,7 +20,6 @@ from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.description import UNNAMED
 from funcgraph.tracedata.events import Columns
-from funcgraph.tracedata.threads import Threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +57,7 @@ class _Table:
         import pyarrow as pa
 
         self._source = source
-        self._threads = Threads(threads_move=source.threads_move)
+        self._threads = source.threads()
         self._nr_functions = len(source.functions)
         self._names = pa.array([*Names(source).values(), "<unknown>"])
         tasks = dict.fromkeys(escaped(task.name) for task in (*source.trace.tasks,))

@@ -27,7 +27,6 @@ from funcgraph.export.slices import (
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.events import Columns
-from funcgraph.tracedata.threads import Threads
 
 _FUNCTION = Columns.KINDS.index("function")
 
@@ -57,7 +56,7 @@ def write(source: Source, out: BinaryIO) -> None:
 class _Writer:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._threads = Threads(threads_move=source.threads_move)
+        self._threads = source.threads()
         self._names = Names(source, json_text)
         self._tasks: list[str] = []  # of each thread, the members pid and tid
         self._used: set[tuple[int, int]] = set()

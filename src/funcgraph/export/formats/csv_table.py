@@ -26,7 +26,6 @@ from funcgraph.export.slices import CALLS, IRQ, NO_FUNCTION, RAISE, WHATS, WHOLE
 from funcgraph.export.source import Source
 from funcgraph.export.values import escaped, exception_of, result_of
 from funcgraph.tracedata.events import Columns
-from funcgraph.tracedata.threads import Threads
 
 #: The columns of CSV, and the members of an object of JSON lines, which leave out those without a value.
 COLUMNS = (
@@ -63,7 +62,7 @@ class _Table(ABC):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.threads = Threads(threads_move=source.threads_move)
+        self.threads = source.threads()
         self._heads: Made[tuple[int, int], str] = Made(self._head)
         self._tails: Made[tuple[int, int], str] = Made(self._tail)
         self._arguments: Callable[[int, bytes], str] = lru_cache(4096)(self._encode_arguments)

@@ -22,7 +22,6 @@ from funcgraph.export.source import Source
 from funcgraph.export.spools import Spools
 from funcgraph.export.values import escaped
 from funcgraph.tracedata.description import NATIVE, Function, Task
-from funcgraph.tracedata.threads import Threads
 
 PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
@@ -90,7 +89,7 @@ class _Writer:
     def __init__(self, source: Source, spools: Spools) -> None:
         self._source = source
         self._spools = spools
-        self._numbers = Threads(threads_move=source.threads_move)
+        self._numbers = source.threads()
         self._threads: dict[int, _Thread] = {}
         self._start_ns: int | None = None
 

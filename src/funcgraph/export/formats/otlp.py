@@ -34,7 +34,7 @@ def write_protobuf(source: Source, out: BinaryIO) -> None:
 
 def _write(source: Source, kind: type[Form[T]], out: BinaryIO) -> None:
     """Write the spans of each process, some at a time, below what describes the process."""
-    threads, offset_ns = Threads(threads_move=source.threads_move), _time_of_day(source)
+    threads, offset_ns = source.threads(), _time_of_day(source)
     key = blake2b(f"{source.trace.path!r} {offset_ns}".encode(), digest_size=16).digest()
     form = kind(source, threads, offset_ns, key[:8])
     first_id = (

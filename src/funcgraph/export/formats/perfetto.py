@@ -19,7 +19,7 @@ from funcgraph.export.slices import slices_of
 from funcgraph.export.source import Source
 from funcgraph.export.values import Plain
 from funcgraph.tracedata.description import Function, Task
-from funcgraph.tracedata.threads import Threads, arrays_of
+from funcgraph.tracedata.threads import arrays_of
 
 _PACKET = 1  # of the message Trace
 # Perfetto's numbers of clocks, by the kernel's names. Others are counters: what they count is shown as ns.
@@ -44,7 +44,7 @@ class _Writer:
         self._source = source
         self._out = out
         self._clock = _CLOCKS.get(source.trace.clock, _MONOTONIC)
-        self._threads = Threads(threads_move=source.threads_move)
+        self._threads = source.threads()
         self._tracks: dict[tuple[int, int], int] = {}  # pid, tid -> the thread's own track
         self._processes: set[int] = set()
         self._nr_described = 0

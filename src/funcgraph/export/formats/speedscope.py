@@ -17,7 +17,6 @@ from funcgraph.export.source import Source
 from funcgraph.export.spools import Spools
 from funcgraph.export.thread_names import thread_title
 from funcgraph.tracedata.description import NATIVE, Function
-from funcgraph.tracedata.threads import Threads
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -32,7 +31,7 @@ class _Writer:
     def __init__(self, source: Source, spools: Spools) -> None:
         self._source = source
         self._spools = spools
-        self._threads = Threads(threads_move=source.threads_move)
+        self._threads = source.threads()
         self._ends: dict[int, tuple[int, int]] = {}  # of each thread with calls: its first and last time
         self._unknown = len(source.functions)  # the frame of all functions that the trace does not name
 
