@@ -16,8 +16,8 @@
 
 #include "support/file_hooks.h"
 #include "support/ring_bytes.h"
-#include "tracedata/spool/dump.h"
-#include "tracedata/spool/rotation.h"
+#include "tracedata/recorder/dump.h"
+#include "tracedata/recorder/rotation.h"
 
 #define NR_FUNCTIONS 3u
 #define MAX_SEGMENTS 8

@@ -16,7 +16,7 @@
 
 #include "support/file_hooks.h"
 #include "support/ring_bytes.h"
-#include "tracedata/spool/rotation.h"
+#include "tracedata/recorder/rotation.h"
 
 #define NR_FUNCTIONS 3u
 

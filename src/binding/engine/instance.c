@@ -18,13 +18,13 @@
 #include "binding/engine/marker.h"
 #include "binding/engine/waits.h"
 #include "engine/core/clock.h"
-#include "engine/ring/ring_copy.h"
-#include "engine/ring/ring_swap.h"
-#include "engine/ring/ring_unread.h"
-#include "engine/ring/ring_wake.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/writer/ring_copy.h"
+#include "engine/writer/ring_swap.h"
+#include "engine/writer/ring_unread.h"
+#include "engine/writer/ring_wake.h"
 
 /* ---- making and closing */
 

@@ -9,7 +9,7 @@
 #include "binding/base/sequences.h"
 #include "binding/core/error.h"
 #include "engine/core/clock.h"
-#include "engine/ring/ring_buffer.h"
+#include "engine/writer/ring_buffer.h"
 
 /* Return: NULL with an exception. */
 static const struct fg_latency_tracer *find_tracer(PyObject *name)

@@ -6,9 +6,9 @@
 #include "arch/cpython/register/events.h"
 #include "binding/base/raise.h"
 #include "binding/event/event_fields.h"
-#include "binding/event/event_switch.h"
 #include "binding/event/event_use.h"
-#include "binding/event/trigger.h"
+#include "binding/trigger/event_switch.h"
+#include "binding/trigger/trigger.h"
 
 int fg_event_drop_stale_triggers(struct fg_event_object *self)
 {

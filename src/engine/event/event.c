@@ -8,11 +8,11 @@
 #include "engine/core/root.h"
 #include "engine/event/event_tids.h"
 #include "engine/event/trigger.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_symbols.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_symbols.h"
 
 /* Under the engine's lock. */
 static struct {

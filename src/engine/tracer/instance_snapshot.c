@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_spare.h"
-#include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_spare.h"
+#include "engine/writer/ring_swap.h"
 
 /* As funcgraph.ftrace_dump() does (session/dump_request.py). Only system calls: a hook may be anywhere. */
 static void ask_recorder(const struct fg_ring *ring, const char *why)

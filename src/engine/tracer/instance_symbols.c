@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/core/array.h"
-#include "engine/ring/ring_symbols.h"
+#include "engine/writer/ring_symbols.h"
 
 #define MAX_ARGV 64u
 #define MAX_CMDLINE_BYTES 4096u

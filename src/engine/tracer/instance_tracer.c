@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_symbols.h"
+#include "engine/users/users.h"
 
 int fg_instance_change_begin(struct fg_instance *instance)
 {

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance.h"
 #include "engine/tracer/instance_mark.h"
+#include "engine/writer/ring_copy.h"
 
 #define MIN_NAMED_NS 100000 /* naming takes a microsecond or more: at most a hundredth of this */
 #define NAMED_SHARE 16u     /* anything shorter than the maximum divided by this is not named */

@@ -5,8 +5,8 @@
 #include "engine/core/regs.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
-#include "engine/ring/plain_record.h"
 #include "engine/tracer/instance.h"
+#include "engine/writer/plain_record.h"
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
 

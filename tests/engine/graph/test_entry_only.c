@@ -1,8 +1,8 @@
 /* Entry-only users: their functions have only entry hooks until some user wants returns. A user that
  * wants returns sees no call whose return would go unreported. */
 #include "engine/graph/call.h"
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

@@ -1,7 +1,7 @@
 /* The interpreter calls signal handlers. Each user either sees such a call marked, or has it hidden
  * together with all calls under it. */
 #include "engine/graph/frame.h"
-#include "engine/graph/meet.h"
+#include "engine/users/meet.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

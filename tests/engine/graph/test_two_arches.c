@@ -10,9 +10,9 @@
 
 #include "engine/core/root.h"
 #include "engine/graph/data.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/parked.h"
 #include "engine/graph/user_list.h"
+#include "engine/users/meet.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

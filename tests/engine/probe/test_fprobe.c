@@ -6,10 +6,10 @@
 
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

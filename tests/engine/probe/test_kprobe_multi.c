@@ -2,8 +2,8 @@
  * both. */
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

@@ -2,9 +2,9 @@
  * function asked for full regs. */
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
 #include "engine/probe/kretprobe.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

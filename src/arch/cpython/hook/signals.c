@@ -21,7 +21,7 @@
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/read/variables.h"
-#include "engine/graph/meet.h"
+#include "engine/users/meet.h"
 
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */
 

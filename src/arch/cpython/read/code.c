@@ -14,9 +14,9 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/discovery.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
 
 Py_ssize_t fg_code_extra_index = -1;
 static _Atomic Py_ssize_t first_index = -1; /* atomic: two interpreters may be the first */

@@ -7,9 +7,9 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/register/users.h"
 #include "engine/core/root.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_buffer.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_buffer.h"
 
 /* In the same order as fg_latency_tracers. */
 static struct state {
