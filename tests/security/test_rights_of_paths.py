@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 SRC = Path(__file__).parents[2] / "src"
-ROOMS = ("session", "attach", "control", "mount", "steering", "rights")
+ROOMS = ("session", "recorder", "attach", "control", "mount", "steering", "rights")
 
 #: Functions of os that take a path, if not a descriptor of the folder and a name.
 BY_PATH = {
@@ -64,15 +64,15 @@ PYTHON: dict[str, dict[str, str]] = {
     },
     "rights/service.py": {"open": _DEVICE},
     "rights/target.py": {"open": "/proc/PID/root, O_PATH: the kernel gives the directory itself"},
-    "session/child.py": {"open": _DEVICE},
+    "recorder/child.py": {"open": _DEVICE},
     "session/dump_request.py": {"open for writing": _IN_TARGET, "rename": _IN_TARGET},
-    "session/leftovers.py": {
+    "recorder/leftovers.py": {
         "realpath": "names the outputs that are looked at; what is removed is ours by its descriptor",
         "truncate": "a descriptor",
     },
-    "session/recording.py": {"open for writing": "a descriptor, of output_file"},
+    "recorder/recording.py": {"open for writing": "a descriptor, of output_file"},
     "session/tracing.py": {"open for writing": _IN_TARGET},
-    "session/witness.py": {"open": _DEVICE},
+    "recorder/witness.py": {"open": _DEVICE},
 }
 
 #: File below src/ -> call -> why it may take a path.

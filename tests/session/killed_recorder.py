@@ -29,10 +29,11 @@ from ringfile import FULL, OWNED, RingFile, leaf
 
 import funcgraph
 from funcgraph import cli
-from funcgraph.session import directory, leftovers, memory_file, options, rotation
-from funcgraph.session.directory import Session
-from funcgraph.session.limits import Limits
-from funcgraph.session.recording import Recording
+from funcgraph.recorder import directory, leftovers, rotation
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.limits import Limits
+from funcgraph.recorder.recording import Recording
+from funcgraph.session import memory_file, options
 from funcgraph.tracedata import TraceError
 
 MOMENTS = ("after call", "in write")

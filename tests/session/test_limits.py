@@ -23,10 +23,11 @@ from ringfile import RingFile, leaf
 
 import funcgraph
 from funcgraph import _tracedata
-from funcgraph.session import limits, options, rotation
+from funcgraph.recorder import limits, rotation
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.recording import Recording, complete_spool
+from funcgraph.session import options
 from funcgraph.session.check import OptionError
-from funcgraph.session.directory import Session
-from funcgraph.session.recording import Recording, complete_spool
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import BY_NAME
 

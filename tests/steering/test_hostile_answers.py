@@ -29,8 +29,8 @@ from funcgraph.control.client import Connection
 from funcgraph.control.patience import Patience
 from funcgraph.control.procedures import PROCEDURES
 from funcgraph.control.server import _OPERATIONS
+from funcgraph.recorder.until_signal import ENDING
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.session.until_signal import ENDING
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
 from funcgraph.steering.pipe import Pipe

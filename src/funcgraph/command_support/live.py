@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes
 from funcgraph.control.patience import Patience
-from funcgraph.session.until_signal import UntilSignal
+from funcgraph.recorder.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.pipe import TRACE_PIPE, Pipe
 from funcgraph.steering.reset import reset
@@ -41,7 +41,7 @@ class End:
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    from funcgraph.session.child import NotStartedError, resolve
+    from funcgraph.recorder.child import NotStartedError, resolve
 
     try:
         path, words = resolve(list(command))

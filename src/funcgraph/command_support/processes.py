@@ -251,7 +251,7 @@ def _check_command(command: object) -> None:
     """Refuse a COMMAND that there is not, before any process is asked for anything."""
     if not isinstance(command, list) or not command:  # `hist` has another option of that name
         return
-    from funcgraph.session.child import NotStartedError, resolve
+    from funcgraph.recorder.child import NotStartedError, resolve
 
     try:
         resolve(command)

@@ -10,15 +10,16 @@ from typing import Any, Protocol
 
 import funcgraph
 from funcgraph.command_support.messages import CommandError, print_message
-from funcgraph.session import environ, outcome
-from funcgraph.session.directory import Session
-from funcgraph.session.files import most_ring_bytes
-from funcgraph.session.limits import Limits, LimitWatch
+from funcgraph.recorder import outcome
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.files import most_ring_bytes
+from funcgraph.recorder.limits import Limits, LimitWatch
+from funcgraph.recorder.progress import ProgressLine, plural
+from funcgraph.recorder.reach import OUR_REACH, Reach
+from funcgraph.recorder.recording import Recording
+from funcgraph.recorder.volume import VolumeWatch
+from funcgraph.session import environ
 from funcgraph.session.options import describe, most_buffer_kb, requested_patterns, ring_bytes
-from funcgraph.session.progress import ProgressLine, plural
-from funcgraph.session.reach import OUR_REACH, Reach
-from funcgraph.session.recording import Recording
-from funcgraph.session.volume import VolumeWatch
 from funcgraph.tracedata.dat_format import DatFormat
 
 __all__ = ["Ending", "close", "environment", "follow", "give_up", "prepare"]

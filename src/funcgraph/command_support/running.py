@@ -10,9 +10,9 @@ from contextlib import suppress
 from funcgraph.attach.connecting import connect_all
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
 from funcgraph.control.client import Connection
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.recording import Recording
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line, ended_text, has_ended
 
 __all__ = ["RunningProcess", "RunningProcesses", "reach_all"]

@@ -16,9 +16,9 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.diff.comparison import Compared, Comparison, Measure, compare
+from funcgraph.diff.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.names import printable
-from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
-from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import FunctionSummary, duration_text
 from funcgraph.tracedata.trace_file import TraceFile
@@ -251,7 +251,7 @@ def _figure(figure: Measure) -> dict[str, Any]:
 
 
 def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[str]) -> int:
-    from funcgraph.tracedata.first_difference import first_difference
+    from funcgraph.diff.first_difference import first_difference
     from funcgraph.tracedata.opened import open_trace
 
     if len(a) != 1 or len(b) != 1 or args.conditions or args.top is not None:

@@ -22,9 +22,9 @@ from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
 from funcgraph.export.source import Source
+from funcgraph.recorder.progress import bytes_text
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.output import check_output
-from funcgraph.session.progress import bytes_text
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.output import PrintableStream
 from funcgraph.tracedata.dat_format import DatFormat

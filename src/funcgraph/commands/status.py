@@ -10,9 +10,9 @@ import sys
 import funcgraph
 from funcgraph import _tracedata
 from funcgraph.control.processes import running
-from funcgraph.session.directory import Session, all_sessions, command_text
+from funcgraph.recorder.directory import Session, all_sessions, command_text
+from funcgraph.recorder.process import ProcessWatch
 from funcgraph.session.memory_file import memory_file
-from funcgraph.session.process import ProcessWatch
 from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import command_line, has_ended
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the status, or clean up."""
     if args.clean:
-        from funcgraph.session.leftovers import clean
+        from funcgraph.recorder.leftovers import clean
 
         nothing = True
         for line in clean():

@@ -12,7 +12,7 @@ from funcgraph.command_support.instance_flags import add_filters, instance_reque
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
-from funcgraph.session.progress import plural
+from funcgraph.recorder.progress import plural
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import InstanceRequest, apply
 from funcgraph.steering.folder import InstanceFolder, Process

@@ -13,7 +13,7 @@ from funcgraph.merge.clock_line import IDENTITY, Bound, ClockLine, fit
 from funcgraph.merge.hosts import Host, Instant, clock_bounds, clock_offset_ns, host_of, jump_ns
 from funcgraph.merge.messages import Ends, Match, message_bounds, message_ends
 from funcgraph.merge.stamps import Exchange, stamp_bounds
-from funcgraph.session.host import HostFacts
+from funcgraph.recorder.host import HostFacts
 from funcgraph.session.output import check_output
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.opened import Trace, open_trace

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from funcgraph.recorder.directory import Session, all_sessions
 from funcgraph.selftest.observer import PROGRAM, FailedError, expect, shortened
-from funcgraph.session.directory import Session, all_sessions
 from funcgraph.tracedata import TraceFile
 
 _CALLS = 1000

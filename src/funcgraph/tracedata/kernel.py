@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from funcgraph import _tracedata
+from funcgraph.kernel_format.event_format import EventFormat, FormatError, parse_format
 from funcgraph.names import printable_lines
 from funcgraph.tracedata.description import (
     META_VERSION,
@@ -22,7 +23,6 @@ from funcgraph.tracedata.description import (
     Task,
     TraceError,
 )
-from funcgraph.tracedata.event_format import EventFormat, FormatError, parse_format
 
 _IDLE = "<idle>"  # what trace-cmd prints for the task 0 of each CPU
 _ADDRESS_ROW = struct.Struct("<QII")

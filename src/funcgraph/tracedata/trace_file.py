@@ -21,8 +21,8 @@ from funcgraph.tracedata.description import (
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
+    from funcgraph.kernel_format.event_format import EventFormat
     from funcgraph.tracedata.call_tree import CallTree, TreeGroup
-    from funcgraph.tracedata.event_format import EventFormat
     from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.kernel import KernelHead
     from funcgraph.tracedata.selection import Selection

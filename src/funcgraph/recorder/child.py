@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
+from funcgraph.recorder.witness import GroupWitness
 from funcgraph.rights.identity import pidfd_or_none
-from funcgraph.session.witness import GroupWitness
 
 __all__ = ["Child", "NotStartedError", "become", "die_like", "occupy_standard_descriptors", "resolve"]
 

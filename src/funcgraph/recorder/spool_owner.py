@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 
-from funcgraph.session import rotation
-from funcgraph.session.directory import Session
+from funcgraph.recorder import rotation
+from funcgraph.recorder.directory import Session
 from funcgraph.tracedata.trace_file import open_reader
 
 __all__ = ["SESSION_KEY", "owner", "spool_of"]

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from funcgraph.diff.welch import significant, welch
 from funcgraph.tracedata.summary import FunctionSummary
-from funcgraph.tracedata.welch import significant, welch
 
 # Of each run of each side: calls, own time, total time and the shortest call by function.
 _Figures: TypeAlias = tuple[int, int, int, int]

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from funcgraph.kernel_format.c_expression import PrintError
+from funcgraph.kernel_format.print_format import Printer, Symbols, compile_print
 from funcgraph.names import printable_lines
-from funcgraph.tracedata.c_expression import PrintError
-from funcgraph.tracedata.print_format import Printer, Symbols, compile_print
 
 FieldValue: TypeAlias = int | str | bytes
 

@@ -17,16 +17,16 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from funcgraph import _tracedata, output_file
+from funcgraph.recorder import rotation
+from funcgraph.recorder.directory import PREFIX, Session, all_sessions
+from funcgraph.recorder.page import PAGE
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.progress import plural
+from funcgraph.recorder.spool_owner import owner, spool_of
 from funcgraph.rights.folder import OwnFolder
-from funcgraph.session import rotation
-from funcgraph.session.directory import PREFIX, Session, all_sessions
 from funcgraph.session.memory_file import memory_file
 from funcgraph.session.output import DEFAULT_OUTPUT
-from funcgraph.session.page import PAGE
 from funcgraph.session.places import folders
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.progress import plural
-from funcgraph.session.spool_owner import owner, spool_of
 from funcgraph.tracedata.trace_file import open_reader
 
 __all__ = ["clean", "remove_temporaries"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Literal
 
+from funcgraph.diff.first_value import first_value
 from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.events import Columns
-from funcgraph.tracedata.first_value import first_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from funcgraph.session.recording import Recording
+from funcgraph.recorder.recording import Recording
 
 __all__ = ["VolumeWatch"]
 

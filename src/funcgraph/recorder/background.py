@@ -13,14 +13,14 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from funcgraph.session import outcome
-from funcgraph.session.descriptor_limit import raise_descriptor_limit
-from funcgraph.session.directory import Session
-from funcgraph.session.limits import Limits, LimitWatch
+from funcgraph.recorder import outcome
+from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.limits import Limits, LimitWatch
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.recording import Recording
+from funcgraph.recorder.volume import VolumeWatch
 from funcgraph.session.options import describe, most_buffer_kb, requested_patterns, ring_bytes
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.recording import Recording
-from funcgraph.session.volume import VolumeWatch
 from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.version import installed_version
 

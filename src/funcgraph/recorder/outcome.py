@@ -11,7 +11,7 @@ from typing import Any
 from funcgraph import _engine
 from funcgraph.events import recording_events
 from funcgraph.names import nearest_names
-from funcgraph.session.progress import bytes_text, plural
+from funcgraph.recorder.progress import bytes_text, plural
 
 __all__ = [
     "dumped",

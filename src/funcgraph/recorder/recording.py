@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from funcgraph import _tracedata, output_file
-from funcgraph.session import rotation
-from funcgraph.session.directory import Session
-from funcgraph.session.host import HostFacts
-from funcgraph.session.limits import Limits, Segments
+from funcgraph.recorder import rotation
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.host import HostFacts
+from funcgraph.recorder.limits import Limits, Segments
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.spool_owner import SESSION_KEY
 from funcgraph.session.output import is_trace_dat
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.spool_owner import SESSION_KEY
 from funcgraph.tracedata.codecs import provide
 from funcgraph.tracedata.dat_format import DatFormat
 

@@ -26,12 +26,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from funcgraph.recorder.files import SPARE, SessionFiles
+from funcgraph.recorder.page import PAGE, SessionPage
+from funcgraph.recorder.progress import bytes_text
 from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.session import config, options
-from funcgraph.session.files import SPARE, SessionFiles
-from funcgraph.session.page import PAGE, SessionPage
 from funcgraph.session.places import OwnPlaces, Places, folders, room_in, spare_bases
-from funcgraph.session.progress import bytes_text
 from funcgraph.version import installed_version
 
 __all__ = ["Session", "all_sessions", "command_text"]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from funcgraph.recorder.progress import bytes_text
 from funcgraph.session.memory_file import open_memory_file
-from funcgraph.session.progress import bytes_text
 
 __all__ = ["LimitWatch", "Limits", "Segments"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from funcgraph.diff.comparison import Compared, Comparison, Measure
 from funcgraph.names import did_you_mean, nearest_names, printable
-from funcgraph.tracedata.comparison import Compared, Comparison, Measure
 
 #: figure -> what it is.
 FIGURES = {

@@ -6,7 +6,7 @@ import os
 import termios
 import time
 
-from funcgraph.session.terminal_use import terminal_use
+from funcgraph.recorder.terminal_use import terminal_use
 
 __all__ = ["ProgressLine", "bytes_text", "plural"]
 

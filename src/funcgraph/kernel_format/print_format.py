@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from funcgraph.tracedata.c_expression import (
+from funcgraph.kernel_format.c_expression import (
     LONG_BITS,
     ArgumentParser,
     Expression,

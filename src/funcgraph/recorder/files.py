@@ -14,8 +14,8 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.names import printable
+from funcgraph.recorder.progress import bytes_text
 from funcgraph.rights.folder import Folder, OwnFolder
-from funcgraph.session.progress import bytes_text
 
 __all__ = ["SPARE", "SessionFiles", "most_ring_bytes"]
 
