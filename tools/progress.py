@@ -102,15 +102,15 @@ class Progress:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Say how far things are, until the block ends."""
-        teller = threading.Thread(target=self._tell, daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=self._report, daemon=True)
+        reporter.start()
         try:
             yield
         finally:
             self._over.set()
-            teller.join()
+            reporter.join()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         _report_until(self._over, self.line, self._live, MINUTE_S)
 
 
@@ -147,10 +147,10 @@ def build_shown(log: Path) -> Iterator[None]:
     """Say how far the build is that writes to `log`, until the block ends."""
     over, since, watch = threading.Event(), time.time(), Stopwatch()
     arguments = (over, lambda: build_line(log, since, watch), sys.stdout.isatty(), _BUILD_PAUSE_S)
-    teller = threading.Thread(target=_report_until, args=arguments, daemon=True)
-    teller.start()
+    reporter = threading.Thread(target=_report_until, args=arguments, daemon=True)
+    reporter.start()
     try:
         yield
     finally:
         over.set()
-        teller.join()
+        reporter.join()

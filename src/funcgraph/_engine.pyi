@@ -139,7 +139,7 @@ def status() -> dict[str, Any]:
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
 def latency_start(
-    tracer: str, inside_kb: int = 0, inside: int = 0, reported: int = 0, slowest_call: bool = True, /
+    tracer: str, inside_kb: int = 0, inside: int = 0, instance: int = 0, slowest_call: bool = True, /
 ) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
@@ -147,7 +147,7 @@ def latency_start(
         inside_kb: size of a buffer that records the function graph inside sections, in KiB; 0: none.
         inside: the handle of an Instance that records that graph instead. It must start to record after this
             call.
-        reported: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
+        instance: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
             none.
         slowest_call: look for the slowest call of sections, if the tracer does.
 

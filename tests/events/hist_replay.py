@@ -196,10 +196,10 @@ class _File:
         if rest[0].startswith("  -1 "):
             has_log = self.name.startswith("hist_errors")
             return Write(place, command, event, Said(errno.EINVAL), has_log=has_log, stays=False)
-        said = rest[0].replace("accepted: ", "= ")
-        assert said.startswith("  = hist"), place
+        answer = rest[0].replace("accepted: ", "= ")
+        assert answer.startswith("  = hist"), place
         rows = [line[2:] for line in _indented(rest[1:])]
-        return Write(place, command, event, Said(0), said[4:], stays=False, rows=tuple(rows))
+        return Write(place, command, event, Said(0), answer[4:], stays=False, rows=tuple(rows))
 
     def _event_of(self, command: str) -> tuple[str, str]:
         """The compact form does not name the event."""

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asking import PROGRAM
 from conftest import Funcgraph
+from loaded_server import PROGRAM
 
 from funcgraph.recorder.directory import Session
 from funcgraph.recorder.reach import Reach, ReachError

@@ -119,8 +119,8 @@ class Service:
 
     def end(self, line: str = "end 0") -> str:
         """Send the last line; return what the recorder says until it ends."""
-        _, said = self.process.communicate(line + "\n", timeout=120)
-        return said
+        _, errors = self.process.communicate(line + "\n", timeout=120)
+        return errors
 
     @property
     def status(self) -> int:
@@ -453,10 +453,10 @@ def test_a_service_that_begins_twenty_files_loses_nothing(fg: Funcgraph) -> None
         service.tell("thread 100")
         count, turns = count + 20100, turns + 1
         assert turns < 1000
-    said = service.end("end 5")
+    errors = service.end("end 5")
     assert service.status == 5
     files = traces_of(fg)
-    assert f" in {len(files)} files, the newest: {fg.trace} (" in said
+    assert f" in {len(files)} files, the newest: {fg.trace} (" in errors
     assert steps(fg, *files) == count
     assert [path.name for path in files[:3]] == ["trace.fg", "trace.fg.1", "trace.fg.2"]
     assert not list(fg.folder.glob("*.part*")) and fg.sessions() == []
@@ -701,9 +701,9 @@ def test_a_program_that_fails_leaves_its_latest_events(
 ) -> None:
     service = Service(fg, "--ring", "1M")
     service.tell("calls 40")
-    said = service.end(last)
+    errors = service.end(last)
     assert service.status == status
-    assert said.count("the latest") == 1 and text in said
+    assert errors.count("the latest") == 1 and text in errors
     assert steps(fg, fg.trace) == 40
     assert len(traces_of(fg)) == 1
 

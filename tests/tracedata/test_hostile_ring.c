@@ -263,10 +263,10 @@ static void *change_words(void *arg)
 /* The file that the recorder goes on with has the old one's name. */
 static void rotate(struct desk *desk)
 {
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
 
     unlink(path_of("next"));
-    assert(fg_recorder_rotate(&desk->recorder, path_of("next"), &told) == 0);
+    assert(fg_recorder_rotate(&desk->recorder, path_of("next"), &counts) == 0);
     assert(rename(path_of("next"), path_of("trace")) == 0);
 }
 

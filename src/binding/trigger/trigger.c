@@ -16,9 +16,9 @@
 /* It lives as long as an event has it: the Event holds a reference. */
 struct trigger_object {
     PyObject_HEAD struct fg_trigger trigger;
-    uint32_t size;   /* of its histogram's table */
-    PyObject *kept;  /* what it acts on, or NULL */
-    PyObject *links; /* keeps the histograms and events that its own refers to */
+    uint32_t size;    /* of its histogram's table */
+    PyObject *target; /* what it acts on, or NULL */
+    PyObject *links;  /* keeps the histograms and events that its own refers to */
 };
 
 struct fg_trigger *fg_trigger_of(PyObject *object)
@@ -45,12 +45,12 @@ void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_
     trigger->filter = filter;
 }
 
-void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_switch *switched,
+void fg_trigger_set_target(PyObject *object, PyObject *target, struct fg_event_switch *switched,
                            struct fg_event *event)
 {
     struct fg_trigger *trigger = fg_trigger_of(object);
 
-    ((struct trigger_object *)object)->kept = Py_XNewRef(kept);
+    ((struct trigger_object *)object)->target = Py_XNewRef(target);
     trigger->switched = switched;
     trigger->target = event ? &event->files : NULL;
 }
@@ -213,7 +213,7 @@ static void trigger_dealloc(PyObject *object)
     fg_event_filter_free(trigger->filter);
     if (trigger->hist)
         fg_hist_free(trigger->hist);
-    Py_XDECREF(((struct trigger_object *)object)->kept);
+    Py_XDECREF(((struct trigger_object *)object)->target);
     free_actions(&trigger->actions);
     Py_XDECREF(((struct trigger_object *)object)->links);
     type->tp_free(object);

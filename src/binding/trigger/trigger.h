@@ -21,7 +21,7 @@ struct fg_trigger *fg_trigger_of(PyObject *object);
 /* Fills a new Trigger, which is all zeros; the filter becomes its own. */
 void fg_trigger_fill(PyObject *object, int kind, int64_t count, struct fg_event_filter *filter);
 /* Has it act on an EventSwitch, or on the histograms of an Event, which it keeps. */
-void fg_trigger_set_target(PyObject *object, PyObject *kept, struct fg_event_switch *switched,
+void fg_trigger_set_target(PyObject *object, PyObject *target, struct fg_event_switch *switched,
                            struct fg_event *event);
 
 /* The type Event, and what others make of one; NULL: nothing does. */

@@ -194,13 +194,13 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    int is_requested;
+    int wants_return;
 
     if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
         return 1;
-    is_requested = record_entry(trace, ops, regs);
+    wants_return = record_entry(trace, ops, regs);
     fg_task_release(trace->task);
-    return is_requested;
+    return wants_return;
 }
 
 static const enum fg_record_kind end_kinds[] = {

@@ -37,10 +37,10 @@ static void plan_drop(struct fg_plan *plan)
 
 /* True if the function's list need not change: the user stays attached as it is, or stays unattached. */
 static bool stays_as_it_was(const struct fg_func *func, const struct fgraph_ops *ops,
-                            const struct fg_user_ref *ref, bool wanted)
+                            const struct fg_user_ref *ref, bool matches)
 {
-    if (!wanted || !ref)
-        return wanted == (ref != NULL);
+    if (!matches || !ref)
+        return matches == (ref != NULL);
     return fg_user_of_const(ops)->wantsfunc &&
            ref->entry_only == fg_user_is_entry_only(ops, func, ref->flags);
 }
@@ -65,21 +65,21 @@ int fg_plan_make(struct fg_plan *plan, struct fgraph_ops *ops, const struct fg_f
     plan->changes->scope = fg_user_of(ops)->scope;
     for (size_t i = 0; i < nr_funcs; i++) {
         struct fg_user_list *old = atomic_load_explicit(&funcs[i]->users, memory_order_relaxed), *list;
-        bool wanted;
+        bool matches;
 
         if (!fg_domain_is_seen(funcs[i]->domain, fg_user_of(ops)->scope))
             continue;
-        wanted = filter && fg_user_wants(funcs[i], ops, filter);
+        matches = filter && fg_user_wants(funcs[i], ops, filter);
         if (filter && fg_user_of(ops)->foundfunc)
-            fg_user_of(ops)->foundfunc(funcs[i], ops, wanted);
-        if (stays_as_it_was(funcs[i], ops, fg_user_list_find(old, ops), wanted)) {
+            fg_user_of(ops)->foundfunc(funcs[i], ops, matches);
+        if (stays_as_it_was(funcs[i], ops, fg_user_list_find(old, ops), matches)) {
             if (fg_func_has_pending_returns(funcs[i])) {
                 plan->checks_pending = true;
                 plan->changes->list[plan->n++] = (struct fg_change){funcs[i], NULL};
             }
             continue;
         }
-        list = fg_user_list_with(funcs[i], ops, wanted);
+        list = fg_user_list_with(funcs[i], ops, matches);
         if (!list) {
             plan_drop(plan);
             return -ENOMEM;

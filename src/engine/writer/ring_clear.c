@@ -8,7 +8,7 @@ void fg_ring_free_consumed(struct fg_ring *ring)
     struct fg_ring_header *header = ring->header;
     uint64_t tail = header ? atomic_load(&header->full_tail) : 0,
              head = header ? atomic_load(&header->full_head) : 0;
-    uint64_t kept = tail;
+    uint64_t new_head = tail;
 
     for (uint64_t at = tail; at != head; at++) {
         uint32_t index = atomic_load(&ring->full_queue[at % header->nr_subbufs]);
@@ -18,11 +18,11 @@ void fg_ring_free_consumed(struct fg_ring *ring)
             atomic_store(&subbuf->state, FG_SUBBUF_FREE);
             ring->pool.free[ring->pool.nr_free++] = index;
         } else {
-            atomic_store(&ring->full_queue[kept++ % header->nr_subbufs], index);
+            atomic_store(&ring->full_queue[new_head++ % header->nr_subbufs], index);
         }
     }
     if (header)
-        atomic_store(&header->full_head, kept);
+        atomic_store(&header->full_head, new_head);
 }
 
 void fg_ring_clear_locked(struct fg_ring *ring)

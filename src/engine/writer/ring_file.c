@@ -353,10 +353,10 @@ static void go_missing(struct fg_ring *ring, int error)
 
 void fg_ring_reopen(struct fg_ring *ring)
 {
-    uint32_t wanted = FG_RING_TO_REOPEN;
+    uint32_t expected = FG_RING_TO_REOPEN;
     bool opened = false;
 
-    if (!atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_REOPENS)) {
+    if (!atomic_compare_exchange_strong(&ring->reopen, &expected, FG_RING_REOPENS)) {
         while (atomic_load(&ring->reopen) == FG_RING_REOPENS)
             sched_yield();
         return;
@@ -373,6 +373,6 @@ void fg_ring_reopen(struct fg_ring *ring)
     pthread_mutex_unlock(&ring->lock);
     if (opened && ring->reopened)
         ring->reopened(ring);
-    wanted = FG_RING_REOPENS; /* unless another thread emptied it meanwhile (fg_ring_empty) */
-    atomic_compare_exchange_strong(&ring->reopen, &wanted, FG_RING_IS_OPEN);
+    expected = FG_RING_REOPENS; /* unless another thread emptied it meanwhile (fg_ring_empty) */
+    atomic_compare_exchange_strong(&ring->reopen, &expected, FG_RING_IS_OPEN);
 }

@@ -28,10 +28,10 @@ void fg_ring_spare_clear_locked(struct fg_ring *spare)
 
 #define EXCHANGE(a, b)                                                                                       \
     do {                                                                                                     \
-        __typeof__(a) kept = (a);                                                                            \
+        __typeof__(a) former = (a);                                                                          \
                                                                                                              \
         (a) = (b);                                                                                           \
-        (b) = kept;                                                                                          \
+        (b) = former;                                                                                        \
     } while (0)
 
 static void exchange(struct fg_ring *ring, struct fg_ring *spare)

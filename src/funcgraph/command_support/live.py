@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes
-from funcgraph.control.patience import Patience
+from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.recorder.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.pipe import TRACE_PIPE, Pipe
@@ -128,11 +128,11 @@ def follow(
 
 def _drain(processes: Processes, pipes: dict[Process, Pipe]) -> None:
     """Print what the processes still have. One that says that it has more and more is dropped."""
-    patience = {process: Patience("what it still has") for process in processes.living}
+    limits = {process: AnswerLimit("what it still has") for process in processes.living}
     texts: dict[int, str] = {}
 
     def take(process: Process) -> None:
-        patience[process].take(len(texts.get(process.pid, "")))
+        limits[process].take(len(texts.get(process.pid, "")))
 
     while texts := _print_lines(processes, pipes, is_reported=False):
         processes.each(take)

@@ -208,8 +208,8 @@ def _record(
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": _words(args)}
     meta["processes"] = commands
     progress.show(f"writing {output}")
-    reported, good = close(recording, output, settings, meta, [], quiet=args.quiet)
+    more_lines, good = close(recording, output, settings, meta, [], quiet=args.quiet)
     progress.close()
-    for line in (*lines, *reported):
+    for line in (*lines, *more_lines):
         print_message(line)
     return good

@@ -121,7 +121,7 @@ def follow(
     Returns:
         The bound that was reached, or None; and the ids of the processes that still run.
     """
-    reported, reached = False, None
+    is_reported, reached = False, None
     volume, watch = VolumeWatch(recording), LimitWatch(recording.limits)
     pause_s = recording.step()
     while not ending.wait(pause_s):
@@ -132,11 +132,11 @@ def follow(
         reached = watch.reached(recording.written())
         if reached is not None:
             break
-        if recording.failure is not None and not reported:
+        if recording.failure is not None and not is_reported:
             progress.close()
             reason = outcome.write_failure(recording.failure, recording.part)
             print_message(f"{reason}; recording stops, the program goes on")
-            reported = True
+            is_reported = True
         if progress.due():
             progress.show(outcome.figures(recording.totals()))
     _take_signals(ending, recording)
@@ -147,7 +147,7 @@ def follow(
         recording.settle(0.0, stop)
     progress.close()
     _warn(volume, progress)
-    if recording.failure is not None and not reported:
+    if recording.failure is not None and not is_reported:
         print_message(outcome.write_failure(recording.failure, recording.part))
     return reached, left
 
@@ -192,11 +192,11 @@ def close(
         left: the ids of processes that still run and should not.
     """
     if recording.limits.ring:
-        return _close_kept(recording, meta, left, quiet=quiet)
+        return _close_in_memory(recording, meta, left, quiet=quiet)
     return _close_written(recording, output, settings, meta, left, quiet=quiet)
 
 
-def _close_kept(
+def _close_in_memory(
     recording: Recording, meta: dict[str, Any], left: list[int], *, quiet: bool
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as close() does."""
@@ -248,8 +248,8 @@ def _close_written(
         recording.complete(output, meta)
     except (OSError, MemoryError) as error:
         recording.close()
-        kept = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
-        return [*lines, outcome.write_failure(error, output), kept], False
+        line = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
+        return [*lines, outcome.write_failure(error, output), line], False
     finally:
         session.remove()
     if not quiet:

@@ -219,8 +219,8 @@ class RunningProcesses:
         if not processes:
             return {}
         with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
-            requested: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
-            while meanwhile is not None and not all(future.done() for future in requested.values()):
+            futures: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
+            while meanwhile is not None and not all(future.done() for future in futures.values()):
                 time.sleep(meanwhile())
-        errors = {pid: future.exception() for pid, future in requested.items()}
+        errors = {pid: future.exception() for pid, future in futures.items()}
         return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}

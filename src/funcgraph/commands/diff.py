@@ -191,13 +191,13 @@ def _factor(value: float) -> str:
 
 def _cells(row: Compared) -> list[str]:
     calls, own, total, best = row.measures()
-    telling = row.own_time
-    verdict = _MARKS[telling.verdict if calls.verdict not in ("new", "gone") else calls.verdict]
+    shown = row.own_time
+    verdict = _MARKS[shown.verdict if calls.verdict not in ("new", "gone") else calls.verdict]
     return [
         f"{calls.mean_a:,.0f}", f"{calls.mean_b:,.0f}", _mark(calls),
         duration_text(own.mean_a), duration_text(own.mean_b), _ratio(own),
         duration_text(total.mean_a), duration_text(total.mean_b), _ratio(total),
-        _ratio(best), f"{verdict} (best)" if telling is best else verdict, printable(row.name),
+        _ratio(best), f"{verdict} (best)" if shown is best else verdict, printable(row.name),
     ]  # fmt: skip
 
 

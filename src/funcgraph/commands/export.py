@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export one trace; return the exit status."""
     try:
-        form, path = _requested(args)
+        form, path = _format_and_trace(args)
         check_extra(form)
     except ExportError as error:
         raise CommandError(str(error)) from None
@@ -122,7 +122,7 @@ def _check_dat_settings(form: Format, args: argparse.Namespace) -> None:
         raise refusal(error) from None
 
 
-def _requested(args: argparse.Namespace) -> tuple[Format, str]:
+def _format_and_trace(args: argparse.Namespace) -> tuple[Format, str]:
     """Return the format and the trace. A first word that names a format is one; so is one before a trace."""
     words: Sequence[str] = args.words
     name = args.format

@@ -45,6 +45,6 @@ def run(args: argparse.Namespace) -> int:
             processes.output.text(process.pid, path)
 
     with Processes(args) as processes:
-        count = processes.requested
+        count = processes.count
         processes.each(extract)
         return processes.status

@@ -30,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Configure each instance of each process, or none of a process."""
-    requested = instance_requests(args)
+    requests = instance_requests(args)
 
     def apply_all(process: Process) -> None:
         with Changes() as changes:
-            for one in requested:
+            for one in requests:
                 apply(process, one, changes)
-        for one in requested:
+        for one in requests:
             report_unmatched(process, one)
 
     with Processes(args) as processes:

@@ -32,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start each instance of each process, or none of a process."""
-    requested = instance_requests(args, tracer="function_graph")
+    requests = instance_requests(args, tracer="function_graph")
 
     def begin_all(process: Process) -> None:
         with Changes() as changes:
-            for one in requested:
+            for one in requests:
                 begin(process, one, changes)
-        for one in requested:
+        for one in requests:
             report_unmatched(process, one)
 
     with Processes(args) as processes:

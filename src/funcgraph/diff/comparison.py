@@ -121,7 +121,7 @@ class Compared:
     @property
     def own_time(self) -> Measure:
         """What tells of its own time: that, or the shortest call if this tells a difference more surely."""
-        return self._telling(self.self_ns) if self.is_leaf else self.self_ns
+        return self._clearer(self.self_ns) if self.is_leaf else self.self_ns
 
     @property
     def is_leaf(self) -> bool:
@@ -131,9 +131,9 @@ class Compared:
     @property
     def time(self) -> Measure:
         """What tells of its total time, likewise."""
-        return self._telling(self.total_ns)
+        return self._clearer(self.total_ns)
 
-    def _telling(self, sums: Measure) -> Measure:
+    def _clearer(self, sums: Measure) -> Measure:
         found = [figure for figure in (sums, self.best_ns) if figure.verdict in ("more", "less")]
         # By chance one of two that are alike is a little surer: then it is the sums.
         return min(found, key=lambda figure: (figure.p or 0.0) * (1 if figure is sums else 2), default=sums)

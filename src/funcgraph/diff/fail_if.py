@@ -130,6 +130,6 @@ def _take(text: str, at: int, pattern: re.Pattern[str]) -> tuple[int, str]:
     return at, match[0] if match else ""
 
 
-def _refused(text: str, at: int, requested: str) -> ConditionError:
+def _refused(text: str, at: int, expected: str) -> ConditionError:
     shown = "".join(" " if character.isspace() else character for character in text)
-    return ConditionError(f"not a condition\n  {shown}\n  {' ' * at}^\nhere must be {requested}")
+    return ConditionError(f"not a condition\n  {shown}\n  {' ' * at}^\nhere must be {expected}")

@@ -69,4 +69,4 @@ def static_fields(definition: Definition) -> list[Field]:
 
 
 def _source(source: Part, event: static.StaticEvent) -> Part:
-    return ("arg", event.reported.index(str(source[1])) + 1) if source[0] == "field" else source
+    return ("arg", event.arguments.index(str(source[1])) + 1) if source[0] == "field" else source

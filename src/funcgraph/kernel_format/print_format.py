@@ -78,9 +78,9 @@ def compile_print(text: str, fields: Mapping[str, ExpressionField]) -> Printer:
     except RecursionError:
         raise PrintError("too deeply nested") from None
     parts = _parts(template)
-    requested = sum(part.arguments() for part in parts if isinstance(part, _Conversion))
-    if requested > len(arguments):
-        raise PrintError(f"{requested} arguments are printed, and there are {len(arguments)}")
+    count = sum(part.arguments() for part in parts if isinstance(part, _Conversion))
+    if count > len(arguments):
+        raise PrintError(f"{count} arguments are printed, and there are {len(arguments)}")
     steps: list[str | tuple[_Conversion, list[Expression]]] = []
     rest = iter(arguments)
     for part in parts:

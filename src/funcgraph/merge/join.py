@@ -328,9 +328,9 @@ def _meta(machines: Sequence[_Machine], hosts: Sequence[MergedHost]) -> dict[str
             for name, recorded in part.trace.meta.get("instances", {}).items():
                 instances.setdefault(_buffer(machine.name if len(machines) > 1 else "", name), recorded)
     first = machines[0].parts[0].trace.meta
-    kept: dict[str, Any] = {name: first[name] for name in ("tracer", "options") if name in first}
+    common: dict[str, Any] = {name: first[name] for name in ("tracer", "options") if name in first}
     return {
-        **kept,
+        **common,
         "funcgraph": installed_version(),
         "instances": instances,
         "hosts": [host._asdict() for host in hosts],

@@ -82,7 +82,7 @@ class Session:
     @classmethod
     def create(
         cls,
-        requested: int = 0,
+        ring_bytes: int = 0,
         output: str | None = None,
         places: Places | None = None,
         most_ring_bytes: int | None = None,
@@ -90,7 +90,7 @@ class Session:
         """Make a directory in the first folder that has room, and take its lock.
 
         Args:
-            requested: how many bytes the session's ring buffers may need. If no folder has so many, the one
+            ring_bytes: how many bytes the session's ring buffers may need. If no folder has so many, the one
                 with the most room is taken.
             output: the path of the trace. Ring buffers may lie in its folder if no other has room.
             places: those of the processes that are to find it, if they are not like us. The session closes
@@ -103,14 +103,14 @@ class Session:
         where = OwnPlaces() if places is None else places
         rooms, refusals = _rooms(where)
         # Those with enough room stay in their order; then come the others, the one with the most room first.
-        ordered = sorted(rooms, key=lambda base: -min(rooms[base], requested))
+        ordered = sorted(rooms, key=lambda base: -min(rooms[base], ring_bytes))
         for base in ordered:
             try:
                 session = cls._create_in(base, rooms[base], where, most_ring_bytes)
             except OSError as error:
                 refusals[base] = error.strerror or str(error)
                 continue
-            session.messages += _passed_over(base, rooms, requested)
+            session.messages += _passed_over(base, rooms, ring_bytes)
             if session.is_own:
                 session._add_spare(spare_bases(ordered, output))
             return session
@@ -314,10 +314,10 @@ def _rooms(places: Places) -> tuple[dict[str, int], dict[str, str]]:
     return rooms, refusals
 
 
-def _passed_over(base: str, rooms: dict[str, int], requested: int) -> list[str]:
+def _passed_over(base: str, rooms: dict[str, int], ring_bytes: int) -> list[str]:
     """Return a line if `base` was taken because the folders before it have too little room."""
     before = list(rooms)[: list(rooms).index(base)]
-    small = [f"{other} has {bytes_text(rooms[other])} free" for other in before if rooms[other] < requested]
+    small = [f"{other} has {bytes_text(rooms[other])} free" for other in before if rooms[other] < ring_bytes]
     return [f"{', '.join(small)}: the ring buffers lie in {base}"] if small else []
 
 

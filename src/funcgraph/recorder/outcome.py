@@ -49,9 +49,9 @@ def summary(totals: dict[str, int], output: str, files: int = 1, keep: int = 1) 
     """
     size = bytes_text(os.stat(output).st_size)
     if files > 1:
-        kept = f", of which {keep} {'is' if keep == 1 else 'are'} kept" if keep < files else ""
+        rest = f", of which {keep} {'is' if keep == 1 else 'are'} kept" if keep < files else ""
         events = plural(totals["records"], "event")
-        return f"{events} in {files} files{kept}, the newest: {output} ({size})"
+        return f"{events} in {files} files{rest}, the newest: {output} ({size})"
     return (
         f"{plural(totals['records'], 'event')} of {plural(totals['functions'], 'function')} in "
         f"{plural(totals['tasks'], 'thread')} of {plural(totals['processes'], 'process')}: {output} ({size})"

@@ -365,13 +365,13 @@ class Recording:
         self._change()
 
     def _turn(self, part: str | int) -> None:
-        counts = {ring.index: self._writer.info(ring.index) for ring in self._rings.values()}
+        infos = {ring.index: self._writer.info(ring.index) for ring in self._rings.values()}
         size = self._writer.size()
-        former, reported = self._writer.rotate(part)
+        former, counts = self._writer.rotate(part)
         self._begin_bytes = self._writer.size()
         self._written_before += size
-        self._before.update({name: reported[name] for name in SUMS})
-        for info in counts.values():
+        self._before.update({name: counts[name] for name in SUMS})
+        for info in infos.values():
             self.records[info["instance"]] += info["records"]
         numbers = {old: new for new, old in enumerate(former)}
         for ring in self._rings.values():

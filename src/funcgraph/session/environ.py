@@ -92,9 +92,9 @@ def take() -> list[str]:
     name = os.fsencode(VARIABLE)
     value = posix.environ.pop(name, b"")
     os.environ._data.pop(name, None)  # type: ignore[attr-defined]
-    reported = _take_descriptor()
+    descriptor_value = _take_descriptor()
     if sys.flags.ignore_environment:
-        value = reported
+        value = descriptor_value
     return [directory for directory in os.fsdecode(value).split(os.pathsep) if directory]
 
 

@@ -272,10 +272,10 @@ def _event_row(event: EventFormat) -> tuple[int, str, str, tuple[tuple[int, int]
     name = event.name.replace("\0", "")
     role = _ROLES.get(event.name, "other") if event.system == "ftrace" else "other"
     places = []
-    for requested in _tracedata.KERNEL_FIELDS:
-        item = event.fields.get(requested)
+    for field_name in _tracedata.KERNEL_FIELDS:
+        item = event.fields.get(field_name)
         size = (item.item_size if item.is_array else item.size) if item else 0
-        if requested == "args" and item and "func" in event.fields:
+        if field_name == "args" and item and "func" in event.fields:
             size = event.fields["func"].size  # both are unsigned long: a word of the machine
         usable = item is not None and size in _WORD_SIZES and item.offset + size < 2**16
         places.append((item.offset, size) if item is not None and usable else (0, 0))

@@ -588,15 +588,15 @@ int fg_recorder_describe(struct fg_recorder *recorder, const char *meta, size_t 
 /* The counts that the recorder's file tells of a ring, since the ring began. */
 static struct fg_spool_state reported_state(const struct fg_trace_ring *ring)
 {
-    struct fg_spool_state told = ring->state;
+    struct fg_spool_state total = ring->state;
 
-    told.records_lost += ring->base.records_lost;
-    told.overrun += ring->base.overrun;
-    told.wait_count += ring->base.wait_count;
-    told.wait_ticks += ring->base.wait_ticks;
-    told.nr_tasks += ring->base.nr_tasks;
-    told.killed_bytes = ring->killed ? strlen(ring->killed) : 0;
-    return told;
+    total.records_lost += ring->base.records_lost;
+    total.overrun += ring->base.overrun;
+    total.wait_count += ring->base.wait_count;
+    total.wait_ticks += ring->base.wait_ticks;
+    total.nr_tasks += ring->base.nr_tasks;
+    total.killed_bytes = ring->killed ? strlen(ring->killed) : 0;
+    return total;
 }
 
 /* Begins a ring in the new file. Its reader stays the old recorder's until the rotation has succeeded. */
@@ -604,7 +604,7 @@ static int carry_ring(struct fg_recorder *next, const struct fg_recorder *record
 {
     const struct fg_recorder_ring *old = &recorder->rings[former];
     const struct fg_trace_ring *known = &recorder->contents.rings[former];
-    struct fg_spool_state told = reported_state(known);
+    struct fg_spool_state total = reported_state(known);
     uint32_t number = (uint32_t)next->nr_rings;
     int error;
 
@@ -623,7 +623,7 @@ static int carry_ring(struct fg_recorder *next, const struct fg_recorder *record
     /* Those that the old file has, and none that came since: a dump (dump.h) leaves them out as repeated. */
     if (error == 0)
         error = take_some_symbols(next, number, known->nr_symbols);
-    return error < 0 ? error : append_state(next, number, FG_SPOOL_BASE, &told, known->killed);
+    return error < 0 ? error : append_state(next, number, FG_SPOOL_BASE, &total, known->killed);
 }
 
 int fg_recorder_carry(struct fg_recorder *next, const struct fg_recorder *recorder)

@@ -40,13 +40,13 @@ static void restore_symbols(struct fg_recorder *recorder, const uint64_t *places
 /* The counts that the old file tells: those of its chunks, as of finished rings, and not what the headers of
  * the rings say now. */
 static int reported_counts(struct fg_recorder *recorder, const struct fg_recorder *next,
-                           struct fg_recorder_counts *told)
+                           struct fg_recorder_counts *counts)
 {
     int error;
 
     for (size_t i = 0; i < recorder->nr_rings; i++)
         recorder->rings[i].reader = NULL;
-    error = fg_recorder_totals(recorder, told);
+    error = fg_recorder_totals(recorder, counts);
     for (size_t i = 0; i < next->nr_rings; i++)
         recorder->rings[next->rings[i].former].reader = next->rings[i].reader;
     return error;
@@ -54,7 +54,7 @@ static int reported_counts(struct fg_recorder *recorder, const struct fg_recorde
 
 /* Takes over the new spool, which has only its header, or closes it. The old file tells its last counts
  * first: the new one goes on from these. It gets its footer last, when nothing but that can fail. */
-static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg_recorder_counts *told)
+static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg_recorder_counts *counts)
 {
     struct fg_recorder next = {.spool = spool, .clock = recorder->clock};
     uint64_t *places = NULL;
@@ -65,7 +65,7 @@ static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg
     if (error == 0)
         error = fg_recorder_carry(&next, recorder);
     if (error == 0)
-        error = reported_counts(recorder, &next, told);
+        error = reported_counts(recorder, &next, counts);
     if (error == 0)
         error = fg_recorder_complete(recorder);
     if (error < 0) {
@@ -80,23 +80,23 @@ static int rotate(struct fg_recorder *recorder, struct fg_spool spool, struct fg
     return error;
 }
 
-int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg_recorder_counts *told)
+int fg_recorder_rotate(struct fg_recorder *recorder, const char *path, struct fg_recorder_counts *counts)
 {
     struct fg_spool spool;
     int error = recorder->resumed ? -EINVAL : fg_spool_create(&spool, path);
 
     if (error < 0)
         return error;
-    error = rotate(recorder, spool, told);
+    error = rotate(recorder, spool, counts);
     if (error < 0)
         fg_output_remove(path);
     return error;
 }
 
-int fg_recorder_rotate_in(struct fg_recorder *recorder, int fd, struct fg_recorder_counts *told)
+int fg_recorder_rotate_in(struct fg_recorder *recorder, int fd, struct fg_recorder_counts *counts)
 {
     struct fg_spool spool;
     int error = recorder->resumed ? -EINVAL : fg_spool_create_in(&spool, fd);
 
-    return error < 0 ? error : rotate(recorder, spool, told);
+    return error < 0 ? error : rotate(recorder, spool, counts);
 }

@@ -58,12 +58,12 @@ def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def library(library_path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(library_path))
-    ctypes.memset(ctypes.addressof(Told.in_dll(library, "told")), 0, ctypes.sizeof(Told))
+    ctypes.memset(ctypes.addressof(Told.in_dll(library, "counts")), 0, ctypes.sizeof(Told))
     return library
 
 
 def reported(library: ctypes.CDLL) -> Told:
-    return Told.in_dll(library, "told")
+    return Told.in_dll(library, "counts")
 
 
 # ---- native functions, for each way to get their address

@@ -124,26 +124,26 @@ struct expected {
 };
 
 /* A call that the witness saw: its stretches, and the time of the calls under it, computed event by event. */
-struct told_call {
+struct expected_call {
     uint32_t func;
     double began, stretch_began, below;
 };
 
 static void expect(struct expected *expected, bool graph_time)
 {
-    static struct told_call calls[MAX_EVENTS];
+    static struct expected_call calls[MAX_EVENTS];
     static uint32_t stack[MAX_EVENTS];
     uint32_t depth = 0;
 
     memset(expected, 0, (NR_FUNCS + 1) * sizeof(*expected));
     for (uint32_t i = 0; i < nr_events; i++) {
         const struct event *event = &events[i];
-        struct told_call *call = &calls[event->call];
+        struct expected_call *call = &calls[event->call];
         struct expected *row = &expected[event->func];
 
         if (event->kind == ENTRY || event->kind == RESUME) {
             if (event->kind == ENTRY) {
-                *call = (struct told_call){.func = event->func, .began = (double)event->time};
+                *call = (struct expected_call){.func = event->func, .began = (double)event->time};
                 row->hit++;
             }
             call->stretch_began = (double)event->time;

@@ -243,8 +243,8 @@ FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *f
 }
 
 /* A call of a function that has users. */
-FG_NOINLINE static PyObject *eval_wanted(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
-                                         struct fg_func *func)
+FG_NOINLINE static PyObject *eval_with_users(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                             struct fg_func *func)
 {
     struct fg_task *task = fg_likely(fg_task_self != NULL) ? fg_task_self : meet_task(frame);
 
@@ -264,7 +264,7 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
 {
     if (fg_likely(!fg_func_has_users(func) && !fg_func_has_pending_returns(func)))
         return evaluate(tstate, frame, throwflag);
-    return eval_wanted(tstate, frame, throwflag, func);
+    return eval_with_users(tstate, frame, throwflag, func);
 }
 
 FG_NOINLINE static PyObject *eval_slow(PyThreadState *tstate, fg_pyframe *frame, int throwflag,

@@ -166,11 +166,11 @@ static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t 
 static PyObject *passed_number(fg_pyframe *frame, fg_pyframe *interrupted)
 {
     const PyCodeObject *code = fg_pyframe_code(frame);
-    PyObject *wanted = interrupted ? (PyObject *)interrupted->frame_obj : Py_None;
+    PyObject *frame_argument = interrupted ? (PyObject *)interrupted->frame_obj : Py_None;
     PyObject *before = passed(frame, code, 0), *value = NULL;
 
     for (Py_ssize_t n = 1; before && (value = passed(frame, code, n)); n++, before = value) {
-        if (value == wanted && PyLong_CheckExact(before))
+        if (value == frame_argument && PyLong_CheckExact(before))
             return before;
     }
     return NULL;

@@ -76,12 +76,12 @@ static int context_enter(PyObject *context)
 
 static int context_exit(PyObject *context)
 {
-    fg_uvloop_ended tell = atomic_load_explicit(&ended, memory_order_relaxed);
+    fg_uvloop_ended on_ended = atomic_load_explicit(&ended, memory_order_relaxed);
     bool is_known = entered.generation == atomic_load_explicit(&generation, memory_order_relaxed);
     const struct level *callback = is_known ? pop() : NULL;
 
-    if (callback && tell)
-        tell(callback->begin, fg_clock_now(), context);
+    if (callback && on_ended)
+        on_ended(callback->begin, fg_clock_now(), context);
     return PyContext_Exit(context);
 }
 

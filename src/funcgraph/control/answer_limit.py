@@ -6,14 +6,14 @@ import errno
 import time
 from collections.abc import Callable
 
-__all__ = ["MOST_BYTES", "Patience"]
+__all__ = ["MOST_BYTES", "AnswerLimit"]
 
 #: The most that one file or one trace of a process may have.
 MOST_BYTES = 1 << 30
 _MIB = 1 << 20
 
 
-class Patience:
+class AnswerLimit:
     """Waiting for the parts of one answer. Each MiB that comes gives as much time as there was for the first.
 
     Args:

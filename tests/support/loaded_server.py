@@ -38,7 +38,7 @@ class Line:
         self._socket.connect(str(path))
         self._file = self._socket.makefile("rw")
 
-    def ask(self, text: str) -> str:
+    def exchange(self, text: str) -> str:
         self._file.write(f"{text}\n")
         self._file.flush()
         return self._file.readline().rstrip("\n")
@@ -61,18 +61,18 @@ class Clients:
         self._ending = threading.Event()
         paths = [folder / "threads"] * threads + [folder / "asyncio"] * loops
         self._threads = [
-            threading.Thread(target=self._ask, args=(number, path)) for number, path in enumerate(paths)
+            threading.Thread(target=self._exchange_until_end, args=place) for place in enumerate(paths)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _ask(self, number: int, path: Path) -> None:
+    def _exchange_until_end(self, number: int, path: Path) -> None:
         answer = _answer()
         try:
             line = Line(path)
             while not self._ending.is_set():
-                asked = self._answered[number]
-                if (got := line.ask(str(asked))) != (right := f"{asked} {answer(asked)}"):
+                question = self._answered[number]
+                if (got := line.exchange(str(question))) != (right := f"{question} {answer(question)}"):
                     self.wrong.append(f"{path.name}: {got!r}, not {right!r}")
                     return
                 self._answered[number] += 1
@@ -122,7 +122,7 @@ class Server:
         """Ask what it holds (of forked workers, one of them)."""
         line = self.line("threads")
         try:
-            state: dict[str, Any] = json.loads(line.ask("state"))
+            state: dict[str, Any] = json.loads(line.exchange("state"))
             return state
         finally:
             line.close()
@@ -137,7 +137,7 @@ class Server:
             time.sleep(0.01)
 
     @contextmanager
-    def asked(self, threads: int = 4, loops: int = 2) -> Iterator[Clients]:
+    def under_load(self, threads: int = 4, loops: int = 2) -> Iterator[Clients]:
         """Ask it during a block: every answer must be right."""
         clients = Clients(self.folder, threads, loops)
         try:
