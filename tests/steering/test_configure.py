@@ -142,7 +142,7 @@ def test_without_options_the_top_instance_is_left_alone() -> None:
 
 def test_the_tracer_is_function_graph_unless_events_are_asked_for() -> None:
     args = argparse.Namespace(
-        requested=[InstanceRequest(), InstanceRequest("x", events=[EventRequest("py")]), InstanceRequest("y")]
+        requests=[InstanceRequest(), InstanceRequest("x", events=[EventRequest("py")]), InstanceRequest("y")]
     )
     found = instance_requests(args, tracer="function_graph")
     assert [(one.name, one.settings) for one in found] == [("x", {}), ("y", {"tracer": "function_graph"})]
