@@ -167,8 +167,8 @@ def latency_stop(tracer: str, /) -> None:
     """
 
 def latency_get(tracer: str, /) -> dict[str, Any]:
-    """Return {"is_on", "max_ns", "thresh_ns", "kept": number of sections kept so far, "what": the meaning of
-    a section, "graph": the function whose graph is recorded inside sections, or None: all functions}."""
+    """Return {"is_on", "max_ns", "thresh_ns", "nr_sections": how many were kept so far, "what": the meaning
+    of a section, "graph": the function whose graph is recorded inside sections, or None: all functions}."""
 
 def latency_set_max(tracer: str, ns: int, /) -> None:
     """Keep only sections longer than `ns`."""

@@ -12,11 +12,11 @@ import errno
 import re
 from collections.abc import Sequence
 
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_actions import is_action, resolve_actions, split_action
 from funcgraph.events.hist_error import HistError, Part, Source
 from funcgraph.events.hist_expression import ExpressionParser, integer, usable_in
 from funcgraph.events.hist_spec import (
-    EventField,
     Expression,
     FieldRef,
     HistSpec,

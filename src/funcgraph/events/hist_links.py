@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph.definitions.synthetic_definition import GROUP
 from funcgraph.events import hist
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_plan import Reference, compile_hist
-from funcgraph.events.hist_spec import EventField, Expression, HistSpec, SortKey, Variable, field_of
+from funcgraph.events.hist_spec import Expression, HistSpec, SortKey, Variable, field_of
 from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
 
 if TYPE_CHECKING:
