@@ -22,7 +22,7 @@ from tools.venvs import Environment, locked
 
 _CMAKE_NEEDED = (3, 21)
 
-#: Name of a build, its sanitizers, and what they are told at run time.
+#: Name of a build, its sanitizers, and their options at run time.
 SANITIZERS = {
     "plain": ("", {}),
     "asan": (

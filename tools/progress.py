@@ -16,7 +16,7 @@ _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 _COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
 _TAIL = 4096
 MINUTE_S = 60.0
-#: Before so much is done, the end cannot be told.
+#: Before so much is done, the end cannot be estimated.
 _LEAST_SHARE = 0.04
 _NINJA = re.compile(rb"^ *\[(\d+)/(\d+)\]", re.MULTILINE)
 _BUILD_PAUSE_S = 10.0

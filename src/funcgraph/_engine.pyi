@@ -96,7 +96,7 @@ def stop(handle: int) -> None:
     """
 
 def capabilities() -> dict[str, bool]:
-    """Return what can be told of a program in this Python: name -> whether it can.
+    """Return what can be reported of a program in this Python: name -> whether it can.
 
     It depends on CPython's version and build, and never changes in a process. The names:
 
@@ -431,7 +431,7 @@ class Instance:
 
     @property
     def wakes(self) -> int:
-        """How often it has woken its readers, modulo 2**32: what wait() is told."""
+        """How often it has woken its readers, modulo 2**32: what wait() compares with."""
 
     def wait(self, wakes: int, timeout_s: float, /) -> bool:
         """Wait, without the interpreter lock, until `wakes` is another number or there are records.

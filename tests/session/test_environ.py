@@ -187,7 +187,7 @@ def test_errors_are_the_originals(function: Any, args: tuple[Any, ...], keywords
 def test_mapping_is_asked_what_the_original_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
-    class Asked(Mapping):
+    class Spied(Mapping):
         def __len__(self) -> int:
             calls.append("len")
             return super().__len__()
@@ -202,7 +202,7 @@ def test_mapping_is_asked_what_the_original_asks(monkeypatch: pytest.MonkeyPatch
 
     def questions(call: Any) -> list[str]:
         calls.clear()
-        environment = Asked({"A": "b"})
+        environment = Spied({"A": "b"})
         calls.clear()
         with pytest.raises(FileNotFoundError):
             call("/none", ["x"], environment)

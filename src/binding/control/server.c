@@ -296,7 +296,7 @@ int fg_server_run(struct fg_server *server)
     atomic_store(&server->is_halted, false);
     atomic_store(&server->tid, 0);
     atomic_store(&server->fate, FATE_OPEN);
-    server->has_news = true; /* nobody was told of news while there was no thread */
+    server->has_news = true; /* nobody was notified of news while there was no thread */
     error = pthread_attr_init(&attributes);
     if (error)
         return -error;

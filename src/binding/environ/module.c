@@ -221,7 +221,7 @@ static struct replacement replace_environment(const struct carrier *carrier, con
 }
 
 /* Keeps the descriptor open in a child that gets the variable. A program that sets the variable itself starts
- * a child that is not to be told. */
+ * a child that is not to be traced. */
 static struct replacement replace_closing(const struct carrier *carrier, int descriptor, PyObject *original,
                                           const struct replacement *env, PyObject *const *args,
                                           Py_ssize_t nargs, PyObject *kwnames)

@@ -102,7 +102,7 @@ static void clear_task_slot(struct fg_task *task, void *arg)
     uint32_t idx = *(uint32_t *)arg;
 
     task->users[idx] = (struct fg_task_user){.bit = 1ull << idx};
-    /* The slot's new user is not told of earlier overruns. */
+    /* The slot's new user does not get earlier overruns. */
     task->users[idx].cursor.overrun_reported =
         (uint32_t)atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }

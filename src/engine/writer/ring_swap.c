@@ -46,7 +46,7 @@ static void exchange(struct fg_ring *ring, struct fg_ring *spare)
 }
 
 /* What goes with the symbols: the new memory has those of the ring, too. Sub-buffers of both memories are
- * told apart by their numbers. */
+ * distinguished by their numbers. */
 static void carry_on(struct fg_ring *ring, struct fg_ring *spare)
 {
     struct fg_ring_header *head = ring->header;

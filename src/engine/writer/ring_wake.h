@@ -18,7 +18,7 @@
 #include "engine/core/compiler.h"
 #include "engine/writer/ring.h"
 
-/* Counts the news of which readers were told. */
+/* Counts the news of which readers were notified. */
 static inline uint32_t fg_ring_wakes(const struct fg_ring *ring)
 {
     /* acquire: whoever sees the count sees what the news is */

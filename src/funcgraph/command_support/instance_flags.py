@@ -34,7 +34,7 @@ def _current(namespace: argparse.Namespace) -> InstanceRequest:
 
 
 class _Store:
-    """Keeps options as what is asked of each instance (instance_options.Store)."""
+    """Keeps options as what is requested of each instance (instance_options.Store)."""
 
     def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
         _current(namespace)
@@ -124,7 +124,7 @@ def report_unmatched(process: Process, request: InstanceRequest) -> None:
 
 
 def instance_requests(args: argparse.Namespace, *, tracer: str = "") -> list[InstanceRequest]:
-    """Return what is asked of each instance. With -B, the top one is among them only if it has options.
+    """Return what is requested of each instance. With -B, the top one is among them only if it has options.
 
     Args:
         tracer: the tracer of an instance whose calls are wanted, without a -p; "": it keeps its own.

@@ -16,7 +16,7 @@ from funcgraph.steering.reset import reset
 
 __all__ = ["End", "follow", "run_command", "temporary"]
 
-POLL_S = 0.02  # between two looks whether a process has told of lines
+POLL_S = 0.02  # between two looks whether a process has lines
 
 
 class End:
@@ -144,7 +144,7 @@ def _print_lines(
     """Print what has come from each process; return the texts of those from which something has.
 
     Args:
-        is_reported: only of processes that have told so; False: all are asked.
+        is_reported: only of processes that reported lines; False: of all.
     """
     texts: dict[int, str] = {}
 

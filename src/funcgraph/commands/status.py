@@ -19,7 +19,7 @@ from funcgraph.steering.processes import command_line, has_ended
 NAME = "status"
 HELP = "show recordings, processes with a socket, this Python, its monitoring ids"
 DESCRIPTION = """\
-Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
+Show how this Python is hooked, what can be reported of a program in it, and the owner of each of its
 sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's
 recording sessions on this machine, with their processes, and the processes that can be steered: they were
 attached to, or serve a control socket."""

@@ -29,7 +29,7 @@ Links = tuple["_engine.Trigger | None", tuple[Any, ...], tuple[Any, ...]]
 
 
 class Target(Protocol):
-    """What an instance wants of an event (wanted.Wanted), as far as triggers of others act on it."""
+    """What an instance wants of an event (event_state.EventState), as far as triggers of others act on it."""
 
     def acted_on(self, kind: str) -> _engine.EventSwitch | _engine.Event: ...
     def release(self) -> None: ...
@@ -78,7 +78,7 @@ class LiveTrigger:
 
 
 class HistOwner(Protocol):
-    """What an instance wants of an event (wanted.Wanted), as far as its histograms go."""
+    """What an instance wants of an event (event_state.EventState), as far as its histograms go."""
 
     @property
     def event(self) -> AnyEvent: ...

@@ -59,7 +59,7 @@ def add_probe(engine: _engine.Event, definition: Definition) -> None:
 
 
 def static_fields(definition: Definition) -> list[Field]:
-    """Return the fields of a `t` as the engine takes them: what is told has a number.
+    """Return the fields of a `t` as the engine takes them: what is passed has a number.
 
     Raises:
         OSError: as add_probe().

@@ -37,8 +37,8 @@ _KNOWN = re.compile(rf"\d+(\.\d+)?\.(ring|note)(\.new)?|{PAGE}|lock|config|trace
 _COPY_BYTES = 1 << 20
 
 
-class _KeptError(Exception):
-    """Something may be wanted by somebody. The text says by whom, or how to get at it."""
+class _InUseError(Exception):
+    """Somebody may need it. The text says who, or how to get at it."""
 
 
 def clean() -> Iterator[str]:
@@ -101,7 +101,7 @@ def _clean_session(session: Session) -> Iterator[str]:
             output_file.unlink(part)
         session.remove()
         yield f"{session.path}: removed: nothing was recorded"
-    except _KeptError as reason:
+    except _InUseError as reason:
         yield f"{session.path}: kept: {reason}"
     except (OSError, ValueError, NotImplementedError) as error:
         reason_text = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -114,23 +114,23 @@ def _check_nothing_recorded(session: Session) -> str | None:
     """Return the path of a dead session's spool, None if it has none.
 
     Raises:
-        _KeptError: it has records, or a process of it still runs.
+        _InUseError: it has records, or a process of it still runs.
         OSError, ValueError: it cannot be read, as another version wrote it, or it is damaged.
     """
     names = session.files.ring_names()
     living = _living(names)
     hint = f"'funcgraph recover {shlex.quote(session.path)}' makes a trace of it"
     if living:
-        raise _KeptError(f"{plural(len(living), 'process')} of it still running; {hint}")
+        raise _InUseError(f"{plural(len(living), 'process')} of it still running; {hint}")
     part = _spool(session)
     if part is not None and os.path.lexists(rotation.following(part)):
-        raise _KeptError(f"it was killed while it began another file; {hint}")
+        raise _InUseError(f"it was killed while it began another file; {hint}")
     has_part = part is not None and os.path.exists(part)
     if part is not None and has_part and (records := _spool_records(part)):
-        raise _KeptError(f"{plural(records, 'event')} in {part}; {hint}")
+        raise _InUseError(f"{plural(records, 'event')} in {part}; {hint}")
     for name in names:
         if _ring_records(session.files.open_ring(name)):
-            raise _KeptError(f"events in its ring buffers; {hint}")
+            raise _InUseError(f"events in its ring buffers; {hint}")
     return part if has_part else None
 
 

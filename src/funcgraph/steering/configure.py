@@ -23,7 +23,7 @@ from funcgraph.steering import events
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder, Process
 
-__all__ = ["STEERED", "InstanceRequest", "Value", "WantedError", "apply", "begin"]
+__all__ = ["STEERED", "InstanceRequest", "InvalidSettingError", "Value", "apply", "begin"]
 
 #: The value of a setting; a list of PATTERNS, THREADS and WORDS.
 Value: TypeAlias = str | int | list[str | int]
@@ -41,7 +41,7 @@ STEERED: tuple[Setting, ...] = tuple(
 )
 
 
-class WantedError(ValueError):
+class InvalidSettingError(ValueError):
     """A value that the instance cannot have.
 
     Args:
@@ -55,7 +55,7 @@ class WantedError(ValueError):
 
 @dataclass
 class InstanceRequest:
-    """What is asked of one instance.
+    """What is requested of one instance.
 
     Attributes:
         name: its name; "": the top one.
@@ -71,7 +71,7 @@ class InstanceRequest:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked."""
+        """Whether nothing is requested."""
         return not self.settings and not self.events
 
     def items(self, name: str) -> list[str]:
@@ -80,10 +80,10 @@ class InstanceRequest:
 
 
 def apply(process: Process, request: InstanceRequest, changes: Changes) -> None:
-    """Make the instance what is asked, and leave everything else of it: trace-cmd's `set`.
+    """Make the instance what is requested, and leave everything else of it: trace-cmd's `set`.
 
     Raises:
-        WantedError, events.NoEventError: the process cannot have that.
+        InvalidSettingError, events.NoEventError: the process cannot have that.
         OSError: as its files.
     """
     folder = process.instance(request.name)
@@ -102,12 +102,12 @@ def apply(process: Process, request: InstanceRequest, changes: Changes) -> None:
 
 def _check_together(values: Mapping[str, Value]) -> None:
     if values.get("args") and values.get("thresh_us") and values.get("tracer") in (None, "function_graph"):
-        raise WantedError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
+        raise InvalidSettingError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
 
 
 def begin(process: Process, request: InstanceRequest, changes: Changes) -> None:
-    """Start an instance afresh: what ran in it is stopped, what is asked is set, its buffer is emptied, and
-    it records. trace-cmd's `start`. Filters and options that are not given stay.
+    """Start an instance afresh: what ran in it is stopped, what is requested is set, its buffer is emptied,
+    and it records. trace-cmd's `start`. Filters and options that are not given stay.
 
     Raises: as apply().
     """
@@ -135,7 +135,7 @@ def _put(folder: InstanceFolder, setting: Setting, values: Mapping[str, Value], 
         else:
             changes.write(folder, setting.file, _text(setting, value))
     except ValueError as error:
-        raise WantedError(setting, _shown(value), str(error)) from None
+        raise InvalidSettingError(setting, _shown(value), str(error)) from None
     except OSError as error:
         error.filename = f"{setting.flag} {_shown(value)}"
         raise

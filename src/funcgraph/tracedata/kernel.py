@@ -68,7 +68,7 @@ class KernelHead:
         reader.set_addresses(self._rows)
 
     def prepare(self, reader: _tracedata.Reader) -> None:
-        """Hand in what the head told to another reader of the same file."""
+        """Hand in what the head says to another reader of the same file."""
         self._set_formats(reader)
         reader.set_addresses(self._rows)
 

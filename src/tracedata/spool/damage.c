@@ -30,7 +30,7 @@ void fg_damage_lose_records(struct fg_spool_chunk *chunk)
     chunk->record_bytes = 0;
 }
 
-/* A recovery that was killed has told it already. */
+/* A recovery that was killed has reported it already. */
 static bool is_reported(const struct fg_spool_index *index, const struct fg_spool_chunk *lost)
 {
     for (size_t i = 0; i < index->nr_places; i++) {

@@ -1,9 +1,9 @@
-/* Telling CPython's calls of a signal handler from other calls of the same function.
+/* Distinguishing CPython's calls of a signal handler from other calls of the same function.
  *
  * CPython passes two arguments (_PyErr_CheckSignalsTstate): the number of a signal whose handler the
  * function is, and the frame object of the interrupted code. Nobody else can pass that frame object
- * from C. Before 3.12 a call from Python cannot be told from a call from C. There, a program that calls
- * its handler with its own frame is taken for CPython. */
+ * from C. Before 3.12 a call from Python cannot be distinguished from a call from C. There, a program that
+ * calls its handler with its own frame is taken for CPython. */
 #include "arch/cpython/hook/signals.h"
 
 #include <signal.h>

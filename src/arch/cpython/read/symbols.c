@@ -214,14 +214,14 @@ static bool may_match(const struct symbols *symbols, const struct symbol *symbol
     PyObject *qualname;
 
     if (is_c(symbol) || !names)
-        return true; /* add_c() has asked */
+        return true; /* add_c() has looked */
     qualname = ((PyCodeObject *)symbol->callable)->co_qualname;
     return !PyUnicode_IS_COMPACT_ASCII(qualname) ||
            fg_name_tails_may_have(names, (const char *)PyUnicode_1BYTE_DATA(qualname),
                                   (size_t)PyUnicode_GET_LENGTH(qualname));
 }
 
-/* Return: 1: the query wants the function, and it has a record now; 0: not wanted; or -ENOMEM. */
+/* Return: 1: the query wants the function, and it has a record now; 0: it does not; or -ENOMEM. */
 static int match(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol)
 {
     const struct fg_symbols_query *query = symbols->query;
