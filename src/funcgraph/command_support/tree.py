@@ -58,16 +58,16 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
 
 def wants_tree(args: argparse.Namespace) -> bool:
     """Return whether a tree is asked for. Raises CommandError for options that need each other or clash."""
-    request = [bool(args.tree), bool(args.callers), bool(args.callees)]
-    if sum(request) > 1:
+    views = [bool(args.tree), bool(args.callers), bool(args.callees)]
+    if sum(views) > 1:
         raise CommandError("--tree, --callers and --callees: only one of them at a time")
-    if not any(request):
+    if not any(views):
         for name, option in _OPTIONS.items():
             if getattr(args, name) is not None:
                 raise CommandError(f"{option} needs --tree, --callers or --callees")
     elif args.options:
         raise CommandError("-O is about the calls one by one: not with --tree, --callers or --callees")
-    return any(request)
+    return any(views)
 
 
 def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection) -> Iterator[bytes]:
