@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import attach, attach_levels, events, files, mount
-from benchmarks import questions as asked
+from benchmarks import attach, attach_levels, events, files, mount, questions
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -477,7 +476,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
     "files": files.ALL,
     "events": events.ALL,
     "attach": {**attach.ALL, **attach_levels.ALL, **mount.ALL},
-    "questions": asked.ALL,
+    "questions": questions.ALL,
     "figures": {
         "fib": fib,
         "values": values,

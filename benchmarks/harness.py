@@ -200,8 +200,8 @@ def ratio_of_pairs(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """
     logs = sorted(math.log(second / first) for first, second in pairs)
     cut = len(logs) // 5
-    kept = logs[cut : len(logs) - cut]
-    winsorized = [min(max(one, kept[0]), kept[-1]) for one in logs]
-    ratio = math.exp(statistics.fmean(kept))
-    share = len(kept) / len(logs)
+    middle = logs[cut : len(logs) - cut]
+    winsorized = [min(max(one, middle[0]), middle[-1]) for one in logs]
+    ratio = math.exp(statistics.fmean(middle))
+    share = len(middle) / len(logs)
     return ratio, ratio * statistics.stdev(winsorized) / (share * math.sqrt(len(logs)))

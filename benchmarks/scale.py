@@ -35,8 +35,8 @@ class SimulatedWorkers:
     def files(self, name: str) -> Mapping[str, Sequence[str]]:
         return {worker: [f"{worker}.fg"] for worker in self._names}
 
-    def read(self, name: str, requested: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
-        return {worker: self._piece(*one) for worker, one in requested.items() if one[1] < self.length}
+    def read(self, name: str, positions: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
+        return {worker: self._piece(*one) for worker, one in positions.items() if one[1] < self.length}
 
     def _piece(self, file: str, offset: int) -> Piece:
         data = self._trace[offset : min(self.length, offset + PIECE_BYTES)]

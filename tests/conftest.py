@@ -20,7 +20,7 @@ import pytest
 from own_folders import SHARED, enter_own_folders
 
 from funcgraph import cli
-from funcgraph.session.until_signal import ENDING
+from funcgraph.recorder.until_signal import ENDING
 
 TIMEOUT_S = 60.0
 

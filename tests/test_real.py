@@ -75,7 +75,7 @@ def test_a_test_that_looks_whether_it_is_traced_is_a_difference(tmp_path: Path) 
 
 def test_a_suite_that_nothing_changes_is_the_same(tmp_path: Path) -> None:
     verdict = judge_package(tmp_path, "nothing_has_this_name", flaky=False)
-    assert (verdict.differences, verdict.flaky, verdict.traced.said) == ((), (), ())
+    assert (verdict.differences, verdict.flaky, verdict.traced.notes) == ((), (), ())
     assert len(verdict.plain.outcomes) == 4
     assert not list(tmp_path.rglob("*.dat*"))
 

@@ -36,7 +36,7 @@ def test_the_rooms_themselves_are_in_no_circle() -> None:
         ("_boot", "boot/parameters"),  # inside a function
         ("__init__", "session/block"),  # under TYPE_CHECKING
         ("buffer/reading", "tracedata/__init__"),  # a name of a package
-        ("session/directory", "session/config"),  # a module of a package
+        ("recorder/directory", "session/config"),  # a module of a package
         ("instance/state", "_engine"),  # a module that has only a stub here
     ],
 )

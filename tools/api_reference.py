@@ -229,18 +229,18 @@ def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
 def _described_elsewhere(file: str, node: ast.ClassDef) -> dict[str, str]:
     """What is said of attributes elsewhere: of the constructor's arguments, and of the call at its entry."""
     docstring = ast.get_docstring(node) or ""
-    said = {**_entries(docstring, "Args"), **_entries(docstring, "Attributes")}
+    descriptions = {**_entries(docstring, "Args"), **_entries(docstring, "Attributes")}
     entry = _definitions(file).get("GraphEnt")
     if node.name in ("GraphRet", "RetFrame") and isinstance(entry, ast.ClassDef):
-        said.update({name: text for name, _, text in _attributes(entry)})
-    return said
+        descriptions.update({name: text for name, _, text in _attributes(entry)})
+    return descriptions
 
 
 def _attribute_list(file: str, node: ast.ClassDef) -> str:
-    said = _described_elsewhere(file, node)
+    descriptions = _described_elsewhere(file, node)
     lines = []
     for name, kind, text in [*_attributes(node), *_inherited(node)]:
-        words = _escaped(" ".join((text or said.get(name, "")).split()))
+        words = _escaped(" ".join((text or descriptions.get(name, "")).split()))
         lines.append(f"- `{name}: {kind}`" + (f": {words}" if words else ""))
     return "\n".join(lines)
 
@@ -367,12 +367,12 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only say if the page is not what it has to be")
     arguments = parser.parse_args()
     try:
-        requested = page()
+        text = page()
     except MissingError as error:
         print_message(f"api_reference: {error}")
         return 1
     command = "python -m tools.api_reference"
-    return update({PAGE: requested}, check=arguments.check, tool="api_reference", command=command)
+    return update({PAGE: text}, check=arguments.check, tool="api_reference", command=command)
 
 
 if __name__ == "__main__":

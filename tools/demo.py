@@ -64,11 +64,11 @@ def record(environment: Environment, trace: Path) -> None:
     ) as server:
         assert server.stdout is not None
         first = server.stdout.readline()
-        said = re.search(r"http://[\d.]+:\d+", first)
-        if said is None:
+        address = re.search(r"http://[\d.]+:\d+", first)
+        if address is None:
             server.kill()
             raise CommandFailedError(command, 1)
-        pages = [said[0] + page for page in _PAGES for _ in range(_CLIENTS)]
+        pages = [address[0] + page for page in _PAGES for _ in range(_CLIENTS)]
         with ThreadPoolExecutor(_CLIENTS) as clients:
             statuses = list(clients.map(fetch, pages))
         os.killpg(server.pid, signal.SIGINT)

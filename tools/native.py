@@ -22,7 +22,7 @@ from tools.venvs import Environment, locked
 
 _CMAKE_NEEDED = (3, 21)
 
-#: Name of a build, its sanitizers, and what they are told at run time.
+#: Name of a build, its sanitizers, and their options at run time.
 SANITIZERS = {
     "plain": ("", {}),
     "asan": (
@@ -61,8 +61,8 @@ def native_tools() -> NativeTools:
     """Return the machine's cmake and ninja if they are new enough, else those of PyPI in .venvs/native."""
     cmake, ctest, ninja = (shutil.which(name) for name in ("cmake", "ctest", "ninja"))
     if cmake and ctest and ninja:
-        said = subprocess.run([cmake, "--version"], capture_output=True, text=True).stdout
-        version = re.search(r"(\d+)\.(\d+)", said)
+        output = subprocess.run([cmake, "--version"], capture_output=True, text=True).stdout
+        version = re.search(r"(\d+)\.(\d+)", output)
         if version and (int(version[1]), int(version[2])) >= _CMAKE_NEEDED:
             return NativeTools(Path(cmake), Path(ctest), {})
     environment = Environment("native", choose(""), "native")

@@ -16,7 +16,7 @@ _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 _COUNT = re.compile(rb"\b(\d+)/(\d+) Test +#")
 _TAIL = 4096
 MINUTE_S = 60.0
-#: Before so much is done, the end cannot be told.
+#: Before so much is done, the end cannot be estimated.
 _LEAST_SHARE = 0.04
 _NINJA = re.compile(rb"^ *\[(\d+)/(\d+)\]", re.MULTILINE)
 _BUILD_PAUSE_S = 10.0
@@ -102,15 +102,15 @@ class Progress:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Say how far things are, until the block ends."""
-        teller = threading.Thread(target=self._tell, daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=self._report, daemon=True)
+        reporter.start()
         try:
             yield
         finally:
             self._over.set()
-            teller.join()
+            reporter.join()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         _report_until(self._over, self.line, self._live, MINUTE_S)
 
 
@@ -147,10 +147,10 @@ def build_shown(log: Path) -> Iterator[None]:
     """Say how far the build is that writes to `log`, until the block ends."""
     over, since, watch = threading.Event(), time.time(), Stopwatch()
     arguments = (over, lambda: build_line(log, since, watch), sys.stdout.isatty(), _BUILD_PAUSE_S)
-    teller = threading.Thread(target=_report_until, args=arguments, daemon=True)
-    teller.start()
+    reporter = threading.Thread(target=_report_until, args=arguments, daemon=True)
+    reporter.start()
     try:
         yield
     finally:
         over.set()
-        teller.join()
+        reporter.join()

@@ -53,26 +53,26 @@ class Environment:
 
     def prepare(self) -> None:
         """Make it, with its requirements, unless it is there. CommandFailedError if that does not work."""
-        requested = requirements(*self._groups)
+        needed = requirements(*self._groups)
         python = self.interpreter
-        key = "\n".join([*python.inside, str(python.executable), python.release, *requested])
+        key = "\n".join([*python.inside, str(python.executable), python.release, *needed])
         stamp = self.folder / ".requirements"
         if stamp.is_file() and stamp.read_text() == key:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
         self.log.unlink(missing_ok=True)
         run([*python.inside, python.executable, "-m", "venv", self.folder], log=self.log)
-        if requested:
-            self._install(requested)
+        if needed:
+            self._install(needed)
         stamp.write_text(key)
 
-    def _install(self, requested: list[str]) -> None:
+    def _install(self, needed: list[str]) -> None:
         if not self.interpreter.free_threaded:
-            run(self.command(*_INSTALL, *requested), log=self.log)
+            run(self.command(*_INSTALL, *needed), log=self.log)
             return
         # Some packages have no wheel for a free-threaded CPython yet, and no source that builds there: the
         # tests that need one are skipped. An older pure wheel will do.
-        for requirement in requested:
+        for requirement in needed:
             try:
                 run(self.command(*_INSTALL, "--only-binary=:all:", requirement), log=self.log)
             except CommandFailedError:

@@ -10,7 +10,7 @@
 #include <x86intrin.h>
 #endif
 
-static volatile uint64_t kept;
+static volatile uint64_t sink;
 
 /* Reads the clock as engine/core/clock.h does where the time stamp counter is reliable. */
 static uint64_t now(void)
@@ -34,7 +34,7 @@ static PyObject *empty(PyObject *module, PyObject *const *arguments, Py_ssize_t 
 static PyObject *clock_only(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module, (void)arguments, (void)count;
-    kept = now();
+    sink = now();
     Py_RETURN_NONE;
 }
 
@@ -49,9 +49,9 @@ static PyObject *evaluate_clock(PyThreadState *tstate, struct _PyInterpreterFram
 {
     PyObject *result;
 
-    kept = now();
+    sink = now();
     result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
-    kept = now();
+    sink = now();
     return result;
 }
 

@@ -103,9 +103,9 @@ def main(n, rounds):
     for _ in range(rounds):
         for name, variant in found.items():
             seconds[name].append(timed(n, variant))
-    told = 2 * rounds * (calls_of(12) + calls_of(n))
-    assert counts["__main__.fib"] == told, (counts, told)
-    assert counts["fib"] == (told if hasattr(sys, "monitoring") else 0), (counts, told)
+    expected = 2 * rounds * (calls_of(12) + calls_of(n))
+    assert counts["__main__.fib"] == expected, (counts, expected)
+    assert counts["fib"] == (expected if hasattr(sys, "monitoring") else 0), (counts, expected)
     print(json.dumps({"calls": calls_of(n), "seconds": seconds}))
 
 

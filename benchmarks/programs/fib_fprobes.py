@@ -50,24 +50,24 @@ def native_entry(n, function):
     assert (exits, total > 0) == (0, True)
 
 
-told = [0, 0]
+totals = [0, 0]
 
 
 def on_entry(fp, entry_ip, ret_ip, regs, entry_data):
-    told[0] += regs.get_argument(0) + regs.get_argument(1)
+    totals[0] += regs.get_argument(0) + regs.get_argument(1)
 
 
 def on_exit(fp, entry_ip, ret_ip, regs, entry_data):
-    told[1] += regs.get_return_value()
+    totals[1] += regs.get_return_value()
 
 
 def on_start(code, offset):
     values = sys._getframe(1).f_locals
-    told[0] += values["n"] + values["two"]
+    totals[0] += values["n"] + values["two"]
 
 
 def on_return(code, offset, value):
-    told[1] += value
+    totals[1] += value
 
 
 @contextlib.contextmanager
@@ -123,9 +123,9 @@ def main(n, rounds, count):
     sums = {name: set() for name in found}
     for _ in range(rounds):
         for name, variant in found.items():
-            told[:] = 0, 0
+            totals[:] = 0, 0
             seconds[name].append(timed(n, variant))
-            sums[name].add(tuple(told))
+            sums[name].add(tuple(totals))
     assert sums["python"] == sums.get("monitoring", sums["python"]), sums
     assert len(sums["python"]) == 1, sums
     assert (0, 0) not in sums["python"], sums

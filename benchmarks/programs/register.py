@@ -90,10 +90,10 @@ def time_floor(watch, n, rounds):
     tool = monitoring.PROFILER_ID
     monitoring.use_tool_id(tool, "floor")
 
-    def set_all(requested):
+    def set_all(events):
         set_local_events = monitoring.set_local_events
         for code in codes:
-            set_local_events(tool, code, requested)
+            set_local_events(tool, code, events)
 
     for _ in range(rounds):
         watch.step("on", set_all, every)

@@ -19,10 +19,10 @@ def work():
 
 
 def memory_kb():
-    requested = ("RssAnon", "RssShmem", "VmSize")
+    fields = ("RssAnon", "RssShmem", "VmSize")
     with open("/proc/self/status") as file:
         fields = dict(line.split(":", 1) for line in file)
-    return {name: int(fields[name].split()[0]) for name in requested}
+    return {name: int(fields[name].split()[0]) for name in fields}
 
 
 def run(count):

@@ -31,7 +31,7 @@ def _attach(directory: str) -> None:
 
 
 def _serve(requested_by: str) -> None:
-    """Serve the control socket, also in forked children. If it cannot be, whoever asked for it is told."""
+    """Serve the control socket, also in forked children; print what prevents it, if somebody requested it."""
     try:
         from funcgraph.control.serving import serve
 
@@ -43,7 +43,7 @@ def _serve(requested_by: str) -> None:
 
 
 def boot() -> None:
-    """Join each session that this process is told of, and make the instances of FUNCGRAPH."""
+    """Join each session whose directories this process inherits, and make the instances of FUNCGRAPH."""
     inherited = environ.take()
     for directory in inherited:
         _attach(directory)

@@ -96,7 +96,7 @@ def stop(handle: int) -> None:
     """
 
 def capabilities() -> dict[str, bool]:
-    """Return what can be told of a program in this Python: name -> whether it can.
+    """Return what can be reported of a program in this Python: name -> whether it can.
 
     It depends on CPython's version and build, and never changes in a process. The names:
 
@@ -139,7 +139,7 @@ def status() -> dict[str, Any]:
 LATENCY_TRACERS: Final[tuple[str, ...]]  # ("loopblock", ...)
 
 def latency_start(
-    tracer: str, inside_kb: int = 0, inside: int = 0, reported: int = 0, slowest_call: bool = True, /
+    tracer: str, inside_kb: int = 0, inside: int = 0, instance: int = 0, slowest_call: bool = True, /
 ) -> None:
     """Enable a latency tracer. Its maximum is 0, and no section is kept.
 
@@ -147,7 +147,7 @@ def latency_start(
         inside_kb: size of a buffer that records the function graph inside sections, in KiB; 0: none.
         inside: the handle of an Instance that records that graph instead. It must start to record after this
             call.
-        reported: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
+        instance: the handle of an Instance or a recording that gets a text for each section that is kept; 0:
             none.
         slowest_call: look for the slowest call of sections, if the tracer does.
 
@@ -167,8 +167,8 @@ def latency_stop(tracer: str, /) -> None:
     """
 
 def latency_get(tracer: str, /) -> dict[str, Any]:
-    """Return {"is_on", "max_ns", "thresh_ns", "kept": number of sections kept so far, "what": the meaning of
-    a section, "graph": the function whose graph is recorded inside sections, or None: all functions}."""
+    """Return {"is_on", "max_ns", "thresh_ns", "nr_sections": how many were kept so far, "what": the meaning
+    of a section, "graph": the function whose graph is recorded inside sections, or None: all functions}."""
 
 def latency_set_max(tracer: str, ns: int, /) -> None:
     """Keep only sections longer than `ns`."""
@@ -431,7 +431,7 @@ class Instance:
 
     @property
     def wakes(self) -> int:
-        """How often it has woken its readers, modulo 2**32: what wait() is told."""
+        """How often it has woken its readers, modulo 2**32: what wait() compares with."""
 
     def wait(self, wakes: int, timeout_s: float, /) -> bool:
         """Wait, without the interpreter lock, until `wakes` is another number or there are records.

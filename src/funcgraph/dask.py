@@ -115,9 +115,9 @@ class Record(WorkerPlugin):
             yield self.collector(client, folder)
 
 
-def _read(name: str, requested: Mapping[str, tuple[str, int]], dask_worker: Worker) -> Piece:
+def _read(name: str, positions: Mapping[str, tuple[str, int]], dask_worker: Worker) -> Piece:
     """Return what is wanted of the worker that this runs in; Dask fills in `dask_worker`."""
-    return here.read(name, *requested[dask_worker.address])
+    return here.read(name, *positions[dask_worker.address])
 
 
 class _Workers:
@@ -129,10 +129,10 @@ class _Workers:
     def files(self, name: str) -> Mapping[str, Sequence[str]]:
         return self._run(here.files, name)
 
-    def read(self, name: str, requested: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
+    def read(self, name: str, positions: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
         there = self._client.scheduler_info(n_workers=-1)["workers"]
-        alive = [worker for worker in requested if worker in there]
-        return self._run(_read, name, dict(requested), workers=alive) if alive else {}
+        alive = [worker for worker in positions if worker in there]
+        return self._run(_read, name, dict(positions), workers=alive) if alive else {}
 
     def forget(self, name: str, worker: str, file: str) -> None:
         self._run(here.forget, name, file, workers=[worker])

@@ -73,13 +73,13 @@ def shortened(name: str, width: int) -> str:
 
 def nearest_names(pattern: str, names: Sequence[str], count: int = 3) -> list[str]:
     """Return the `count` names that are most similar to `pattern`, best first."""
-    request = pattern.lower().replace(":mod:", "").strip("*?[]!")
-    if not request:
+    word = pattern.lower().replace(":mod:", "").strip("*?[]!")
+    if not word:
         return []
     from difflib import SequenceMatcher  # traced processes import this module: only for an error
 
-    # SequenceMatcher analyses `request` only once. The quick ratios reject most names by their letters alone.
-    matcher = SequenceMatcher(b=request, autojunk=False)
+    # SequenceMatcher analyses `word` only once. The quick ratios reject most names by their letters alone.
+    matcher = SequenceMatcher(b=word, autojunk=False)
     best: list[tuple[float, str]] = []  # (-ratio, name), best first
     for name in dict.fromkeys(names):
         least = -best[-1][0] if len(best) == count else _LEAST

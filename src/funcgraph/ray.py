@@ -69,8 +69,8 @@ class Record:
         Args:
             more: further entries of it; their env_vars are added to ours.
         """
-        reported = json.dumps({"name": self.name, "folder": self.folder, "settings": self.settings})
-        variables = {**more.get("env_vars", {}), _VARIABLE: reported}
+        recording = json.dumps({"name": self.name, "folder": self.folder, "settings": self.settings})
+        variables = {**more.get("env_vars", {}), _VARIABLE: recording}
         return {**more, "env_vars": variables, "worker_process_setup_hook": "funcgraph.ray.setup"}
 
     def stop(self) -> None:
@@ -119,13 +119,13 @@ def setup() -> None:
     value = environ.value_of(_VARIABLE)
     if not value:
         return
-    reported = json.loads(value)
-    folder = _folder(reported["folder"], reported["name"])
+    recording = json.loads(value)
+    folder = _folder(recording["folder"], recording["name"])
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.path.exists(os.path.join(folder, _STOP)):
         return
-    here.start(reported["name"], reported["settings"], folder)
-    thread = threading.Thread(target=_wait_for_stop, args=(folder, reported["name"]), name="funcgraph-stop")
+    here.start(recording["name"], recording["settings"], folder)
+    thread = threading.Thread(target=_wait_for_stop, args=(folder, recording["name"]), name="funcgraph-stop")
     thread.daemon = True
     thread.start()
 
@@ -227,8 +227,8 @@ class _Workers:
     def files(self, name: str) -> Mapping[str, Sequence[str]]:
         return _on_nodes(_node_files, dict.fromkeys(_nodes(), (self._folder, name)))
 
-    def read(self, name: str, requested: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
-        return _on_nodes(_node_read, {node: (self._folder, name, *one) for node, one in requested.items()})
+    def read(self, name: str, positions: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
+        return _on_nodes(_node_read, {node: (self._folder, name, *one) for node, one in positions.items()})
 
     def forget(self, name: str, worker: str, file: str) -> None:
         _on_nodes(_node_forget, {worker: (self._folder, name, file)})

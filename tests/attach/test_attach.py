@@ -262,8 +262,8 @@ except AttachError as error:
     print(error)
 """
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        said = f"process {program.pid}: it belongs to user 0: attach as that user, or with CAP_SYS_PTRACE"
-        assert done.stdout.startswith(said), done.stderr
+        message = f"process {program.pid}: it belongs to user 0: attach as that user, or with CAP_SYS_PTRACE"
+        assert done.stdout.startswith(message), done.stderr
         assert program.end() == (7, "", "")
 
 

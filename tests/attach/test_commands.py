@@ -28,8 +28,8 @@ def command(*words: object) -> tuple[int, str, str]:
 def test_a_program_is_attached_to_once_and_can_be_steered() -> None:
     with Running(PROGRAMS["busy"]) as program:
         assert command("attach", program.pid) == (0, f"process {program.pid}: attached\n", "")
-        said = f"process {program.pid}: was attached already\n"
-        assert command("attach", program.pid) == (0, said, "")
+        message = f"process {program.pid}: was attached already\n"
+        assert command("attach", program.pid) == (0, message, "")
         with connect(program.pid) as process:
             process.write_text("set_ftrace_filter", "*squares")
             assert process.read_text("set_ftrace_filter") == "__main__.squares\n"
@@ -118,9 +118,9 @@ time.sleep(1000)
         (child,) = map(int, Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split())
         for words in (["-P", str(running.pid), "--children"], ["-P", f"detach-me-{mark}"]):
             assert command("attach", running.pid, child)[0] == 0
-            said = {f"process {pid}: detached" for pid in (running.pid, child)}
+            lines = {f"process {pid}: detached" for pid in (running.pid, child)}
             status, output, errors = command("detach", *words)
-            assert (status, set(output.splitlines()), errors) == (0, said, "")
+            assert (status, set(output.splitlines()), errors) == (0, lines, "")
         assert command("detach") == (2, "", "funcgraph: from which processes? Give their ids, or -P\n")
         assert running.end() == (7, "", "")
 
@@ -162,8 +162,8 @@ def test_what_is_missing_is_named_with_the_command_that_helps(tmp_path: Path) ->
 
     base = Path(getattr(sys, "_base_executable", sys.executable))
     with Running(PROGRAMS["sleeping"], command=(str(base), "-S", "-I")) as running:
-        said = run_in(running.pid, f"{LOADING}\nanswer = serve_with({str(tmp_path)!r})", 30)
+        error = run_in(running.pid, f"{LOADING}\nanswer = serve_with({str(tmp_path)!r})", 30)
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        assert said.startswith(f"its CPython {version}")
-        assert said.endswith("-m pip install funcgraph'")
+        assert error.startswith(f"its CPython {version}")
+        assert error.endswith("-m pip install funcgraph'")
         assert running.end() == (7, "", "")

@@ -55,7 +55,7 @@ class Served:
         assert self.process.stdout
         return self.process.stdout.readline().rstrip("\n")
 
-    def print_message(self, text: str) -> None:
+    def send_line(self, text: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{text}\n")
         self.process.stdin.flush()
@@ -105,7 +105,7 @@ def served(folder: Path, code: str = WAIT, **environment: str) -> Iterator[Serve
                 stream.close()
 
 
-def ask(connection: socket.socket, message: bytes) -> tuple[dict[str, Any], bytes]:
+def exchange(connection: socket.socket, message: bytes) -> tuple[dict[str, Any], bytes]:
     """Send a message as a frame; return the answer's header and body.
 
     Raises:

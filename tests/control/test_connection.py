@@ -34,7 +34,7 @@ def test_a_function_is_traced_from_outside(tmp_path: Path) -> None:
             assert not pipe.ready
             with pytest.raises(BlockingIOError):
                 pipe.read(0, 100)
-            program.print_message("3")
+            program.send_line("3")
             assert program.line() == "done"
             assert wait_until_ready(pipe)
             assert pipe.read_all().count(b"__main__.work();") == 3
@@ -53,7 +53,7 @@ def test_the_handler_is_in_no_trace(tmp_path: Path) -> None:
         process.write_text("trace_marker", "hello\n")  # from here on the thread has a task
         with pytest.raises(FileNotFoundError):
             process.stat("nothing")
-        program.print_message("1")
+        program.send_line("1")
         program.line()
         names = [line for line in process.read_text("trace").splitlines() if "|" in line and line[0] != "#"]
         assert sum("__main__.work" in line for line in names) == 1
@@ -67,7 +67,7 @@ def test_a_text_of_more_than_one_answer_is_read_whole(tmp_path: Path) -> None:
     with served(tmp_path, WORKS) as program, program.connect() as process:
         process.write_text("set_ftrace_filter", "__main__.work\n")
         process.write_text("current_tracer", "function_graph")
-        program.print_message("30000")
+        program.send_line("30000")
         program.line()
         text = process.read_text("trace")
         assert len(text) > 1 << 20
@@ -120,7 +120,7 @@ def test_a_process_that_stops_to_serve(tmp_path: Path) -> None:
     stop = "funcgraph.serve(False); print('stopped', flush=True); sys.stdin.read()"
     code = f"{SERVE}; sys.stdin.readline(); {stop}"
     with served(tmp_path, code) as program, program.connect() as process:
-        program.print_message("stop")
+        program.send_line("stop")
         assert program.line() == "stopped"
         with pytest.raises(ProcessEndedError, match="stopped serving"):
             process.list("")
@@ -137,7 +137,7 @@ def test_a_client_can_make_it_stop(tmp_path: Path) -> None:
             assert process.call("stop_serving") is True
         with pytest.raises(NotServedError):
             program.connect()
-        program.print_message("serve again")
+        program.send_line("serve again")
         assert Path(program.line()).parent == Path(program.path).parent
         with program.connect() as process:
             assert process.call("info")["pid"] == program.pid

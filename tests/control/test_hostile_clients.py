@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from served import HELLO, SERVE, Served, ask, served
+from served import HELLO, SERVE, Served, exchange, served
 from sizes import REQUESTS
 
 from funcgraph.control import wire
@@ -79,12 +79,12 @@ def test_a_wrong_request_is_refused_with_its_reason(
     import errno
 
     with shared.raw() as connection:
-        ask(connection, HELLO)
-        header, body = ask(connection, message)
+        exchange(connection, HELLO)
+        header, body = exchange(connection, message)
         assert header["errno"] == getattr(errno, number), header
         assert text in header["error"] and header["error"]
         assert not body
-        assert "ok" in ask(connection, request("list", path=""))[0]
+        assert "ok" in exchange(connection, request("list", path=""))[0]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> object:
 @pytest.mark.one_python
 def test_the_first_request_must_be_hello(shared: Served) -> None:
     with shared.raw() as connection:
-        header, _ = ask(connection, request("list", path=""))
+        header, _ = exchange(connection, request("list", path=""))
         assert "the first request must be 'hello', not 'list'" in header["error"]
 
 
@@ -198,8 +198,8 @@ def test_files_of_a_client_that_was_killed_are_closed(shared: Served) -> None:
     with shared.connect() as process:
         process.mkdir("instances/kept")
         with shared.raw() as killed:
-            ask(killed, HELLO)
-            ask(killed, request("open", path="instances/kept/trace", flags=os.O_RDONLY))
+            exchange(killed, HELLO)
+            exchange(killed, request("open", path="instances/kept/trace", flags=os.O_RDONLY))
             with pytest.raises(OSError, match="one of its files is open"):
                 process.rmdir("instances/kept")
             killed.sendall(wire.framed(request("list", path=""))[:-3])  # in the middle of a request
@@ -230,12 +230,12 @@ def test_a_program_without_free_descriptors_waits_for_one(tmp_path: Path) -> Non
     """
     with served(tmp_path, code) as program, program.connect() as first:
         names = first.list("")  # what it imports is loaded
-        program.print_message("fill")
+        program.send_line("fill")
         assert program.line() == "full"
         with program.raw() as late:
             late.sendall(wire.framed(HELLO))
             assert first.list("") == names
-            program.print_message("free")
+            program.send_line("free")
             assert program.line() == "free"
             assert late.recv(4)
 
@@ -267,7 +267,7 @@ def test_a_daemon_that_closes_all_descriptors_loses_none_of_its_own(tmp_path: Pa
     """
     with served(tmp_path, code) as program:
         with program.connect():
-            program.print_message("close")
+            program.send_line("close")
             assert program.line() == "untouched"
         assert program.end() == 0
 
@@ -331,15 +331,15 @@ def resident_kb(program: Served) -> int:
 def hail(program: Served, chance: random.Random, number: int) -> None:
     """Send random requests; those that end the connection are followed by a new one."""
     connection = program.raw()
-    ask(connection, HELLO)
+    exchange(connection, HELLO)
     for _ in range(number):
         try:
-            header, _ = ask(connection, some_request(chance) or b"\0")
+            header, _ = exchange(connection, some_request(chance) or b"\0")
             assert header.keys() in ({"ok"}, {"errno", "error"})
         except EOFError:
             connection.close()
             connection = program.raw()
-            ask(connection, HELLO)
+            exchange(connection, HELLO)
     connection.close()
 
 

@@ -16,14 +16,14 @@
 #define CLIENTS 4
 #define ROUNDS 300
 
-static atomic_uint asked, gone, released;
+static atomic_uint requests, gone, released;
 
 /* Answers with the request. One that begins with a 0 is refused. */
 static size_t echo(void *context, uint32_t client, const uint8_t *message, size_t bytes, uint8_t **answer)
 {
-    CHECK(context == (void *)&asked);
+    CHECK(context == (void *)&requests);
     CHECK(client > 0);
-    atomic_fetch_add(message ? &asked : &gone, 1);
+    atomic_fetch_add(message ? &requests : &gone, 1);
     if (!message || message[0] == 0)
         return 0;
     *answer = malloc(FG_FRAME_HEAD + bytes);
@@ -44,7 +44,7 @@ static enum fg_news news(int handle, uint32_t seen)
 
 static void release(void *context)
 {
-    CHECK(context == (void *)&asked);
+    CHECK(context == (void *)&requests);
     atomic_fetch_add(&released, 1);
 }
 
@@ -54,10 +54,10 @@ static struct fg_server *open_server(const char *base)
     const char *const folders[] = {"/nowhere", base, NULL};
     char why[512];
 
-    server->ask = echo;
+    server->answer_request = echo;
     server->news = news;
     server->release = release;
-    server->context = &asked;
+    server->context = &requests;
     CHECK_EQ(fg_place_open(&server->place, folders, why, sizeof(why)), 0);
     CHECK(strstr(why, "/nowhere") != NULL);
     CHECK_EQ(fg_server_open(server), 0);
@@ -87,7 +87,7 @@ static bool get(int fd, void *data, size_t bytes)
 }
 
 /* Sends a message of so many bytes in two parts, and reads the answer. */
-static bool ask(int fd, uint32_t bytes, uint8_t first, uint32_t cut)
+static bool exchange(int fd, uint32_t bytes, uint8_t first, uint32_t cut)
 {
     uint8_t *frame = calloc(1, FG_FRAME_HEAD + bytes), *answer = calloc(1, FG_FRAME_HEAD + bytes);
     bool is_answered;
@@ -121,11 +121,11 @@ static void *talk(void *arg)
             CHECK(put(fd, "\xff\xff\xff\xff", 4));
             break;
         case 2: /* refused */
-            CHECK(!ask(fd, bytes, 0, 2));
+            CHECK(!exchange(fd, bytes, 0, 2));
             break;
         default:
-            CHECK(ask(fd, bytes, 1, (uint32_t)rand_r(&seed) % 5));
-            CHECK(ask(fd, 1, 1, 5));
+            CHECK(exchange(fd, bytes, 1, (uint32_t)rand_r(&seed) % 5));
+            CHECK(exchange(fd, 1, 1, 5));
         }
         close(fd);
     }
@@ -143,12 +143,12 @@ static void test_clients_at_once_are_answered_and_forgotten(struct fg_server *se
     for (int i = 0; i < CLIENTS; i++)
         pthread_join(threads[i], NULL);
     fd = connect_to(server);
-    CHECK(ask(fd, FG_FRAME_MAX, 1, 1));
-    CHECK(!ask(fd, 1, 0, 1));
+    CHECK(exchange(fd, FG_FRAME_MAX, 1, 1));
+    CHECK(!exchange(fd, 1, 0, 1));
     close(fd);
     fg_server_halt(server);
     CHECK(fg_server_join(server, 10000));
-    CHECK(atomic_load(&asked) > CLIENTS);
+    CHECK(atomic_load(&requests) > CLIENTS);
 }
 
 static void test_connections_outlive_a_halt(struct fg_server *server)
@@ -158,12 +158,12 @@ static void test_connections_outlive_a_halt(struct fg_server *server)
     CHECK_EQ(fg_server_run(server), 0);
     fd = connect_to(server);
     for (int i = 0; i < 50; i++) {
-        CHECK(ask(fd, 10, 1, 4));
+        CHECK(exchange(fd, 10, 1, 4));
         fg_server_halt(server);
         CHECK(fg_server_join(server, 10000));
         CHECK_EQ(fg_server_run(server), 0);
     }
-    CHECK(ask(fd, 10, 1, 4));
+    CHECK(exchange(fd, 10, 1, 4));
     close(fd);
 }
 
@@ -202,7 +202,7 @@ static bool end_wait(int fd)
     return strcmp(text + 4, "{\"ok\":true}") == 0;
 }
 
-static void *tell(void *arg)
+static void *wake_all(void *arg)
 {
     usleep(1000);
     atomic_fetch_add(&news_count, 1);
@@ -213,7 +213,7 @@ static void *tell(void *arg)
 static void test_waiting_clients_are_told_of_news(struct fg_server *server)
 {
     int fds[CLIENTS], unknown = connect_to(server);
-    unsigned before = atomic_load(&asked);
+    unsigned before = atomic_load(&requests);
     pthread_t teller;
 
     begin_wait(unknown, 2, 0);
@@ -223,15 +223,15 @@ static void test_waiting_clients_are_told_of_news(struct fg_server *server)
     for (uint8_t round = 0; round < 20; round++) {
         for (int i = 0; i < CLIENTS; i++)
             begin_wait(fds[i], 1, round);
-        CHECK_EQ(pthread_create(&teller, NULL, tell, server), 0);
+        CHECK_EQ(pthread_create(&teller, NULL, wake_all, server), 0);
         for (int i = 0; i < CLIENTS; i++)
             CHECK(end_wait(fds[i]));
         pthread_join(teller, NULL);
     }
     begin_wait(unknown, 1, 20);
     CHECK(!end_wait(unknown)); /* nothing came, for a while */
-    CHECK_EQ(atomic_load(&asked), before);
-    CHECK(ask(fds[0], 1, 1, 5)); /* the connection is one like others */
+    CHECK_EQ(atomic_load(&requests), before);
+    CHECK(exchange(fds[0], 1, 1, 5)); /* the connection is one like others */
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
     close(unknown);

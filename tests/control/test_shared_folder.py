@@ -92,7 +92,7 @@ def test_a_socket_that_is_made_while_a_stale_one_is_removed_stays(
 
         def serve_first(*args: Any, **keywords: Any) -> None:
             monkeypatch.undo()
-            program.print_message("serve")
+            program.send_line("serve")
             program.line()
             unlink(*args, **keywords)
 

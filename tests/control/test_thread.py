@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from served import HELLO, SERVE, ask, served
+from served import HELLO, SERVE, exchange, served
 
 from funcgraph.control import answers, wire
 from funcgraph.control.client import NotServedError, connect
@@ -40,7 +40,7 @@ def test_no_list_of_threads_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(answers.PROCEDURES, "who", lambda name: None)
     with served(tmp_path, code) as program, program.connect() as process:
         for _ in range(3):
-            program.print_message("count")
+            program.send_line("count")
             assert program.line() == "1 1 1"
             assert "Dummy" in process.call("who")
         assert len(os.listdir(f"/proc/{program.pid}/task")) == 2
@@ -66,7 +66,7 @@ def test_it_never_runs_while_nobody_asks(tmp_path: Path) -> None:
                 if Path(f"/proc/{program.pid}/task/{task}/wchan").read_text() == "0":
                     break  # the kernel does not tell
             before = [switches(program.pid, task) for _ in range(2)][-1]
-            program.print_message("work")
+            program.send_line("work")
             assert program.line() == "done"
             assert switches(program.pid, task) <= before + 1
             process.list("")
@@ -118,7 +118,7 @@ def test_other_tools_do_not_see_the_handler(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             process.stat("nothing")
         process.write_text("tracing_on", "1")
-        program.print_message("seen")
+        program.send_line("seen")
         assert program.line() == "0 []"
 
 
@@ -140,7 +140,7 @@ def test_no_collection_runs_in_it(tmp_path: Path) -> None:
     with served(tmp_path, code) as program, program.connect() as process:
         for _ in range(5):
             process.list("")
-        program.print_message("where")
+        program.send_line("where")
         assert program.line() == "True True"
 
 
@@ -163,7 +163,7 @@ FORKS = """
 def test_a_forks_child_has_none_of_it(tmp_path: Path) -> None:
     with served(tmp_path, FORKS % False) as program, program.connect() as process:
         file = process.open("trace", os.O_RDONLY)
-        program.print_message("fork")
+        program.send_line("fork")
         child = int(program.line().split()[1])
         with pytest.raises(NotServedError):
             connect(child)
@@ -172,7 +172,7 @@ def test_a_forks_child_has_none_of_it(tmp_path: Path) -> None:
         assert len(os.listdir(f"/proc/{child}/task")) == 1
         assert process.call("info")["pid"] == program.pid  # the same connection as before
         assert file.read(0, 10)
-        program.print_message("end")
+        program.send_line("end")
         assert program.line() == "parent 0"
         assert Path(program.path).exists()
         assert program.end() == 0
@@ -182,13 +182,13 @@ def test_a_forks_child_has_none_of_it(tmp_path: Path) -> None:
 def test_a_forks_child_can_have_its_own(tmp_path: Path) -> None:
     with served(tmp_path, FORKS % True) as program, program.connect() as process:
         process.write_text("tracing_on", "0")
-        program.print_message("fork")
+        program.send_line("fork")
         child = int(program.line().split()[1])
         with connect(child) as other:
             assert other.call("info")["pid"] == child
             assert other.read_text("tracing_on") == "0\n"
             assert process.call("info")["pid"] == program.pid
-        program.print_message("end")
+        program.send_line("end")
         assert program.line() == "parent 0"
         assert process.call("info")["pid"] == program.pid
         assert program.end() == 0
@@ -280,10 +280,10 @@ def test_the_program_ends_as_it_wants(tmp_path: Path, end: str) -> None:
     """While a client is connected and its requests run."""
     with served(tmp_path, f"import os; {SERVE}; sys.stdin.readline(); {end}") as program:
         with program.raw() as client:
-            ask(client, HELLO)
+            exchange(client, HELLO)
             request = wire.framed(wire.pack({"op": "list", "path": ""}))
             client.sendall(request * 300)  # each answer is on its way before the next is read
-            program.print_message("end")
+            program.send_line("end")
             assert program.process.wait(60) == (1 if "raise" in end else 3 if end else 0)
         assert ("SystemError" in program.errors.read_text()) == ("raise" in end)
         assert Path(program.path).exists() == ("_exit" in end)
@@ -309,10 +309,10 @@ def test_the_program_ends_while_a_request_waits_for_a_lock_that_it_holds(tmp_pat
     """
     with served(tmp_path, code) as program:
         with program.raw() as client:
-            ask(client, HELLO)
+            exchange(client, HELLO)
             client.sendall(wire.framed(wire.pack({"op": "call", "name": "block", "arguments": {}})))
             assert program.line() == "blocks", (program.process.poll(), program.errors.read_text())
-            program.print_message("end")
+            program.send_line("end")
             assert program.process.wait(60) == 0
         assert program.errors.read_text() == ""
 
@@ -359,7 +359,7 @@ def test_serving_and_stopping_grows_nothing(tmp_path: Path) -> None:
     with served(tmp_path, code) as program:
         figures = []
         for _ in range(2):
-            program.print_message("again")
+            program.send_line("again")
             figures.append(program.line().split())
         assert figures[0] == figures[1]
         with program.connect() as process:

@@ -66,7 +66,7 @@ def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
     """Waiting for its turn, a request would be answered after a quarter of an hour."""
     with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:
         assert process.stat("trace")  # loads what answers
-        program.print_message("")
+        program.send_line("")
         for _ in range(1000):
             assert process.stat("trace")
 
@@ -96,7 +96,7 @@ sys.stdin.read()
 
 def test_requests_leave_room_in_the_programs_queue_of_pending_calls(tmp_path: Path) -> None:
     with served(tmp_path, _QUEUES) as program:
-        program.print_message("")
+        program.send_line("")
         assert program.line() == "0"
 
 
@@ -118,10 +118,10 @@ def test_a_client_that_traces_loads_nothing_that_is_not_needed(tmp_path: Path) -
     with served(tmp_path, _REPORTS) as program, program.connect() as process:
         process.write_text("set_ftrace_filter", "*work")
         process.write_text("current_tracer", "function_graph")
-        program.print_message("")
+        program.send_line("")
         program.line()
         assert "work();" in process.read_text("trace_pipe")
-        program.print_message("")
+        program.send_line("")
         loaded = set(program.line().split())
     assert "funcgraph.buffer.reading" in loaded
     heavy = {"dataclasses", "inspect", "tempfile", "shutil", "difflib", "funcgraph.boot.parameters"}

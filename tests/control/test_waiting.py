@@ -64,7 +64,7 @@ def program(tmp_path: Path) -> Iterator[Served]:
 
 
 def do(program: Served, word: str) -> str:
-    program.print_message(word)
+    program.send_line(word)
     return program.line()
 
 

@@ -94,7 +94,7 @@ def synthetic(definition: str) -> tuple[str, list[Field]]:
     return name, found
 
 
-class Said(NamedTuple):
+class Answer(NamedTuple):
     """What came of a write: an error number or 0, and entries of error_log: (component, message, caret)."""
 
     number: int
@@ -119,7 +119,7 @@ class Write(NamedTuple):
     place: str
     command: str
     event: tuple[str, str]
-    kernel: Said
+    kernel: Answer
     info: str = ""
     has_log: bool = True
     stays: bool = True
@@ -129,7 +129,7 @@ class Write(NamedTuple):
 
 class Replayed(NamedTuple):
     write: Write
-    ours: Said
+    ours: Answer
     spec: HistSpec | None
 
 
@@ -188,18 +188,18 @@ class _File:
         if rest[0].startswith("  -1 "):
             number = getattr(errno, rest[0].split()[1])
         # The whole log was printed after EBUSY, for which nothing is logged.
-        kernel = Said(number, _entries(rest[1:]) if number not in (0, errno.EBUSY) else ())
+        kernel = Answer(number, _entries(rest[1:]) if number not in (0, errno.EBUSY) else ())
         return Write(place, echo[1], (echo[4], echo[5]), kernel, truncates=echo[2] == ">")
 
     def _compact(self, place: str, command: str, rest: list[str]) -> Write:
         event = self._event_of(command)
         if rest[0].startswith("  -1 "):
             has_log = self.name.startswith("hist_errors")
-            return Write(place, command, event, Said(errno.EINVAL), has_log=has_log, stays=False)
-        said = rest[0].replace("accepted: ", "= ")
-        assert said.startswith("  = hist"), place
+            return Write(place, command, event, Answer(errno.EINVAL), has_log=has_log, stays=False)
+        answer = rest[0].replace("accepted: ", "= ")
+        assert answer.startswith("  = hist"), place
         rows = [line[2:] for line in _indented(rest[1:])]
-        return Write(place, command, event, Said(0), said[4:], stays=False, rows=tuple(rows))
+        return Write(place, command, event, Answer(0), answer[4:], stays=False, rows=tuple(rows))
 
     def _event_of(self, command: str) -> tuple[str, str]:
         """The compact form does not name the event."""
@@ -211,7 +211,7 @@ class _File:
         system, event = "syscalls", "sys_enter_read"
         if component.startswith("hist:"):
             _, system, event = component.split(":")
-        kernel = Said(getattr(errno, line.split()[1]), _entries([line, *rest]))
+        kernel = Answer(getattr(errno, line.split()[1]), _entries([line, *rest]))
         return Write(place, command, (system, event), kernel, stays=False)
 
 
@@ -311,10 +311,10 @@ def replay(session: str) -> Iterator[Replayed]:
         before = list(registry.triggers.get(step.event, ()))
         try:
             spec = registry.write(step.command, step.event)
-            ours = Said(0)
+            ours = Answer(0)
         except HistError as error:
             entries = tuple((error.component, message, caret) for message, caret in error.entries)
-            ours = Said(error.errno, entries)
+            ours = Answer(error.errno, entries)
         if not step.stays or step.kernel.number:
             registry.triggers[step.event] = before
         yield Replayed(step, ours, spec)

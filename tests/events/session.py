@@ -135,10 +135,10 @@ class Shell:
         """Return what a command line prints; None: it is one that has no meaning here."""
         printed: list[str] = []
         for one in re.findall(r"(?:'[^']*'|[^';])+", command):
-            said = self._one(one.strip())
-            if said is None:
+            answer = self._one(one.strip())
+            if answer is None:
                 return None
-            printed += said
+            printed += answer
         return printed
 
     def _one(self, command: str) -> list[str] | None:

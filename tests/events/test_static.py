@@ -860,9 +860,9 @@ os.waitpid(child, 0)
 
 def test_a_recording(fg: Funcgraph) -> None:
     (fg.folder / "prog.py").write_text(PROGRAM)
-    asked = ["-e", "py/raise", "-f", 'message == "shop"', "-e", "py:gc_done", "-e", "thread_start"]
+    options = ["-e", "py/raise", "-f", 'message == "shop"', "-e", "py:gc_done", "-e", "thread_start"]
     fg.run(
-        "record", "-o", "t.fg", *asked, "-e", "t:shop/x raise m=exc.args[0]", "-f", 'm == "shop"', "prog.py"
+        "record", "-o", "t.fg", *options, "-e", "t:shop/x raise m=exc.args[0]", "-f", 'm == "shop"', "prog.py"
     )
     text = fg.run("report", "t.fg").stdout
     assert text.count(" raise: type=") == 3 and text.count(" x: (") == 3

@@ -427,10 +427,10 @@ def test_what_a_format_lacks_is_in_its_document_and_said_once(
     form: str, hostile: Path, tmp_path: Path, command: Callable[..., Any]
 ) -> None:
     ran = command("export", form, hostile, "-o", tmp_path / "out")
-    said = ran.err.splitlines()
-    assert ran.status == 0 and said[0].startswith(f"funcgraph: {form}: it has ")
-    assert len(said) == len(set(said))
-    lacks = said[0].partition(": ")[2].partition(": ")[2]
+    lines = ran.err.splitlines()
+    assert ran.status == 0 and lines[0].startswith(f"funcgraph: {form}: it has ")
+    assert len(lines) == len(set(lines))
+    lacks = lines[0].partition(": ")[2].partition(": ")[2]
     page = (Path(__file__).parents[2] / "docs" / "reference" / "export.md").read_text()
     assert " ".join(lacks.split()) in " ".join(page.split())
 

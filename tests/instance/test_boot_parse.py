@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_origin, get_type_hints
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from funcgraph import _engine
-from funcgraph.boot.parameters import PARAMETERS, Allowed, BootError, BootInstance, parse
+from funcgraph.boot.parameters import PARAMETERS, Allowed, BootError, BootInstance, InstanceKeywords, parse
 
 pytestmark = pytest.mark.one_python
 
@@ -43,6 +45,10 @@ def test_every_parameter_becomes_its_keyword() -> None:
         "tracing_thresh": 250,
         "options": {"funcgraph-args": True, "funcgraph-tail": False},
         "buffer_size_kb": 2048,
+    }
+    types = get_type_hints(InstanceKeywords)
+    assert {name: get_origin(kind) or kind for name, kind in types.items()} == {
+        name: type(value) for name, value in keywords.items()
     }
     events = ["f:g/e m.f n", "f:e2 m.f%return $retval"]
     triggers = [("g:e", "traceoff:1"), ("e2", "hist:keys=arg1:vals=hitcount")]

@@ -62,9 +62,9 @@ class Worker:
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._thread = threading.Thread(target=function, args=(self._requests, self._answers))
         self._thread.start()
-        self.ask("begin")
+        self.command("begin")
 
-    def ask(self, expected: str) -> None:
+    def command(self, expected: str) -> None:
         """Have the function call `serve`, and wait for that."""
         self._requests.put(expected)
         self._answers.get()
@@ -93,7 +93,7 @@ def test_a_stack_trace_has_callers_of_all_threads(shop: ModuleType, workers: lis
         "one", tracer="function", filter=["shop.inner"], options="func_stack_trace"
     ) as one:
         for worker in workers:
-            worker.ask("sun")
+            worker.command("sun")
         for stack, colour in zip(stacks(one.trace()), ("red", "blue"), strict=True):
             assert stack[:3] == ["shop.inner", "shop.serve", f"shop.{colour}"]
             assert stack[3:] == [
@@ -106,7 +106,7 @@ def test_a_stack_trace_has_callers_of_all_threads(shop: ModuleType, workers: lis
 def test_the_function_tracer_names_them(shop: ModuleType, workers: list[Worker]) -> None:
     with funcgraph.Instance("one", tracer="function", filter=["shop.serve"]) as one:
         for worker in workers:
-            worker.ask("sun")
+            worker.command("sun")
         assert re.findall(r"shop.serve <-(\S+)", one.trace()) == ["shop.red", "shop.blue"]
 
 
@@ -115,7 +115,7 @@ def test_the_graph_tracer_names_them(shop: ModuleType, workers: list[Worker]) ->
         "one", tracer="function_graph", filter=["shop.serve"], options="funcgraph-retaddr"
     ) as one:
         for worker in workers:
-            worker.ask("sun")
+            worker.command("sun")
         assert re.findall(r"<-(\S+):\d+ ", one.trace()) == ["shop.red", "shop.blue"]
 
 
@@ -129,7 +129,7 @@ def test_the_return_of_a_probe_names_them(
     with funcgraph.Instance("one") as one:
         one.events["shop/end"].enable = True
         for worker in workers:
-            worker.ask(expected)
+            worker.command(expected)
         callers = ["shop.serve"] * 2 if function == "inner" else ["shop.red", "shop.blue"]
         assert re.findall(r"end: \((\S+) <- shop\.", one.trace()) == callers
 
@@ -140,7 +140,7 @@ def test_a_histogram_keeps_callers_apart(shop: ModuleType, workers: list[Worker]
         event = one.events["shop/inner"]
         event.trigger = "hist:keys=common_stacktrace"
         for worker in workers * 2:
-            worker.ask("sun")
+            worker.command("sun")
         rows = re.findall(r"\{ common_stacktrace:\n((?:.*\n)*?)\} hitcount: +2", event.hist)
         assert len(rows) == 2, event.hist
         for colour in ("red", "blue"):
@@ -153,7 +153,7 @@ def test_the_stack_of_an_event_has_them(shop: ModuleType, workers: list[Worker])
     with funcgraph.Instance("one", options="stacktrace") as one:
         one.events["shop/inner"].enable = True
         for worker in workers:
-            worker.ask("sun")
+            worker.command("sun")
         found = stacks(one.trace())
         assert [stack[2] for stack in found] == ["shop.red", "shop.blue"]
 
@@ -173,7 +173,7 @@ def test_a_caller_that_is_met_so_is_traced_from_its_next_call_on(
     shop: ModuleType, workers: list[Worker]
 ) -> None:
     with funcgraph.Instance("one", tracer="function", filter=["shop.*"], options="func_stack_trace") as one:
-        workers[0].ask("sun")
+        workers[0].command("sun")
         again = Worker(shop.red)
         again.end()
         assert "shop.red <-threading.Thread.run" in one.trace()

@@ -18,9 +18,9 @@
 #include "engine/core/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
-#include "engine/graph/meet.h"
 #include "engine/ring/record.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/users/meet.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

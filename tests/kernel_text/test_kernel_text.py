@@ -40,18 +40,18 @@ DATA = sorted((HERE / "data").glob("*.txt"))
 class Text:
     """A file of data: the settings of its first lines, and the kernel's text."""
 
-    said: dict[str, str]
+    settings: dict[str, str]
     text: str
 
     @classmethod
     def read(cls, path: Path) -> Text:
         lines = path.read_text().splitlines(keepends=True)
-        said = [line[2:].split(maxsplit=1) for line in lines if line.startswith("#:")]
-        words = {word: rest[0].strip() if rest else "" for word, *rest in said}
+        settings = [line[2:].split(maxsplit=1) for line in lines if line.startswith("#:")]
+        words = {word: rest[0].strip() if rest else "" for word, *rest in settings}
         return cls(words, "".join(line for line in lines if not line.startswith("#:")))
 
     def report(self, trace: Path) -> str:
-        return b"".join(TraceFile(trace).report(parse_options(self.said["report"].split()))).decode()
+        return b"".join(TraceFile(trace).report(parse_options(self.settings["report"].split()))).decode()
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +73,7 @@ def task_of(capture: Capture) -> list[str]:
 def replayed(replay: Path, text: Text, folder: Path) -> Path:
     """Return the trace that funcgraph records of the text's calls."""
     capture = Capture(text.text)
-    options = text.said["record"].split()
+    options = text.settings["record"].split()
     depth = next((int(option[6:]) for option in options if option.startswith("depth=")), 0)
     script = str(Script(capture, depth))
     command = [str(replay), str(folder), *task_of(capture), *options]
@@ -93,7 +93,7 @@ def in_lane_0(text: str) -> str:
 @pytest.mark.parametrize("path", DATA, ids=[path.stem for path in DATA])
 def test_the_text_is_the_kernels(path: Path, replay: Path, tmp_path: Path) -> None:
     text = Text.read(path)
-    if "written" in text.said:
+    if "written" in text.settings:
         assert text.report(Written(Capture(text.text)).save(tmp_path / "trace.dat")) == text.text
     else:
         assert text.report(replayed(replay, text, tmp_path)) == in_lane_0(text.text)
@@ -103,6 +103,6 @@ def test_the_text_is_the_kernels(path: Path, replay: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("path", DATA, ids=[path.stem for path in DATA])
 def test_the_data_is_what_the_kernel_printed(path: Path) -> None:
     text = Text.read(path)
-    if "from" in text.said:
+    if "from" in text.settings:
         lines = [line for line in text.text.splitlines(keepends=True) if not line.startswith("#")]
-        assert "".join(lines) in (SHARED / text.said["from"]).read_text()
+        assert "".join(lines) in (SHARED / text.settings["from"]).read_text()

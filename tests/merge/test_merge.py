@@ -162,7 +162,7 @@ def clock_of(prefix: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def ask(process: subprocess.Popen[str], line: str) -> str:
+def command(process: subprocess.Popen[str], line: str) -> str:
     assert process.stdin and process.stdout
     process.stdin.write(f"{line}\n")
     process.stdin.flush()
@@ -173,7 +173,7 @@ def ask(process: subprocess.Popen[str], line: str) -> str:
 def test_exchanged_stamps_tell_the_offset_within_their_bound(parts: dict[str, Any], tmp_path: Path) -> None:
     """A namespace's clock is ahead by a known number of seconds: that is the truth."""
     with clock_of(OTHER) as other:
-        stamps = exchange(lambda function: int(ask(other, "now")), rounds=8)
+        stamps = exchange(lambda function: int(command(other, "now")), rounds=8)
         assert other.stdin
         other.stdin.close()
     merged = merge([parts["one"], parts["two"]], tmp_path / "all.fg", stamps={"web2": stamps})
@@ -224,10 +224,10 @@ def test_messages_tell_the_offset_within_their_bound(
 ) -> None:
     here, other = talkers
     for number in range(20):
-        ask(here, f"send {2 * number}")
-        ask(other, f"receive {2 * number}")
-        ask(other, f"send {2 * number + 1}")
-        ask(here, f"receive {2 * number + 1}")
+        command(here, f"send {2 * number}")
+        command(other, f"receive {2 * number}")
+        command(other, f"send {2 * number + 1}")
+        command(here, f"receive {2 * number + 1}")
     for talker in talkers:
         talker.communicate()
     match = Match.parse("app/send.id=app/receive.id")

@@ -26,14 +26,14 @@ from ringfile import FULL, RingFile, leaf
 from targets import STRANGER
 
 from funcgraph.command_support.running import RunningProcess, reach_all
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.reach import OUR_REACH, Reach
 from funcgraph.rights.folder import Folder, OwnFolder
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
 from funcgraph.session import options
-from funcgraph.session.directory import Session
 from funcgraph.session.places import OwnPlaces, folders
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.reach import OUR_REACH, Reach
 
 pytestmark = pytest.mark.one_python
 

@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 SRC = Path(__file__).parents[2] / "src"
-ROOMS = ("session", "attach", "control", "mount", "steering", "rights")
+ROOMS = ("session", "recorder", "attach", "control", "mount", "steering", "rights")
 
 #: Functions of os that take a path, if not a descriptor of the folder and a name.
 BY_PATH = {
@@ -64,15 +64,15 @@ PYTHON: dict[str, dict[str, str]] = {
     },
     "rights/service.py": {"open": _DEVICE},
     "rights/target.py": {"open": "/proc/PID/root, O_PATH: the kernel gives the directory itself"},
-    "session/child.py": {"open": _DEVICE},
+    "recorder/child.py": {"open": _DEVICE},
     "session/dump_request.py": {"open for writing": _IN_TARGET, "rename": _IN_TARGET},
-    "session/leftovers.py": {
+    "recorder/leftovers.py": {
         "realpath": "names the outputs that are looked at; what is removed is ours by its descriptor",
         "truncate": "a descriptor",
     },
-    "session/recording.py": {"open for writing": "a descriptor, of output_file"},
+    "recorder/recording.py": {"open for writing": "a descriptor, of output_file"},
     "session/tracing.py": {"open for writing": _IN_TARGET},
-    "session/witness.py": {"open": _DEVICE},
+    "recorder/witness.py": {"open": _DEVICE},
 }
 
 #: File below src/ -> call -> why it may take a path.
@@ -84,10 +84,10 @@ C: dict[str, dict[str, str]] = {
     "binding/engine/instance.c": {"open": _IN_TARGET},
     "binding/tracedata/write/convert.c": {"open": "reads the trace that the caller names"},
     "engine/core/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
-    "engine/ring/ring_access.c": {"open": "a ring of our own process: tests, and the writer's own side"},
-    "engine/ring/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
-    "engine/ring/ring_pool.c": {"open": _IN_TARGET},
-    "engine/ring/ring_room.c": {"open": _IN_TARGET},
+    "engine/reader/ring_access.c": {"open": "a ring of our own process: tests, and the writer's own side"},
+    "engine/writer/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
+    "engine/writer/ring_pool.c": {"open": _IN_TARGET},
+    "engine/writer/ring_room.c": {"open": _IN_TARGET},
     "engine/ring/session_page.c": {"open": _IN_TARGET},
     "engine/tracer/instance_snapshot.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/tracer/instance_start.c": {"unlink": _IN_TARGET},

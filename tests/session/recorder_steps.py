@@ -20,8 +20,8 @@ from funcgraph.command_support import (
     running,
 )
 from funcgraph.commands import record  # noqa: F401  (to have it loaded)
-from funcgraph.session.directory import Session
-from funcgraph.session.recording import Recording
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.recording import Recording
 
 #: Name -> what is called at that step; "-": after it, not before.
 STEPS: dict[str, tuple[Any, str]] = {

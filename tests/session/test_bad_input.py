@@ -291,7 +291,7 @@ def test_limit_of_file_size_stops_recording_not_the_program(fg: Funcgraph) -> No
     script = fg.script(BUSY)
     # Only the recorder has this limit: the program must keep its own.
     code = (
-        "import resource, sys; from funcgraph.session import child\n"
+        "import resource, sys; from funcgraph.recorder import child\n"
         "become = child._become\n"
         "def free(*args):\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"

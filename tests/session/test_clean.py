@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 
-from funcgraph.session import leftovers
-from funcgraph.session.directory import Session
+from funcgraph.recorder import leftovers
+from funcgraph.recorder.directory import Session
 
 pytestmark = pytest.mark.one_python
 
@@ -29,7 +29,7 @@ input()
 CLEAN = """
 import sys
 from funcgraph import cli
-from funcgraph.session import directory, leftovers
+from funcgraph.recorder import directory, leftovers
 directory.folders = leftovers.folders = lambda: [sys.argv[1]]
 sys.exit(cli.main(["status", "--clean"]))
 """

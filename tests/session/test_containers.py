@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asking import PROGRAM
 from conftest import Funcgraph
+from loaded_server import PROGRAM
 
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.reach import Reach, ReachError
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.session.directory import Session
-from funcgraph.session.reach import Reach, ReachError
 
 _CAN_UNSHARE = ["unshare", "-m", "-p", "-f", "mount", "-t", "tmpfs", "t", "/dev/shm"]
 pytestmark = [

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from asking import Clients, Server, serving
 from conftest import Funcgraph
+from loaded_server import Clients, Server, serving
 from recorder_steps import STEPS
 from recorders import Recorder, recorders
 from sizes import ATTACH_CYCLES
@@ -49,7 +49,7 @@ class Cycles:
         """
         state = self._server.state()
         pristine = {name: state[name] for name in GIVEN_BACK}
-        with self._server.asked() as clients:
+        with self._server.under_load() as clients:
             before = self._state_after(cycle, cycles // 2, clients)
             after = self._state_after(cycle, cycles, clients)
         assert held(after) == held(before)
@@ -101,7 +101,7 @@ def test_attach_record_detach_of_a_server_that_never_heard_of_it_leaves_nothing(
         cycles.grow_nothing(cycle, ATTACH_CYCLES)
         with pytest.raises(NotServedError):
             connect(server.pid)
-        assert server.line("threads").ask("extra") == "1"  # funcgraph has one, whatever was done
+        assert server.line("threads").exchange("extra") == "1"  # funcgraph has one, whatever was done
 
 
 def test_killed_recorders_leave_nothing_in_the_process(cycles: Cycles) -> None:
@@ -118,7 +118,7 @@ def test_a_preforking_server_survives_recorders_that_come_and_are_killed(fg: Fun
     steps = [*STEPS][begin % len(STEPS) :] + [*STEPS][: begin % len(STEPS)]
     with serving(fg.folder, workers=2) as server, recorders() as recorder:
         cycles = Cycles(fg, server, recorder)
-        with server.asked(8, 2) as clients:
+        with server.under_load(8, 2) as clients:
             for number in range(ATTACH_CYCLES):
                 die_at = steps[number // 2 % len(steps)] if number % 2 else ""
                 status = cycles.record("--children", "-l", "__main__.*", die_at=die_at)

@@ -185,28 +185,28 @@ def test_errors_are_the_originals(function: Any, args: tuple[Any, ...], keywords
 
 
 def test_mapping_is_asked_what_the_original_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
-    class Asked(Mapping):
+    class Spied(Mapping):
         def __len__(self) -> int:
-            asked.append("len")
+            calls.append("len")
             return super().__len__()
 
         def keys(self) -> Any:
-            asked.append("keys")
+            calls.append("keys")
             return super().keys()
 
         def values(self) -> Any:
-            asked.append("values")
+            calls.append("values")
             return super().values()
 
     def questions(call: Any) -> list[str]:
-        asked.clear()
-        environment = Asked({"A": "b"})
-        asked.clear()
+        calls.clear()
+        environment = Spied({"A": "b"})
+        calls.clear()
         with pytest.raises(FileNotFoundError):
             call("/none", ["x"], environment)
-        return list(asked)
+        return list(calls)
 
     assert questions(_environ.wrap(posix.execve)) == questions(posix.execve)
 

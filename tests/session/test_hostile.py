@@ -18,8 +18,9 @@ pytestmark = pytest.mark.one_python
 def test_an_environment_does_to_a_recording_what_the_page_says(row: Row) -> None:
     if not row.needs():
         pytest.skip("it cannot be tried here")
-    (said,) = [line for line in hostile.page_rows(hostile.PAGE.read_text()) if _environment(line) == row.text]
-    assert hostile.as_row(hostile.find(row, sys.executable)) == said
+    rows = hostile.page_rows(hostile.PAGE.read_text())
+    (expected,) = [line for line in rows if _environment(line) == row.text]
+    assert hostile.as_row(hostile.find(row, sys.executable)) == expected
 
 
 def _environment(line: str) -> str:
@@ -51,4 +52,4 @@ if "funcgraph._engine" in sys.modules:
 def test_a_program_that_behaves_differently_when_traced_is_noticed(does: str, same: str) -> None:
     row = Row("looks", "a program that looks", LOOKS.format(does=does), truth=11)
     finding = hostile.find(row, sys.executable)
-    assert (finding.same, finding.recorded, finding.said) == (same, "10 of 11 calls", "nothing")
+    assert (finding.same, finding.recorded, finding.notes) == (same, "10 of 11 calls", "nothing")

@@ -123,9 +123,9 @@ class Recorded:
 
     def end(self) -> bool:
         """End the program; return whether the recorder was killed."""
-        _, said = self.process.communicate("end 0\n", timeout=120)
-        assert self.process.returncode in (0, -signal.SIGKILL), said
-        assert "Traceback" not in said
+        _, errors = self.process.communicate("end 0\n", timeout=120)
+        assert self.process.returncode in (0, -signal.SIGKILL), errors
+        assert "Traceback" not in errors
         return self.process.returncode != 0
 
 

@@ -23,10 +23,11 @@ from ringfile import RingFile, leaf
 
 import funcgraph
 from funcgraph import _tracedata
-from funcgraph.session import limits, options, rotation
+from funcgraph.recorder import limits, rotation
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.recording import Recording, complete_spool
+from funcgraph.session import options
 from funcgraph.session.check import OptionError
-from funcgraph.session.directory import Session
-from funcgraph.session.recording import Recording, complete_spool
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import BY_NAME
 
@@ -118,8 +119,8 @@ class Service:
 
     def end(self, line: str = "end 0") -> str:
         """Send the last line; return what the recorder says until it ends."""
-        _, said = self.process.communicate(line + "\n", timeout=120)
-        return said
+        _, errors = self.process.communicate(line + "\n", timeout=120)
+        return errors
 
     @property
     def status(self) -> int:
@@ -452,10 +453,10 @@ def test_a_service_that_begins_twenty_files_loses_nothing(fg: Funcgraph) -> None
         service.tell("thread 100")
         count, turns = count + 20100, turns + 1
         assert turns < 1000
-    said = service.end("end 5")
+    errors = service.end("end 5")
     assert service.status == 5
     files = traces_of(fg)
-    assert f" in {len(files)} files, the newest: {fg.trace} (" in said
+    assert f" in {len(files)} files, the newest: {fg.trace} (" in errors
     assert steps(fg, *files) == count
     assert [path.name for path in files[:3]] == ["trace.fg", "trace.fg.1", "trace.fg.2"]
     assert not list(fg.folder.glob("*.part*")) and fg.sessions() == []
@@ -700,9 +701,9 @@ def test_a_program_that_fails_leaves_its_latest_events(
 ) -> None:
     service = Service(fg, "--ring", "1M")
     service.tell("calls 40")
-    said = service.end(last)
+    errors = service.end(last)
     assert service.status == status
-    assert said.count("the latest") == 1 and text in said
+    assert errors.count("the latest") == 1 and text in errors
     assert steps(fg, fg.trace) == 40
     assert len(traces_of(fg)) == 1
 

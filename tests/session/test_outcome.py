@@ -7,8 +7,8 @@ import errno
 import pytest
 
 from funcgraph.names import nearest_names
-from funcgraph.session import outcome
-from funcgraph.session.progress import bytes_text, plural
+from funcgraph.recorder import outcome
+from funcgraph.recorder.progress import bytes_text, plural
 
 pytestmark = pytest.mark.one_python
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from funcgraph.session.process import ProcessWatch
+from funcgraph.recorder.process import ProcessWatch
 
 pytestmark = pytest.mark.one_python
 
@@ -70,7 +70,7 @@ def test_process_that_was_never_there_is_gone(how: str) -> None:
 def test_a_later_process_with_the_same_id_is_another(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = ProcessWatch(os.getpid())
     if how == "proc":
-        monkeypatch.setattr("funcgraph.session.process.start_time", lambda pid: "later")
+        monkeypatch.setattr("funcgraph.recorder.process.start_time", lambda pid: "later")
         assert watch.gone()
     else:
         assert not watch.gone()
@@ -83,7 +83,7 @@ def test_name_of_a_process_may_hold_anything() -> None:
         file.seek(0)
         file.write(") Z (")
     try:
-        from funcgraph.session import process
+        from funcgraph.recorder import process
 
         assert process.start_time(os.getpid()) is not None
     finally:

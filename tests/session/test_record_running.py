@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from asking import Server, serving
 from conftest import Funcgraph
+from loaded_server import Server, serving
 from recorders import Recorder, calls, pids, recorders
 
 import funcgraph
@@ -44,9 +44,9 @@ def record(fg: Funcgraph, helper: Recorder) -> Record:
     return lambda *words: helper.run(fg.folder, fg.env, "record", "-o", str(fg.trace), *words)
 
 
-def until(asked: Server, count: int) -> list[str]:
+def until(server: Server, count: int) -> list[str]:
     """Return a command that asks for so many answers of each kind: it begins after the process has joined."""
-    return ["--", sys.executable, "-c", _ASK, str(asked.folder), str(count)]
+    return ["--", sys.executable, "-c", _ASK, str(server.folder), str(count)]
 
 
 _ASK = """
@@ -75,7 +75,7 @@ def test_a_running_process_is_recorded_while_the_command_runs(
 
 @pytest.mark.one_python
 def test_the_commands_status_is_not_the_recordings(record: Record, server: Server) -> None:
-    with server.asked(1, 0):
+    with server.under_load(1, 0):
         assert record("-P", str(server.pid), "--", "sh", "-c", "sleep 0.1; exit 3") == 0
 
 
@@ -106,7 +106,7 @@ def test_all_options_of_instances_and_events_work(fg: Funcgraph, record: Record,
 def test_several_processes_and_a_pattern_are_one_trace(fg: Funcgraph, record: Record, server: Server) -> None:
     with serving(fg.folder) as second:
         both = {server.pid, second.pid}
-        with server.asked(1, 0), second.asked(1, 0):
+        with server.under_load(1, 0), second.under_load(1, 0):
             assert record("-P", f"{server.pid},{second.pid}", "--", "sleep", "0.1") == 0
             assert pids(fg.trace) == both
             pattern = f"answering_server.py ({server.folder}|{fg.folder}) "
@@ -121,7 +121,7 @@ def test_what_was_there_before_is_sensible_in_the_trace(
     fg: Funcgraph, record: Record, server: Server
 ) -> None:
     """Threads have their names. What was in progress or suspended is not in it; what it calls is."""
-    with server.asked(2, 2):
+    with server.under_load(2, 2):
         assert record("-P", str(server.pid), "-l", "__main__.*", "--", "sleep", "0.2") == 0
     with funcgraph.open(fg.trace) as trace:
         names = {call.task.name for call in trace.calls()}
@@ -139,7 +139,7 @@ def test_what_was_there_before_is_sensible_in_the_trace(
 
 @pytest.mark.one_python
 def test_without_a_command_ctrl_c_ends_the_recording(fg: Funcgraph, server: Server) -> None:
-    with server.asked() as clients:
+    with server.under_load() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer")
         wait_for_ring(fg, recorder)
         clients.wait_for(5)
@@ -156,7 +156,7 @@ def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
         wait_for_ring(fg, recorder)
         with connect(mortal.pid) as client:
             client.call("info")  # requests are answered in turn: it has joined
-        mortal.line("threads").ask("7")
+        mortal.line("threads").exchange("7")
         os.kill(mortal.pid, signal.SIGKILL)
         _, errors = recorder.communicate()
     assert recorder.returncode == 0, errors
@@ -167,7 +167,7 @@ def test_the_end_of_all_processes_ends_the_recording(fg: Funcgraph) -> None:
 def test_the_times_bound_ends_the_recording(
     fg: Funcgraph, record: Record, helper: Recorder, server: Server
 ) -> None:
-    with server.asked():
+    with server.under_load():
         assert record("-P", str(server.pid), "--max-time", "1") == 0
     assert "--max-time" in helper.errors
     assert calls(fg.trace)["__main__.answer"] > 0
@@ -175,7 +175,7 @@ def test_the_times_bound_ends_the_recording(
 
 @pytest.mark.one_python
 def test_a_signal_dumps_what_is_kept_in_memory(fg: Funcgraph, server: Server) -> None:
-    with server.asked() as clients:
+    with server.under_load() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "--ring", "1M")
         wait_for_ring(fg, recorder)
         clients.wait_for(10)
@@ -190,7 +190,7 @@ def test_a_signal_dumps_what_is_kept_in_memory(fg: Funcgraph, server: Server) ->
 
 @pytest.mark.one_python
 def test_what_a_killed_recorder_left_is_recovered(fg: Funcgraph, record: Record, server: Server) -> None:
-    with server.asked() as clients:
+    with server.under_load() as clients:
         recorder = fg.start("record", "-P", str(server.pid), "-l", "*.answer", "-b", "64")
         wait_for_ring(fg, recorder)
         clients.wait_for(5)
@@ -210,7 +210,7 @@ def test_children_that_run_are_recorded(fg: Funcgraph, record: Record, helper: R
     with serving(fg.folder, workers=2) as preforking:
         workers = set(preforking.workers)
         assert len(workers) == 2
-        with preforking.asked(8, 0):
+        with preforking.under_load(8, 0):
             words = ["-P", str(preforking.pid), "--children", "-l", "*.answer"]
             assert record(*words, "--", "sleep", "0.2") == 0, helper.errors
     assert pids(fg.trace) <= {preforking.pid, *workers}

@@ -189,7 +189,7 @@ def test_a_program_that_limits_its_address_space_starts_as_many_threads(fg: Func
 BREAKS = """
 import sys
 from funcgraph import _tracedata
-from funcgraph.session import recording
+from funcgraph.recorder import recording
 
 class Broken:
     def __init__(self, *args, **keywords):

@@ -208,7 +208,7 @@ BREAKS = {
     # the recorder takes no sub-buffers that tasks still own
     "a recording whose recorder is killed": """
         import os, subprocess
-        from funcgraph.session.directory import all_sessions
+        from funcgraph.recorder.directory import all_sessions
         real = subprocess.Popen.kill
         def kill(process):
             real(process)

@@ -12,7 +12,8 @@ from ringfile import leaf
 from tracereader import Desk
 
 import funcgraph
-from funcgraph.session import block, volume
+from funcgraph.recorder import volume
+from funcgraph.session import block
 
 pytestmark = pytest.mark.one_python
 
@@ -86,7 +87,8 @@ LOWERED = """
 import sys
 from funcgraph import cli
 import funcgraph
-from funcgraph.session import block, volume
+from funcgraph.session import block
+from funcgraph.recorder import volume
 volume.LIMIT_BYTES = 5_000
 sys.exit(cli.main(["record", "-q", *sys.argv[1:]]))
 """
@@ -111,8 +113,8 @@ def hot() -> None:
 
 
 def test_a_recorded_block_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lowered = "funcgraph.session import volume; volume.LIMIT_BYTES = 1_000; from funcgraph.session.background"
-    monkeypatch.setattr(block, "_MODULE", lowered)
+    lowered = "funcgraph.recorder import volume; volume.LIMIT_BYTES = 1_000"
+    monkeypatch.setattr(block, "_MODULE", f"{lowered}; from {block._MODULE}")
     recording = funcgraph.record(tmp_path / "trace.fg", filter=["*.hot"])
     recording.__enter__()
     for _ in range(1000):

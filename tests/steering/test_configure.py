@@ -14,7 +14,7 @@ from funcgraph.command_support.messages import CommandError
 from funcgraph.commands import set as set_command
 from funcgraph.settings.table import BY_NAME, FLAG, SETTINGS
 from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import STEERED, InstanceRequest, WantedError, apply, begin
+from funcgraph.steering.configure import STEERED, InstanceRequest, InvalidSettingError, apply, begin
 from funcgraph.steering.events import EventRequest, NoEventError
 from funcgraph.steering.folder import Process
 from steering.local import LocalRemote
@@ -124,7 +124,7 @@ def test_an_instance_that_was_made_is_removed_after_a_refusal(process: Process) 
 
 
 def test_an_unknown_option_is_refused_with_the_flag(process: Process) -> None:
-    with pytest.raises(WantedError, match=r"^-O funcgraph-arg: must be one of .*did you mean"):
+    with pytest.raises(InvalidSettingError, match=r"^-O funcgraph-arg: must be one of .*did you mean"):
         apply(process, expected("-O", "funcgraph-arg")[0], Changes())
 
 
@@ -142,7 +142,7 @@ def test_without_options_the_top_instance_is_left_alone() -> None:
 
 def test_the_tracer_is_function_graph_unless_events_are_asked_for() -> None:
     args = argparse.Namespace(
-        requested=[InstanceRequest(), InstanceRequest("x", events=[EventRequest("py")]), InstanceRequest("y")]
+        requests=[InstanceRequest(), InstanceRequest("x", events=[EventRequest("py")]), InstanceRequest("y")]
     )
     found = instance_requests(args, tracer="function_graph")
     assert [(one.name, one.settings) for one in found] == [("x", {}), ("y", {"tracer": "function_graph"})]

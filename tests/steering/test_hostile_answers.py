@@ -25,12 +25,12 @@ from funcgraph import cli
 from funcgraph.command_support import processes as _processes
 from funcgraph.control import answers, wire
 from funcgraph.control import client as control_client
+from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.control.client import Connection
-from funcgraph.control.patience import Patience
 from funcgraph.control.procedures import PROCEDURES
 from funcgraph.control.server import _OPERATIONS
+from funcgraph.recorder.until_signal import ENDING
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.session.until_signal import ENDING
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
 from funcgraph.steering.pipe import Pipe
@@ -153,11 +153,11 @@ def test_a_value_of_another_shape_is_one_clear_error(operation: str, nonsense: s
             pass
         else:
             return  # this one is a right answer
-        ask = partial(connection.call, operation)
+        send = partial(connection.call, operation)
         if not is_procedure:
-            ask = partial(connection.ask, operation, path="", file=1)
+            send = partial(connection.request, operation, path="", file=1)
         with pytest.raises(OSError, match=f"^.Errno 71. process {os.getpid()} answered nonsense: ") as caught:
-            ask()
+            send()
         assert len(str(caught.value)) < 300
 
 
@@ -231,19 +231,19 @@ class Ticks:
         return self.now_s
 
 
-def test_patience_grows_with_what_comes_and_ends() -> None:
+def test_the_limit_grows_with_what_comes_and_ends() -> None:
     clock = Ticks()
-    patience = Patience("an answer", 10.0, most_bytes=3 << 20, clock=clock)
+    limit = AnswerLimit("an answer", 10.0, most_bytes=3 << 20, clock=clock)
     clock.now_s = 10.0
-    patience.take(1)
+    limit.take(1)
     clock.now_s = 19.0
-    patience.take(1 << 20)
-    patience.take(1 << 20)
+    limit.take(1 << 20)
+    limit.take(1 << 20)
     clock.now_s = 40.0
     with pytest.raises(TimeoutError, match="an answer does not end: 2097153 bytes came in 40 s"):
-        patience.take(0)
+        limit.take(0)
     with pytest.raises(OSError, match="an answer does not end: it has more than 3145728 bytes"):
-        patience.take(1 << 20)
+        limit.take(1 << 20)
 
 
 def test_a_frame_that_drips_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_a_frame_that_drips_has_one_deadline(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_file_without_an_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_client.Patience, "__init__", patched_init(most_bytes=8 << 20))
+    monkeypatch.setattr(control_client.AnswerLimit, "__init__", patched_init(most_bytes=8 << 20))
     part = framed({"ok": None}, b"x" * wire.MAX_BODY)
     with answering(framed({"ok": 1}, b"x"), part, ends=True) as connection:
         with pytest.raises(
@@ -281,9 +281,9 @@ def test_a_file_without_an_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def patched_init(**fixed: Any) -> Any:
-    true = Patience.__init__
+    true = AnswerLimit.__init__
 
-    def init(self: Patience, *args: Any, **given: Any) -> None:
+    def init(self: AnswerLimit, *args: Any, **given: Any) -> None:
         true(self, *args, **given | fixed)
 
     return init

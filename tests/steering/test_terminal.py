@@ -163,8 +163,8 @@ def test_a_newline_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str], 
     name = tmp_path / "a\nfuncgraph: all is well\x1b[2J.fg"
     name.write_text("no trace")
     assert cli.main(["report", str(name)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and r"a\nfuncgraph: all is well\x1b[2J.fg" in said
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1 and r"a\nfuncgraph: all is well\x1b[2J.fg" in errors
 
 
 def test_only_lines_of_ours_follow_a_message(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,11 +170,11 @@ def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_names(
 
     capsys.readouterr()
     assert cli.run([word, "-l", "work.pya", "-n", ":mod:work", "--", "true"]) == 0
-    said = capsys.readouterr().err.splitlines()
+    errors = capsys.readouterr().err.splitlines()
     begin = (
         f"funcgraph: process {process.pid}: -l work.pya: matches no function yet; the nearest names: work.pay"
     )
-    assert len(said) == 1 and said[0].startswith(begin)
+    assert len(errors) == 1 and errors[0].startswith(begin)
     assert work.pay(1)  # it is there
     assert cli.run([word, "-l", "work.p*", "-l", "work.pay:mod:work", "--", "true"]) == 0
     assert capsys.readouterr().err == ""

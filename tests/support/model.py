@@ -327,7 +327,7 @@ class Model:
         frame = Frame(func, call)
         for user in self.users.values():
             part = user.part_of(self.names[func], task, self.tids[task])
-            if part is None or (part is Part.OWN and not self._ask(user, task, frame)):
+            if part is None or (part is Part.OWN and not self._enter_user(user, task, frame)):
                 continue
             user.at(task).count(part, 1)
             frame.parts.append((user, part, self.tokens))
@@ -347,7 +347,7 @@ class Model:
         for user, part, token in sorted(frame.here(), key=lambda item: item[0].slot):
             user.at(task).count(part, -1)
             if part is Part.OWN and self._reports_suspends(user):
-                self._tell(Kind.SUSPEND, user, task, frame.func, token if user.has_data else 0)
+                self._log(Kind.SUSPEND, user, task, frame.func, token if user.has_data else 0)
         self.suspended[call] = frame
 
     def resume(self, task: int, call: int) -> bool:
@@ -357,7 +357,7 @@ class Model:
             return False
         for user, part, _ in sorted(frame.here(), key=lambda item: item[0].slot):
             if part is Part.OWN and self._reports_suspends(user):
-                self._tell(Kind.RESUME, user, task, frame.func, 0)
+                self._log(Kind.RESUME, user, task, frame.func, 0)
             user.at(task).count(part, 1)
         self.stacks[task].append(frame)
         return True
@@ -407,33 +407,33 @@ class Model:
     def _reports_suspends(self, user: Registration) -> bool:
         return self.reports_suspends and not isinstance(user, Fprobes)
 
-    def _ask(self, user: Registration, task: int, frame: Frame) -> bool:
+    def _enter_user(self, user: Registration, task: int, frame: Frame) -> bool:
         """Call a user's entry function; True if the user wants the return."""
         if isinstance(user, Fprobes):
-            return self._ask_fprobes(user, frame)
+            return self._enter_fprobes(user, frame)
         self.tokens += 1
-        self._tell(Kind.ENTRY, user, task, frame.func, self.tokens)
+        self._log(Kind.ENTRY, user, task, frame.func, self.tokens)
         wants = frame.func not in user.refused
         if user.has_object and wants:
             frame.objects.append(self.tokens)
         return wants
 
-    def _ask_fprobes(self, shared: Fprobes, frame: Frame) -> bool:
+    def _enter_fprobes(self, shared: Fprobes, frame: Frame) -> bool:
         for fprobe in shared.all:
             if not (fprobe.enabled and fprobe.is_on(self.names[frame.func])):
                 continue
             self.tokens += 1
-            self._tell_fprobe(Kind.ENTRY, fprobe, frame.func, self.tokens)
+            self._log_fprobe(Kind.ENTRY, fprobe, frame.func, self.tokens)
             if fprobe.has_exit and frame.func not in fprobe.refused:
                 frame.fprobes.append((fprobe, self.tokens))
         return bool(frame.fprobes)
 
-    def _tell_fprobes(self, frame: Frame) -> None:
+    def _log_fprobe_returns(self, frame: Frame) -> None:
         for fprobe, token in reversed(frame.fprobes):
             if fprobe.here and fprobe.enabled:
-                self._tell_fprobe(Kind.RETURN, fprobe, frame.func, token if fprobe.has_data else 0)
+                self._log_fprobe(Kind.RETURN, fprobe, frame.func, token if fprobe.has_data else 0)
 
-    def _tell_fprobe(self, kind: Kind, fprobe: Fprobe, func: int, token: int) -> None:
+    def _log_fprobe(self, kind: Kind, fprobe: Fprobe, func: int, token: int) -> None:
         self.events.append(Event(kind, FPROBES + fprobe.number, func, 0, 0, token, 0, 0, 0))
 
     def _reap(self, task: int) -> None:
@@ -459,11 +459,11 @@ class Model:
         for user, part, token in reversed(frame.here()):
             user.at(task).count(part, -1)
             if isinstance(user, Fprobes):
-                self._tell_fprobes(frame)
+                self._log_fprobe_returns(frame)
             elif part is Part.OWN:
-                self._tell(Kind.RETURN, user, task, frame.func, token if user.has_data else 0, end)
+                self._log(Kind.RETURN, user, task, frame.func, token if user.has_data else 0, end)
 
-    def _tell(
+    def _log(
         self, kind: Kind, user: Registration, task: int, func: int, token: int, end: End = End.RETURN
     ) -> None:
         """Append a user's event of a frame that is not yet, or no longer, on the stack."""

@@ -31,8 +31,8 @@ class Recorder:
         assert self._process.stdin is not None and self._process.stdout is not None
         errors = folder / "errors"
         names = {name: environment[name] for name in ("XDG_RUNTIME_DIR", "HOME") if name in environment}
-        asked = {"words": words, "environment": names, "errors": str(errors), "die_at": die_at}
-        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        request = {"words": words, "environment": names, "errors": str(errors), "die_at": die_at}
+        print(json.dumps(request), file=self._process.stdin, flush=True)
         status = int(self._process.stdout.readline())
         self.errors = errors.read_text()
         return status

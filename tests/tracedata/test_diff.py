@@ -19,13 +19,13 @@ from tracefile import Trace
 
 import funcgraph
 from funcgraph import cli
+from funcgraph.diff.comparison import compare
+from funcgraph.diff.fail_if import ConditionError, parse_condition
+from funcgraph.diff.first_difference import first_difference
+from funcgraph.diff.welch import significant, two_sided, welch
 from funcgraph.tracedata import SelectionError, TraceFile
-from funcgraph.tracedata.comparison import compare
 from funcgraph.tracedata.description import Function
-from funcgraph.tracedata.fail_if import ConditionError, parse_condition
-from funcgraph.tracedata.first_difference import first_difference
 from funcgraph.tracedata.summary import FunctionSummary
-from funcgraph.tracedata.welch import significant, two_sided, welch
 from tracedata.programs import STEPS, Program, Step
 
 pytestmark = pytest.mark.one_python

@@ -16,8 +16,8 @@
 
 #include "support/file_hooks.h"
 #include "support/ring_bytes.h"
-#include "tracedata/spool/dump.h"
-#include "tracedata/spool/rotation.h"
+#include "tracedata/recorder/dump.h"
+#include "tracedata/recorder/rotation.h"
 
 #define NR_FUNCTIONS 3u
 #define MAX_SEGMENTS 8
@@ -82,11 +82,11 @@ static void drain(struct desk *desk)
 
 static void next_segment(struct desk *desk)
 {
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
 
     assert(desk->nr_segments < MAX_SEGMENTS);
     desk->segments[desk->nr_segments++] = memory_file();
-    assert(fg_recorder_rotate_in(&desk->recorder, desk->segments[desk->nr_segments - 1], &told) == 0);
+    assert(fg_recorder_rotate_in(&desk->recorder, desk->segments[desk->nr_segments - 1], &counts) == 0);
 }
 
 /* Of the segments from `first` on. */

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kerneldat import KernelTrace, common, format_text
 
-from funcgraph.tracedata.c_expression import PrintError
-from funcgraph.tracedata.event_format import EventFormat, FormatError, parse_format
-from funcgraph.tracedata.print_format import compile_print
+from funcgraph.kernel_format.c_expression import PrintError
+from funcgraph.kernel_format.event_format import EventFormat, FormatError, parse_format
+from funcgraph.kernel_format.print_format import compile_print
 
 pytestmark = pytest.mark.one_python
 

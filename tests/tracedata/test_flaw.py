@@ -48,13 +48,13 @@ def test_a_trace_that_was_cut_off_is_told_and_refused_with_strict(
     whole = trace.read_bytes()
     assert "cut off" not in in_process(*words(name, trace)).stderr
     trace.write_bytes(whole[: len(whole) // 2])
-    said = in_process(*words(name, trace))
-    assert said.returncode == 0
+    done = in_process(*words(name, trace))
+    assert done.returncode == 0
     line = (
         rf"funcgraph: {re.escape(str(trace))}: was cut off: {len(whole) // 2:,} of {len(whole):,} bytes are "
         r"left, with [0-9,]+ events\n"
     )
-    assert re.search(line, said.stderr)
+    assert re.search(line, done.stderr)
     strict = in_process(*words(name, trace), "--strict")
     assert strict.returncode == 2
     assert re.fullmatch(line, strict.stderr)
@@ -65,9 +65,9 @@ def test_the_spool_of_a_dead_recorder_is_told(in_process: Run, trace: Path) -> N
     whole = bytearray(trace.read_bytes())
     whole[8:16] = bytes(8)
     trace.write_bytes(whole[: len(whole) // 2])
-    said = in_process("summary", trace)
-    assert (said.returncode, said.stderr.count("\n")) == (0, 1)
-    assert "is not complete: it was cut off, or its recorder was killed; it has" in said.stderr
+    done = in_process("summary", trace)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "is not complete: it was cut off, or its recorder was killed; it has" in done.stderr
 
 
 def test_a_trace_that_is_still_recorded_is_refused_only_with_strict(fg: Funcgraph) -> None:

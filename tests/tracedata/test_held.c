@@ -57,7 +57,7 @@ static bool decide(struct fg_pending *held)
 }
 
 /* Takes all that can leave. Adds what they tell of losses. */
-static void take(struct fg_pending *held, uint64_t told[LANES])
+static void take(struct fg_pending *held, uint64_t taken[LANES])
 {
     const struct fg_pending_event *event;
 
@@ -72,7 +72,7 @@ static void take(struct fg_pending *held, uint64_t told[LANES])
             assert(event->event.data[k] == list[i].first);
         list[i].has_left = true;
         assert(event->event.lane == list[i].lane);
-        told[list[i].lane] += event->event.lost;
+        taken[list[i].lane] += event->event.lost;
     }
     for (size_t i = 0; i < n && list[i].verdict != FG_VERDICT_OPEN; i++)
         assert(list[i].has_left || list[i].verdict == FG_VERDICT_DROP);
@@ -80,7 +80,7 @@ static void take(struct fg_pending *held, uint64_t told[LANES])
 
 static void run(unsigned seed)
 {
-    uint64_t told[LANES] = {0}, lost[LANES] = {0}, left[LANES] = {0};
+    uint64_t taken[LANES] = {0}, lost[LANES] = {0}, left[LANES] = {0};
     struct fg_pending held = {.lost = left};
 
     srand(seed);
@@ -91,16 +91,16 @@ static void run(unsigned seed)
         else
             decide(&held);
         if (rand() % 3 == 0)
-            take(&held, told);
+            take(&held, taken);
     }
     while (decide(&held))
         ;
-    take(&held, told);
+    take(&held, taken);
     for (size_t i = 0; i < n; i++)
         lost[list[i].lane] += list[i].lost;
     assert(held.first == held.end);
     for (int lane = 0; lane < LANES; lane++)
-        assert(told[lane] + left[lane] == lost[lane]);
+        assert(taken[lane] + left[lane] == lost[lane]);
     fg_pending_free(&held);
 }
 

@@ -16,14 +16,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/ring/ring_access.h"
+#include "engine/reader/ring_access.h"
 #include "support/file_hooks.h"
 #include "support/ring_bytes.h"
 #include "support/seed.h"
-#include "tracedata/spool/dump.h"
-#include "tracedata/spool/recorder.h"
-#include "tracedata/spool/recorder_counts.h"
-#include "tracedata/spool/rotation.h"
+#include "tracedata/recorder/dump.h"
+#include "tracedata/recorder/recorder.h"
+#include "tracedata/recorder/recorder_counts.h"
+#include "tracedata/recorder/rotation.h"
 
 #define TRUNCATIONS (getenv("FUNCGRAPH_NIGHTLY") ? 20000u : 400u)
 #define WRITES (getenv("FUNCGRAPH_NIGHTLY") ? UINT64_C(35000000) : UINT64_C(1000000))
@@ -263,10 +263,10 @@ static void *change_words(void *arg)
 /* The file that the recorder goes on with has the old one's name. */
 static void rotate(struct desk *desk)
 {
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
 
     unlink(path_of("next"));
-    assert(fg_recorder_rotate(&desk->recorder, path_of("next"), &told) == 0);
+    assert(fg_recorder_rotate(&desk->recorder, path_of("next"), &counts) == 0);
     assert(rename(path_of("next"), path_of("trace")) == 0);
 }
 

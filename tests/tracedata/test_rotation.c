@@ -16,7 +16,7 @@
 
 #include "support/file_hooks.h"
 #include "support/ring_bytes.h"
-#include "tracedata/spool/rotation.h"
+#include "tracedata/recorder/rotation.h"
 
 #define NR_FUNCTIONS 3u
 
@@ -81,9 +81,9 @@ static void drain(struct desk *desk)
 
 static int rotate(struct desk *desk, const char *name)
 {
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
 
-    return fg_recorder_rotate(&desk->recorder, path_of(name), &told);
+    return fg_recorder_rotate(&desk->recorder, path_of(name), &counts);
 }
 
 static void complete(struct desk *desk)
@@ -334,13 +334,13 @@ static void a_recorder_without_rings_rotates(void)
 {
     struct test_found found = {0};
     struct fg_recorder recorder;
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
 
     unlink(path_of("old"));
     unlink(path_of("new"));
     assert(fg_recorder_open(&recorder, path_of("old"), FG_TRACE_CLOCK_MONO, false) == 0);
-    assert(fg_recorder_rotate(&recorder, path_of("new"), &told) == 0);
-    assert(told.records == 0 && told.processes == 0);
+    assert(fg_recorder_rotate(&recorder, path_of("new"), &counts) == 0);
+    assert(counts.records == 0 && counts.processes == 0);
     assert(fg_recorder_complete(&recorder) == 0);
     fg_recorder_close(&recorder);
     test_find_path(path_of("old"), &found);
@@ -351,30 +351,30 @@ static void a_recorder_without_rings_rotates(void)
 
 static void each_file_tells_its_own_counts(void)
 {
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
     struct desk desk;
 
     begin(&desk);
     put(&desk);
     atomic_store(&desk.rings[0].header->records_lost, 5);
     drain(&desk);
-    assert(fg_recorder_rotate(&desk.recorder, path_of("new"), &told) == 0);
-    assert(told.records == 6 && told.lost == 5 && told.processes == 2 && told.tasks == 2);
-    assert(fg_recorder_totals(&desk.recorder, &told) == 0);
-    assert(told.records == 0 && told.lost == 0);
+    assert(fg_recorder_rotate(&desk.recorder, path_of("new"), &counts) == 0);
+    assert(counts.records == 6 && counts.lost == 5 && counts.processes == 2 && counts.tasks == 2);
+    assert(fg_recorder_totals(&desk.recorder, &counts) == 0);
+    assert(counts.records == 0 && counts.lost == 0);
     atomic_store(&desk.rings[0].header->records_lost, 7);
     unlink(path_of("old"));
-    assert(fg_recorder_rotate(&desk.recorder, path_of("old"), &told) == 0);
-    assert(told.records == 0 && told.lost == 2);
+    assert(fg_recorder_rotate(&desk.recorder, path_of("old"), &counts) == 0);
+    assert(counts.records == 0 && counts.lost == 2);
     /* What is lost while a rotation fails is told by the file that goes on. */
     atomic_store(&desk.rings[0].header->records_lost, 8);
     fail_at(6, 0);
     assert(rotate(&desk, "third") == -ENOSPC);
     test_on_write = NULL;
-    assert(fg_recorder_rotate(&desk.recorder, path_of("third"), &told) == 0);
-    assert(told.lost == 1);
-    assert(fg_recorder_totals(&desk.recorder, &told) == 0);
-    assert(told.lost == 0);
+    assert(fg_recorder_rotate(&desk.recorder, path_of("third"), &counts) == 0);
+    assert(counts.lost == 1);
+    assert(fg_recorder_totals(&desk.recorder, &counts) == 0);
+    assert(counts.lost == 0);
     end(&desk);
     unlink(path_of("third"));
 }
@@ -389,11 +389,11 @@ static void a_place_that_cannot_be_used_is_an_error(void)
     assert(rotate(&desk, "old") == -EEXIST);
     assert(rotate(&desk, "missing/new") == -ENOENT);
     for (off_t bytes = 0; bytes < 700; bytes += 20) { /* no room for this or that */
-        struct fg_recorder_counts told;
+        struct fg_recorder_counts counts;
 
         small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         assert(small >= 0 && ftruncate(small, bytes) == 0 && fcntl(small, F_ADD_SEALS, F_SEAL_GROW) == 0);
-        assert(fg_recorder_rotate_in(&desk.recorder, small, &told) == -EPERM);
+        assert(fg_recorder_rotate_in(&desk.recorder, small, &counts) == -EPERM);
         close(small);
     }
     drain(&desk);

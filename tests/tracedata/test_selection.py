@@ -51,7 +51,7 @@ class Line:
 
     event: Event
     depth: int = 0
-    requested: bool = True  # by function, callers and depth
+    is_shown: bool = True  # by function, callers and depth
     long: bool = True
 
 
@@ -92,8 +92,8 @@ class Model:
         around = self.around()
         inside = name in self.names["graph"] or any(call.inside for call in around)
         renumbers = bool(selection.functions or selection.graph)
-        line.depth = sum(call.line.requested for call in around) if renumbers else line.event.depth
-        line.requested = (
+        line.depth = sum(call.line.is_shown for call in around) if renumbers else line.event.depth
+        line.is_shown = (
             (not selection.functions or name in self.names["functions"])
             and (not selection.graph or inside)
             and (not selection.max_depth or line.depth < selection.max_depth)
@@ -116,7 +116,7 @@ class Model:
             self.stack += [None] * (depth - len(self.stack))
             self.place(line)
         else:
-            line.depth, line.requested = top.line.depth, top.line.requested
+            line.depth, line.is_shown = top.line.depth, top.line.is_shown
             top.line.long = line.long = line.long or top.line.long
             self.stack.pop()
         if line.long:
@@ -162,7 +162,7 @@ def expected(trace: funcgraph.Trace, selection: Selection) -> list[tuple[Any, ..
         for event in events
         for line in [next(lines[event.task])]
         for is_call in [event.kind in ENTRIES + EXITS]
-        if begin <= event.time_ns <= end and line.requested and line.long
+        if begin <= event.time_ns <= end and line.is_shown and line.long
     ]
 
 

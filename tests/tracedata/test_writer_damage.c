@@ -17,10 +17,10 @@
 #include "tracedata/make/assemble.h"
 #include "tracedata/read/follow.h"
 #include "tracedata/read/merge.h"
-#include "tracedata/spool/census.h"
+#include "tracedata/recorder/census.h"
+#include "tracedata/recorder/recorder.h"
 #include "tracedata/spool/contents.h"
 #include "tracedata/spool/heaviest.h"
-#include "tracedata/spool/recorder.h"
 #include "tracedata/spool/spool.h"
 
 #define ROUNDS (getenv("FUNCGRAPH_NIGHTLY") ? 3000 : 500)

@@ -61,7 +61,7 @@ UNSHOWN = (
 UNSHOWN += ("buffer_subbuf_size_kb", "set_event_pid")
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     line: int
     file: str
     text: str
@@ -69,13 +69,13 @@ class Asked(NamedTuple):
     shown: str  # the first line that the file held then; "": not told
 
 
-def asked() -> Iterator[Asked]:
+def queries() -> Iterator[Query]:
     lines = DATA.read_text().splitlines()
     for at, line in enumerate(lines):
         if found := _WRITE.match(line):
             text = found[2].encode().decode("unicode_escape")
             shown = lines[at + 1].removeprefix("     -> ") if "     -> " in lines[at + 1] else ""
-            yield Asked(at + 1, found[1], text, found[4], shown)
+            yield Query(at + 1, found[1], text, found[4], shown)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def shell() -> Iterator[Shell]:
     funcgraph.dynamic_events.log.clear()
 
 
-def answer(shell: Shell, one: Asked) -> str:
+def answer(shell: Shell, one: Query) -> str:
     """Return the result of the write: how many bytes it took, or the errno."""
     file = shell.tree.open(one.file, os.O_WRONLY | (os.O_APPEND if one.text == "6\n" else os.O_TRUNC))
     try:
@@ -100,7 +100,7 @@ def answer(shell: Shell, one: Asked) -> str:
         file.close()
 
 
-def expected(one: Asked) -> str:
+def expected(one: Query) -> str:
     for text in (one.text.removesuffix("\n"), ""):
         if text == "" and one.file != "buffer_subbuf_size_kb" and one.text.strip("\n"):
             continue
@@ -113,7 +113,7 @@ def expected(one: Asked) -> str:
 def test_writes_are_answered_as_the_kernel_does(shell: Shell) -> None:
     """Broken by any other errno, and by a write that takes other bytes."""
     compared, shown = 0, 0
-    for one in asked():
+    for one in queries():
         if one.file.startswith(ABSENT) or one.file.startswith("events/sched/sched_switch/i"):
             continue
         if one.file == "trace_options" and "funcgraph" in one.text:

@@ -30,16 +30,16 @@ def fetch(cache: Path) -> Path:
         OSError: the same, while the folder is taken out of it.
     """
     version = _candidate()
-    requested = cache / f"{PACKAGE}_{version.replace(':', '%3a')}"
-    if not requested.is_dir():
+    tests = cache / f"{PACKAGE}_{version.replace(':', '%3a')}"
+    if not tests.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as name:
             folder = Path(name)
             print_message(f"kselftest: {PACKAGE} {version} (150 MB), for {FOLDER}")
             run(["apt-get", "download", f"{PACKAGE}={version}"], cwd=folder, log=folder / "log")
             _extract(next(folder.glob("*.deb")), folder / "tests")
-            (folder / "tests").rename(requested)
-    return requested
+            (folder / "tests").rename(tests)
+    return tests
 
 
 def _candidate() -> str:

@@ -30,14 +30,14 @@ class Seen:
         status: the exit status.
         seconds: how long it took.
         events: how many were recorded.
-        said: what `record` said of losses and processes, one line each.
+        notes: what `record` said of losses and processes, one line each.
     """
 
     outcomes: Mapping[str, str]
     status: int
     seconds: float = 0.0
     events: int = 0
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Verdict:
         lines = [f"{word}: {self.name}: {counts}; {times}"]
         lines += [f"  differs untraced, left out: {name}" for name in _first(self.flaky)]
         lines += [f"  {text}" for text in _first(self.differences)]
-        lines += [f"  record said: {text}" for text in traced.said]
+        lines += [f"  record said: {text}" for text in traced.notes]
         return lines
 
 
@@ -91,16 +91,16 @@ def judge(name: str, plain: Sequence[Seen], traced: Seen) -> Verdict:
     return Verdict(name, plain[0], traced, flaky, tuple(differences))
 
 
-def what_record_said(text: str) -> tuple[int, tuple[str, ...]]:
+def recorder_notes(text: str) -> tuple[int, tuple[str, ...]]:
     """Return the number of events that `record` counted, and its other lines, from its standard error."""
     lines = [line.removeprefix("funcgraph: ") for line in text.splitlines() if line.startswith("funcgraph: ")]
     counts = [re.match(r"([\d,]+) events? of", line) for line in lines]
     events = sum(int(found[1].replace(",", "")) for found in counts if found)
     ordinary = ("the program waited", "this records more than")
-    said = [
+    notes = [
         line for line, found in zip(lines, counts, strict=True) if not found and not line.startswith(ordinary)
     ]
-    return events, tuple(said)
+    return events, tuple(notes)
 
 
 def run(

@@ -48,14 +48,14 @@ class Scene:
     Args:
         folder: the working directory, which anybody may write.
         trace: the trace, in a folder of its own.
-        kept: where a place that removes that folder copies the trace to.
+        copy: where a place that removes that folder copies the trace to.
         runtime: the folder of the sessions, in memory.
         python: the Python under test, with funcgraph installed.
     """
 
     folder: Path
     trace: Path
-    kept: Path
+    copy: Path
     runtime: Path
     python: str
 
@@ -129,7 +129,7 @@ def _output(size: str, options: str = "") -> Callable[[Scene], Words]:
     """The output's folder is a file system of its own. It goes with its last process, the trace does not."""
 
     def place(scene: Scene) -> Words:
-        keep = f'"$@"; status=$?; cp {scene.trace} {scene.kept} 2>/dev/null; exit $status'
+        keep = f'"$@"; status=$?; cp {scene.trace} {scene.copy} 2>/dev/null; exit $status'
         return [
             *places.small_folders({str(scene.trace.parent): size}, scene.folder, options),
             *("sh", "-c", keep, "sh"),

@@ -55,10 +55,10 @@ class Finding:
     environment: str
     same: str
     recorded: str
-    said: str
+    notes: str
 
     def cells(self) -> tuple[str, str, str, str]:
-        return self.environment, self.same, self.recorded, self.said
+        return self.environment, self.same, self.recorded, self.notes
 
 
 def find(row: Row, python: str) -> Finding:
@@ -69,7 +69,7 @@ def find(row: Row, python: str) -> Finding:
         plain = _run(row, _scene(base / "plain", memory / "plain", python), traced=False)
         scene = _scene(base / "traced", memory / "traced", python)
         traced = _run(row, scene, traced=True)
-        said = [line for line in traced.stderr.splitlines() if line.startswith(_OURS)]
+        notes = [line for line in traced.stderr.splitlines() if line.startswith(_OURS)]
         own = "".join(line for line in traced.stderr.splitlines(True) if not line.startswith(_OURS))
         truth = row.truth
         if truth is None:
@@ -80,7 +80,7 @@ def find(row: Row, python: str) -> Finding:
             row.text,
             _difference(plain, Outcome(traced.status, traced.stdout, own)),
             _recorded(scene, truth),
-            "; ".join(_general(line.removeprefix(_OURS), base, memory) for line in said) or "nothing",
+            "; ".join(_general(line.removeprefix(_OURS), base, memory) for line in notes) or "nothing",
         )
     finally:
         shutil.rmtree(base, ignore_errors=True)
@@ -132,7 +132,7 @@ def _difference(plain: Outcome, traced: Outcome) -> str:
 
 
 def _recorded(scene: Scene, truth: int) -> str:
-    trace = next((path for path in (scene.trace, scene.kept) if path.exists()), None)
+    trace = next((path for path in (scene.trace, scene.copy) if path.exists()), None)
     if trace is None:
         return "nothing"
     text = subprocess.run(

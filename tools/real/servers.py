@@ -55,7 +55,7 @@ def request(number: int) -> tuple[str, str, bytes]:
     return "GET", f"/work/{number}", b""
 
 
-def _ask_http(port: int, numbers: range, answers: dict[str, str]) -> None:
+def _send_http(port: int, numbers: range, answers: dict[str, str]) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
     for number in numbers:
         method, path, body = request(number)
@@ -69,7 +69,7 @@ def _ask_http(port: int, numbers: range, answers: dict[str, str]) -> None:
     connection.close()
 
 
-def _ask_lines(port: int, numbers: range, answers: dict[str, str]) -> None:
+def _send_lines(port: int, numbers: range, answers: dict[str, str]) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S) as connection:
         file = connection.makefile("rwb")
         for number in numbers:
@@ -79,11 +79,11 @@ def _ask_lines(port: int, numbers: range, answers: dict[str, str]) -> None:
             answers[f"{number} {path}"] = repr(file.readline())
 
 
-def load(port: int, ask: Callable[[int, range, dict[str, str]], None]) -> dict[str, str]:
+def load(port: int, send: Callable[[int, range, dict[str, str]], None]) -> dict[str, str]:
     """Send all requests, from THREADS threads at once; return the answers."""
     answers: dict[str, str] = {}
     threads = [
-        threading.Thread(target=ask, args=(port, range(first, THREADS * REQUESTS, THREADS), answers))
+        threading.Thread(target=send, args=(port, range(first, THREADS * REQUESTS, THREADS), answers))
         for first in range(THREADS)
     ]
     for thread in threads:
@@ -121,7 +121,7 @@ def _run(server: Server, python: Path, folder: Path, *, traced: bool) -> Seen:
         assert process.stdout is not None
         port = process.stdout.readline()
         if port:
-            outcomes |= load(int(port), _ask_http if server.speaks_http else _ask_lines)
+            outcomes |= load(int(port), _send_http if server.speaks_http else _send_lines)
             process.send_signal(signal.SIGTERM)
         rest = process.communicate(timeout=_TIMEOUT_S)[0]
         if port:
@@ -129,5 +129,5 @@ def _run(server: Server, python: Path, folder: Path, *, traced: bool) -> Seen:
     finally:
         compare.kill_group(process)
         process.wait()
-    events, said = compare.what_record_said(errors.read_text(errors="replace")) if traced else (0, ())
-    return Seen(outcomes, process.returncode, time.monotonic() - begun, events, said)
+    events, notes = compare.recorder_notes(errors.read_text(errors="replace")) if traced else (0, ())
+    return Seen(outcomes, process.returncode, time.monotonic() - begun, events, notes)

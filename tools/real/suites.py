@@ -69,8 +69,8 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
     found = list(folder.glob("*.tar.gz"))
     if not found:
         pip = ["-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
-        requested = ["--no-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
-        run_tool([python, *pip, *requested], log=cache / "pip.log")
+        options = ["--no-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
+        run_tool([python, *pip, *options], log=cache / "pip.log")
         found = list(folder.glob("*.tar.gz"))
     return found[0]
 
@@ -105,9 +105,9 @@ def _run(suite: Suite, archive: Path, python: Path, folder: Path, *, traced: boo
         command = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace, *command]
     status, _, err, seconds = compare.run(command, source, environment)
     outcomes = read_report(report) if report.exists() else {}
-    events, said = compare.what_record_said(err) if traced else (0, ())
+    events, notes = compare.recorder_notes(err) if traced else (0, ())
     trace.unlink(missing_ok=True)  # gigabytes, and the folder is kept until all is compared
-    return Seen(outcomes, status, seconds, events, said)
+    return Seen(outcomes, status, seconds, events, notes)
 
 
 def read_report(path: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ enum fg_news {
 struct fg_waits {
     /* Asks whether an instance has news for a reader that saw its count @seen, and has the next news wake the
      * readers. An instance that is gone has news. Any thread. */
-    enum fg_news (*ask)(int handle, uint32_t seen);
+    enum fg_news (*poll)(int handle, uint32_t seen);
     /* Sets what is called to wake the readers: in any thread, and in handlers of signals. */
     void (*on_wake)(void (*woken)(void));
 };

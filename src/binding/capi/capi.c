@@ -13,8 +13,8 @@
 #include "engine/graph/data.h"
 #include "engine/graph/filter.h"
 #include "engine/graph/user.h"
-#include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
+#include "engine/users/users.h"
 
 /* Compiled modules of other people rely on these sizes, and on zeros where 1.1 had words of the engine. */
 _Static_assert(sizeof(struct fgraph_ops) == 54 * sizeof(uint64_t), "as in 1.0");

@@ -24,9 +24,9 @@ struct fg_wait {
 
 struct fg_client {
     struct fg_own_fd own;
-    uint32_t number;    /* never given twice in a process; 0: the place in the table is free */
-    bool has_requested; /* the handler knows it */
-    uint64_t activity;  /* when it last sent something: a count of events */
+    uint32_t number;   /* never given twice in a process; 0: the place in the table is free */
+    bool is_known;     /* the handler knows it */
+    uint64_t activity; /* when it last sent something: a count of events */
     uint8_t head[FG_FRAME_HEAD];
     uint32_t received; /* bytes of the frame, head included */
     uint32_t size;     /* of the message; known when the head is */

@@ -26,5 +26,5 @@ enum fg_news fg_engine_waits_request(int handle, uint32_t seen)
 {
     const struct fg_waits *waits = atomic_load(&engine_waits);
 
-    return waits ? waits->ask(handle, seen) : FG_NEWS;
+    return waits ? waits->poll(handle, seen) : FG_NEWS;
 }

@@ -114,9 +114,9 @@ static void forget_thread_object(void)
  * gives way at once when a pending call says so, and waits until the GIL has been taken. Before CPython 3.13
  * it looks at calls that another thread has queued only when something else interrupts it. */
 
-#define PATIENCE_NS 1000000 /* if others take the GIL first */
+#define RETRY_NS 1000000 /* if others take the GIL first */
 
-static _Atomic uint32_t is_requested;
+static _Atomic uint32_t gil_is_requested;
 static atomic_bool is_queued; /* once at most: the queue is the program's, and short */
 
 static int give_way(void *unused);
@@ -130,16 +130,16 @@ static void queue(void)
 /* On a busy machine our thread may not run while the GIL is free: then this is done again. */
 static int give_way(void *unused)
 {
-    static const struct timespec patience = {.tv_nsec = PATIENCE_NS};
+    static const struct timespec interval = {.tv_nsec = RETRY_NS};
 
     (void)unused;
     atomic_store(&is_queued, false);
-    if (atomic_load(&is_requested)) {
+    if (atomic_load(&gil_is_requested)) {
         PyThreadState *tstate = PyEval_SaveThread();
 
-        (void)syscall(SYS_futex, &is_requested, FUTEX_WAIT_PRIVATE, 1, &patience, NULL, 0);
+        (void)syscall(SYS_futex, &gil_is_requested, FUTEX_WAIT_PRIVATE, 1, &interval, NULL, 0);
         PyEval_RestoreThread(tstate);
-        if (atomic_load(&is_requested))
+        if (atomic_load(&gil_is_requested))
             queue();
     }
     return 0;
@@ -149,11 +149,11 @@ static PyGILState_STATE take_gil(void)
 {
     PyGILState_STATE attached;
 
-    atomic_store(&is_requested, 1);
+    atomic_store(&gil_is_requested, 1);
     queue();
     attached = PyGILState_Ensure();
-    atomic_store(&is_requested, 0);
-    (void)syscall(SYS_futex, &is_requested, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    atomic_store(&gil_is_requested, 0);
+    (void)syscall(SYS_futex, &gil_is_requested, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     return attached;
 }
 

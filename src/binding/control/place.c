@@ -220,13 +220,13 @@ int fg_place_open(struct fg_place *place, const char *const *folders, char *why,
     *why = 0;
     for (; *folders; folders++) {
         const char *reason = "";
-        int said;
+        int length;
 
         error = open_in(place, *folders, &reason);
         if (error == 0)
             return 0;
-        said = snprintf(why + at, room - at, "%s%s: %s", at ? "; " : "", place->folder, reason);
-        at = said < 0 || (size_t)said >= room - at ? room - 1 : at + (size_t)said;
+        length = snprintf(why + at, room - at, "%s%s: %s", at ? "; " : "", place->folder, reason);
+        at = length < 0 || (size_t)length >= room - at ? room - 1 : at + (size_t)length;
     }
     return error;
 }

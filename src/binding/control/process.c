@@ -73,7 +73,7 @@ static struct fg_server *make(struct fg_plan *plan, bool sweeps, int *error, cha
     *error = -ENOMEM;
     if (!server)
         return NULL;
-    server->ask = fg_handler_request;
+    server->answer_request = fg_handler_request;
     server->news = fg_engine_waits_request;
     server->context = plan; /* the handler is its first member */
     plan->handler.woken = fg_process_wake;

@@ -46,12 +46,12 @@ static struct fg_client *client_of(struct fg_server *server, uint32_t number)
 static void drop(struct fg_server *server, struct fg_client *client)
 {
     uint32_t number = client->number;
-    bool has_requested = client->has_requested;
+    bool is_known = client->is_known;
     uint8_t *answer = NULL;
 
     server->nr_waits -= client->wait.is_on;
     fg_client_drop(client);
-    if (has_requested && server->ask(server->context, number, NULL, 0, &answer))
+    if (is_known && server->answer_request(server->context, number, NULL, 0, &answer))
         free(answer);
 }
 
@@ -63,7 +63,7 @@ static struct fg_client *most_silent(struct fg_server *server)
     for (uint32_t i = 0; i < FG_SERVER_CLIENTS; i++) {
         struct fg_client *client = &server->clients[i];
 
-        if (!client->has_requested && (!found || client->activity < found->activity))
+        if (!client->is_known && (!found || client->activity < found->activity))
             found = client;
     }
     return found;
@@ -145,8 +145,8 @@ static enum fg_client_state answer(struct fg_server *server, struct fg_client *c
         server->has_news = true; /* perhaps it came before */
         return FG_CLIENT_WAITS;
     }
-    client->has_requested = true;
-    bytes = server->ask(server->context, client->number, client->message, client->size, &frame);
+    client->is_known = true;
+    bytes = server->answer_request(server->context, client->number, client->message, client->size, &frame);
     if (!bytes)
         return FG_CLIENT_GONE;
     fg_client_answer(client, frame, bytes);
@@ -187,7 +187,7 @@ static void serve_client(struct fg_server *server, struct fg_client *client)
 static int serve_waits(struct fg_server *server)
 {
     uint64_t now = server->nr_waits ? now_ms() : 0, next = UINT64_MAX;
-    bool looks = server->has_news, asks_soon = false;
+    bool looks = server->has_news, polls_soon = false;
 
     server->has_news = false;
     for (uint32_t i = 0; server->nr_waits && i < FG_SERVER_CLIENTS; i++) {
@@ -198,7 +198,7 @@ static int serve_waits(struct fg_server *server)
         if (!client->wait.is_on)
             continue;
         if (looks)
-            asks_soon |= fg_wait_look(client, server->news, now);
+            polls_soon |= fg_wait_check(client, server->news, now);
         bytes = fg_wait_end(client, now, &frame);
         if (bytes) {
             server->nr_waits--;
@@ -208,8 +208,8 @@ static int serve_waits(struct fg_server *server)
             next = client->wait.end_ms;
         }
     }
-    server->has_news = asks_soon;
-    if (asks_soon && next > now + SOON_MS)
+    server->has_news = polls_soon;
+    if (polls_soon && next > now + SOON_MS)
         next = now + SOON_MS;
     return next == UINT64_MAX ? -1 : next > now ? (int)(next - now) : 1;
 }
@@ -296,7 +296,7 @@ int fg_server_run(struct fg_server *server)
     atomic_store(&server->is_halted, false);
     atomic_store(&server->tid, 0);
     atomic_store(&server->fate, FATE_OPEN);
-    server->has_news = true; /* nobody was told of news while there was no thread */
+    server->has_news = true; /* nobody was notified of news while there was no thread */
     error = pthread_attr_init(&attributes);
     if (error)
         return -error;

@@ -31,8 +31,8 @@ typedef size_t fg_server_request(void *context, uint32_t client, const uint8_t *
 /* From calloc(). */
 struct fg_server {
     struct fg_place place;
-    fg_server_request *ask;
-    fg_wait_request *news;          /* NULL: there always is some */
+    fg_server_request *answer_request;
+    fg_wait_poll *news;             /* NULL: there always is some */
     void (*release)(void *context); /* called when the server is freed, by any thread; NULL: nothing */
     void *context;
     struct fg_own_fd epoll, wakes, wake; /* wake: the writing end of the pipe that wakes the thread */

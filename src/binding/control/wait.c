@@ -27,14 +27,14 @@ bool fg_wait_begin(struct fg_client *client, uint64_t now_ms)
     return true;
 }
 
-bool fg_wait_look(struct fg_client *client, fg_wait_request *ask, uint64_t now_ms)
+bool fg_wait_check(struct fg_client *client, fg_wait_poll *poll, uint64_t now_ms)
 {
     struct fg_wait *wait = &client->wait;
     enum fg_news news;
 
     if (wait->has_news)
         return false;
-    news = ask ? ask(wait->handle, wait->seen) : FG_NEWS;
+    news = poll ? poll(wait->handle, wait->seen) : FG_NEWS;
     if (news == FG_NEWS) {
         wait->has_news = true;
         if (wait->end_ms > now_ms + GATHER_MS)

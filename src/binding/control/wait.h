@@ -19,7 +19,7 @@
  * typedef fg_wait_request - Ask for news, as struct fg_waits.
  * Context: the server's thread; takes no interpreter lock.
  */
-typedef enum fg_news fg_wait_request(int handle, uint32_t seen);
+typedef enum fg_news fg_wait_poll(int handle, uint32_t seen);
 
 /**
  * fg_wait_begin() - Have a client wait, if its message says so.
@@ -28,10 +28,10 @@ typedef enum fg_news fg_wait_request(int handle, uint32_t seen);
 bool fg_wait_begin(struct fg_client *client, uint64_t now_ms);
 
 /**
- * fg_wait_look() - Look whether there is news for a client that waits.
+ * fg_wait_check() - Look whether there is news for a client that waits.
  * Return: true: ask again soon.
  */
-bool fg_wait_look(struct fg_client *client, fg_wait_request *ask, uint64_t now_ms);
+bool fg_wait_check(struct fg_client *client, fg_wait_poll *poll, uint64_t now_ms);
 
 /* Ends a wait whose time has come. Return: the bytes of the answer, a frame from malloc(); 0: not yet. */
 size_t fg_wait_end(struct fg_client *client, uint64_t now_ms, uint8_t **answer);

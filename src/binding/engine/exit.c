@@ -21,8 +21,8 @@
 #include "binding/graph/users.h"
 #include "binding/probe/kprobe_registration.h"
 #include "binding/probe/probe.h"
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/users/users.h"
 
 struct own_users {
     struct fgraph_ops *users[FG_MAX_USERS]; /* FgraphOps: with a reference */

@@ -18,13 +18,13 @@
 #include "binding/engine/marker.h"
 #include "binding/engine/waits.h"
 #include "engine/core/clock.h"
-#include "engine/ring/ring_copy.h"
-#include "engine/ring/ring_swap.h"
-#include "engine/ring/ring_unread.h"
-#include "engine/ring/ring_wake.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/writer/ring_copy.h"
+#include "engine/writer/ring_swap.h"
+#include "engine/writer/ring_unread.h"
+#include "engine/writer/ring_wake.h"
 
 /* ---- making and closing */
 
@@ -143,7 +143,6 @@ static PyObject *clear(PyObject *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-/* Without options: the snapshot. */
 static int64_t copy_to(struct fg_instance *instance, const struct fg_file_arg *file,
                        const struct fg_ring_copy_options *options)
 {
@@ -165,13 +164,25 @@ static int64_t copy_to(struct fg_instance *instance, const struct fg_file_arg *f
     return bytes;
 }
 
+/* Copies to the file, and lets go of it. Without options: the snapshot. */
+static PyObject *copy_and_clear(PyObject *self, struct fg_file_arg *file,
+                                const struct fg_ring_copy_options *options)
+{
+    struct fg_instance *instance = fg_instance_take(self);
+    int64_t bytes = instance ? copy_to(instance, file, options) : 0;
+
+    fg_file_arg_clear(file);
+    if (!instance)
+        return NULL;
+    fg_instance_put(instance);
+    return bytes < 0 ? fg_instance_result((int)bytes) : PyLong_FromLongLong(bytes);
+}
+
 static PyObject *copy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path", "consume", NULL};
     struct fg_ring_copy_options options = {0};
     struct fg_file_arg file = {.fd = -1};
-    struct fg_instance *instance;
-    int64_t bytes;
     int consume = 0;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$p:copy", names, fg_file_arg_convert, &file,
@@ -180,30 +191,14 @@ static PyObject *copy(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     options.consumes = consume;
-    instance = fg_instance_take(self);
-    bytes = instance ? copy_to(instance, &file, &options) : 0;
-    fg_file_arg_clear(&file);
-    if (!instance)
-        return NULL;
-    fg_instance_put(instance);
-    return bytes < 0 ? fg_instance_result((int)bytes) : PyLong_FromLongLong(bytes);
+    return copy_and_clear(self, &file, &options);
 }
 
 static PyObject *copy_snapshot(PyObject *self, PyObject *path)
 {
     struct fg_file_arg file = {.fd = -1};
-    struct fg_instance *instance;
-    int64_t bytes;
 
-    if (!fg_file_arg_convert(path, &file))
-        return NULL;
-    instance = fg_instance_take(self);
-    bytes = instance ? copy_to(instance, &file, NULL) : 0;
-    fg_file_arg_clear(&file);
-    if (!instance)
-        return NULL;
-    fg_instance_put(instance);
-    return bytes < 0 ? fg_instance_result((int)bytes) : PyLong_FromLongLong(bytes);
+    return fg_file_arg_convert(path, &file) ? copy_and_clear(self, &file, NULL) : NULL;
 }
 
 static PyObject *write_snapshot(PyObject *self, PyObject *argument)

@@ -9,7 +9,7 @@
 #include "binding/base/sequences.h"
 #include "binding/core/error.h"
 #include "engine/core/clock.h"
-#include "engine/ring/ring_buffer.h"
+#include "engine/writer/ring_buffer.h"
 
 /* Return: NULL with an exception. */
 static const struct fg_latency_tracer *find_tracer(PyObject *name)
@@ -51,7 +51,7 @@ static PyObject *latency_start(PyObject *Py_UNUSED(module), PyObject *args)
     int slowest_call = 1, error;
     const char *why;
 
-    if (!PyArg_ParseTuple(args, "O|niip:latency_start", &name, &inside_kb, &output.inside, &output.told,
+    if (!PyArg_ParseTuple(args, "O|niip:latency_start", &name, &inside_kb, &output.inside, &output.instance,
                           &slowest_call))
         return NULL;
     output.is_cheap = !slowest_call;
@@ -88,8 +88,8 @@ static PyObject *latency_get(PyObject *Py_UNUSED(module), PyObject *name)
     return Py_BuildValue("{s:O,s:K,s:K,s:K,s:s,s:z}", "is_on",
                          fg_cpython_latency_is_on(tracer) ? Py_True : Py_False, "max_ns",
                          (unsigned long long)fg_latency_max_ns(tracer->latency), "thresh_ns",
-                         (unsigned long long)fg_latency_thresh_ns(tracer->latency), "kept",
-                         (unsigned long long)atomic_load(&tracer->latency->nr_kept), "what", tracer->what,
+                         (unsigned long long)fg_latency_thresh_ns(tracer->latency), "nr_sections",
+                         (unsigned long long)atomic_load(&tracer->latency->nr_sections), "what", tracer->what,
                          "graph", tracer->graph);
 }
 
@@ -197,7 +197,7 @@ static PyObject *latency_inside(PyObject *Py_UNUSED(module), PyObject *name)
 
 static PyMethodDef functions[] = {
     {"latency_start", latency_start, METH_VARARGS,
-     "latency_start(tracer, inside_kb=0, inside=0, told=0, slowest_call=True): enable a latency tracer."},
+     "latency_start(tracer, inside_kb=0, inside=0, instance=0, slowest_call=True): enable a latency tracer."},
     {"latency_inside", latency_inside, METH_O,
      "latency_inside(tracer) -> bytes | None: ring-buffer file of what ran inside the section that was "
      "kept."},

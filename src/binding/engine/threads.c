@@ -6,12 +6,12 @@
 #include "arch/cpython/latency/thread_watch.h"
 #include "binding/engine/untraced.h"
 
-static PyObject *told;
+static PyObject *callback;
 
 /* The program has nobody to catch an error of ours: a list of threads lacks one then. */
-static void tell(int parent_tid, int tid)
+static void notify(int parent_tid, int tid)
 {
-    PyObject *args[] = {told, PyLong_FromLong(parent_tid), PyLong_FromLong(tid)};
+    PyObject *args[] = {callback, PyLong_FromLong(parent_tid), PyLong_FromLong(tid)};
     PyObject *result = args[1] && args[2] ? fg_call_apart(NULL, args, 3) : NULL;
 
     if (!result)
@@ -23,17 +23,17 @@ static void tell(int parent_tid, int tid)
 
 static void ends(int tid)
 {
-    tell(0, tid);
+    notify(0, tid);
 }
 
-static const struct fg_thread_watch watch = {tell, ends};
+static const struct fg_thread_watch watch = {notify, ends};
 
 PyObject *fg_watch_threads(PyObject *Py_UNUSED(module), PyObject *function)
 {
     int error;
 
     fg_thread_watch_stop();
-    Py_CLEAR(told);
+    Py_CLEAR(callback);
     if (function == Py_None)
         Py_RETURN_NONE;
     error = fg_thread_watch_start(&watch);
@@ -41,6 +41,6 @@ PyObject *fg_watch_threads(PyObject *Py_UNUSED(module), PyObject *function)
         errno = -error;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    told = Py_NewRef(function);
+    callback = Py_NewRef(function);
     Py_RETURN_NONE;
 }

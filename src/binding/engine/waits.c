@@ -5,7 +5,7 @@
 
 #include "binding/base/waits.h"
 #include "binding/engine/instance_object.h"
-#include "engine/ring/ring_wait.h"
+#include "engine/writer/ring_wait.h"
 
 #define LONGEST_S 3600.0
 
@@ -32,7 +32,7 @@ PyObject *fg_instance_py_wait(PyObject *self, PyObject *args)
     return PyBool_FromLong(!error);
 }
 
-static enum fg_news ask(int handle, uint32_t seen)
+static enum fg_news poll(int handle, uint32_t seen)
 {
     struct fg_instance *instance = fg_instance_get(handle);
     enum fg_ring_news news = instance ? fg_ring_await(&instance->ring, seen) : FG_RING_NEWS;
@@ -42,7 +42,7 @@ static enum fg_news ask(int handle, uint32_t seen)
     return news == FG_RING_IDLE ? FG_NO_NEWS : news == FG_RING_BUSY ? FG_NEWS_SOON : FG_NEWS;
 }
 
-static const struct fg_waits waits = {ask, fg_ring_on_wake};
+static const struct fg_waits waits = {poll, fg_ring_on_wake};
 
 int fg_waits_add(PyObject *module)
 {

@@ -21,21 +21,21 @@ static int number_at(PyObject *tuple, Py_ssize_t at)
     return number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-static PyObject *spare_of_all(PyObject *Py_UNUSED(module), PyObject *kept, int descriptor)
+static PyObject *spare_of_all(PyObject *Py_UNUSED(module), PyObject *fds_to_keep, int descriptor)
 {
-    if (!PyTuple_CheckExact(kept) || !fg_is_sealed(descriptor))
+    if (!PyTuple_CheckExact(fds_to_keep) || !fg_is_sealed(descriptor))
         return NULL;
-    Py_ssize_t size = PyTuple_GET_SIZE(kept), at = 0;
-    for (; at < size && number_at(kept, at) < descriptor; at++) {
-        if (number_at(kept, at) < 0)
+    Py_ssize_t size = PyTuple_GET_SIZE(fds_to_keep), at = 0;
+    for (; at < size && number_at(fds_to_keep, at) < descriptor; at++) {
+        if (number_at(fds_to_keep, at) < 0)
             return NULL;
     }
-    if (at < size && number_at(kept, at) == descriptor)
+    if (at < size && number_at(fds_to_keep, at) == descriptor)
         return NULL;
     PyObject *number = PyLong_FromLong(descriptor);
     PyObject *extended = number == NULL ? NULL : PyTuple_New(size + 1);
     for (Py_ssize_t i = 0; extended != NULL && i <= size; i++) {
-        PyObject *item = i == at ? number : PyTuple_GET_ITEM(kept, i < at ? i : i - 1);
+        PyObject *item = i == at ? number : PyTuple_GET_ITEM(fds_to_keep, i < at ? i : i - 1);
         PyTuple_SET_ITEM(extended, i, Py_NewRef(item));
     }
     Py_XDECREF(number);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* How a function that starts a program is told which descriptors to close: the argument, and how one
+/* How a function that starts a program gets the descriptors to close: the argument, and how one
  * descriptor is left out. */
 struct fg_closing {
     Py_ssize_t position; /* -1: it has only a keyword */

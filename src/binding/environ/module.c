@@ -221,27 +221,27 @@ static struct replacement replace_environment(const struct carrier *carrier, con
 }
 
 /* Keeps the descriptor open in a child that gets the variable. A program that sets the variable itself starts
- * a child that is not to be told. */
+ * a child that is not to be traced. */
 static struct replacement replace_closing(const struct carrier *carrier, int descriptor, PyObject *original,
                                           const struct replacement *env, PyObject *const *args,
                                           Py_ssize_t nargs, PyObject *kwnames)
 {
     const struct fg_closing *closing = carrier->closing;
-    struct replacement kept = {-1, NULL};
+    struct replacement fds = {-1, NULL};
     bool gets_variable = env->value != NULL || (env->at >= 0 && args[env->at] == Py_None);
     if (descriptor < 0 || closing == NULL || !gets_variable)
-        return kept;
-    kept.at = find_argument(closing->position, closing->keyword, nargs, kwnames);
-    if (kept.at >= 0)
-        kept.value = closing->spare(PyCFunction_GetSelf(original), args[kept.at], descriptor);
-    return kept;
+        return fds;
+    fds.at = find_argument(closing->position, closing->keyword, nargs, kwnames);
+    if (fds.at >= 0)
+        fds.value = closing->spare(PyCFunction_GetSelf(original), args[fds.at], descriptor);
+    return fds;
 }
 
 /* Calls `original` with `args`, some of which are replaced. */
 static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                           const struct replacement *env, const struct replacement *kept)
+                           const struct replacement *env, const struct replacement *fds)
 {
-    if (env->value == NULL && kept->value == NULL)
+    if (env->value == NULL && fds->value == NULL)
         return PyObject_Vectorcall(original, args, (size_t)nargs, kwnames);
     size_t total = (size_t)nargs + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
     PyObject **changed = PyMem_Malloc(total * sizeof *changed);
@@ -250,8 +250,8 @@ static PyObject *call_with(PyObject *original, PyObject *const *args, Py_ssize_t
     memcpy(changed, args, total * sizeof *changed);
     if (env->value != NULL)
         changed[env->at] = env->value;
-    if (kept->value != NULL)
-        changed[kept->at] = kept->value;
+    if (fds->value != NULL)
+        changed[fds->at] = fds->value;
     PyObject *result = PyObject_Vectorcall(original, changed, (size_t)nargs, kwnames);
     PyMem_Free(changed);
     return result;
@@ -278,11 +278,11 @@ static PyObject *carry(const struct carrier *carrier, enum carrier_index index, 
     /* A reference for the call: Python code that it runs may unwrap the function. */
     PyObject *original = Py_NewRef(state->originals[index]);
     struct replacement env = replace_environment(carrier, &variable, args, nargs, kwnames);
-    struct replacement kept =
+    struct replacement fds =
         replace_closing(carrier, descriptor_get(module), original, &env, args, nargs, kwnames);
-    PyObject *result = call_with(original, args, nargs, kwnames, &env, &kept);
+    PyObject *result = call_with(original, args, nargs, kwnames, &env, &fds);
     Py_XDECREF(env.value);
-    Py_XDECREF(kept.value);
+    Py_XDECREF(fds.value);
     if (result != NULL)
         follow_up(carrier, &variable, result);
     variable_clear(&variable);

@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "binding/event/hist_plan.h"
+#include "binding/trigger/hist_plan.h"
 #include "engine/event/derived_event.h"
 #include "engine/event/eprobe.h"
 #include "engine/event/hist_action.h"

@@ -13,7 +13,7 @@
 #include "binding/event/event_request.h"
 #include "binding/event/event_triggers.h"
 #include "binding/event/event_use.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 /* ---- life */
 

@@ -6,7 +6,7 @@
 #include <Python.h>
 
 #include "binding/event/event_object.h"
-#include "binding/event/hist_plan.h"
+#include "binding/trigger/hist_plan.h"
 
 /* The fields that a program reads. */
 struct fg_hist_fields fg_event_program_fields(const struct fg_fetch_program *program);

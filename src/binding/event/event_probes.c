@@ -18,10 +18,10 @@
  * event: else its functions run as if there were no event. The engine calls it while it is registered, so it
  * does not move. */
 struct fg_event_probe {
-    struct fg_probe_event hits;  /* at entries or returns; or */
-    struct fg_place_event place; /* at a place, if it has a symbol; or */
-    struct fg_source_probe told; /* on a static event */
-    int which;                   /* the number of the static event, or NOT_STATIC */
+    struct fg_probe_event hits;          /* at entries or returns; or */
+    struct fg_place_event place;         /* at a place, if it has a symbol; or */
+    struct fg_source_probe source_probe; /* on a static event */
+    int which;                           /* the number of the static event, or NOT_STATIC */
     struct fg_fetch_program *program;
     PyObject *patterns; /* tuple of str: the functions; of a place: one name */
     bool is_pending;    /* there may be none yet */
@@ -36,7 +36,7 @@ static bool is_at_place(const struct fg_event_probe *probe)
 static void detach_one(struct fg_event_probe *probe)
 {
     if (probe->which != NOT_STATIC)
-        fg_cpython_static_detach(&probe->told);
+        fg_cpython_static_detach(&probe->source_probe);
     else if (is_at_place(probe))
         fg_cpython_detach_place_event(&probe->place);
     else
@@ -76,7 +76,7 @@ static int with_filter(struct fg_event_probe *probe, filter_function function)
 }
 
 /* Why a static event cannot be had. */
-static PyObject *raise_untold(int which, int error)
+static PyObject *raise_unavailable(int which, int error)
 {
     const struct fg_static_event_names *names = fg_static_names((uint32_t)which);
     const char *why = error == -EOPNOTSUPP ? "this Python does not tell it"
@@ -101,9 +101,9 @@ static int attach_one(struct fg_event_probe *probe)
             fg_event_raise(error);
         return error ? -1 : 0;
     }
-    error = fg_cpython_static_attach(fg_static_source((uint32_t)probe->which), &probe->told);
+    error = fg_cpython_static_attach(fg_static_source((uint32_t)probe->which), &probe->source_probe);
     if (error && !PyErr_Occurred())
-        raise_untold(probe->which, error);
+        raise_unavailable(probe->which, error);
     return error ? -1 : 0;
 }
 
@@ -176,7 +176,7 @@ static struct fg_event_probe *static_probe_new(const struct fg_event_object *sel
     probe->which = which;
     probe->program = fg_event_program(self, fields);
     if (probe->program) {
-        fg_cpython_static_probe_init(&probe->told, self->event, probe->program);
+        fg_cpython_static_probe_init(&probe->source_probe, self->event, probe->program);
         return probe;
     }
     probe_free(probe);
@@ -301,7 +301,7 @@ static unsigned long long faults_of(const struct fg_event_probe *probe)
 static unsigned long long nmissed_of(const struct fg_event_probe *probe)
 {
     if (probe->which != NOT_STATIC)
-        return fg_source_probe_missed(&probe->told);
+        return fg_source_probe_missed(&probe->source_probe);
     return is_at_place(probe) ? fg_named_kprobe_nmissed(&probe->place.at)
                               : fg_fprobe_nmissed(&probe->hits.fp);
 }

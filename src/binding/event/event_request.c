@@ -6,9 +6,9 @@
 #include "arch/cpython/register/events.h"
 #include "binding/base/raise.h"
 #include "binding/event/event_fields.h"
-#include "binding/event/event_switch.h"
 #include "binding/event/event_use.h"
-#include "binding/event/trigger.h"
+#include "binding/trigger/event_switch.h"
+#include "binding/trigger/trigger.h"
 
 int fg_event_drop_stale_triggers(struct fg_event_object *self)
 {
@@ -56,15 +56,15 @@ static struct fg_trigger **triggers_of(const struct fg_event_object *self, PyObj
 static int keep_triggers(struct fg_event_object *self, int handle, PyObject *tuple, PyObject *soft)
 {
     bool keeps = PyTuple_GET_SIZE(tuple) || soft != Py_None;
-    PyObject *key = PyLong_FromLong(handle), *kept = keeps ? PyTuple_Pack(2, tuple, soft) : NULL;
+    PyObject *key = PyLong_FromLong(handle), *pair = keeps ? PyTuple_Pack(2, tuple, soft) : NULL;
     int error = -1;
 
-    if (key && kept)
-        error = PyDict_SetItem(self->triggers, key, kept);
+    if (key && pair)
+        error = PyDict_SetItem(self->triggers, key, pair);
     else if (key && !keeps)
         error = PyDict_Contains(self->triggers, key) > 0 ? PyDict_DelItem(self->triggers, key) : 0;
     Py_XDECREF(key);
-    Py_XDECREF(kept);
+    Py_XDECREF(pair);
     return error;
 }
 

@@ -2,8 +2,8 @@
 #include "binding/event/event_triggers.h"
 
 #include "binding/event/event_fields.h"
-#include "binding/event/event_switch.h"
-#include "binding/event/trigger.h"
+#include "binding/trigger/event_switch.h"
+#include "binding/trigger/trigger.h"
 
 /* What a trigger of a kind acts on: NULL: nothing else. */
 static PyTypeObject *target_type(const struct fg_event_object *self, int kind)

@@ -5,7 +5,7 @@
 #include "binding/base/critical_section.h"
 #include "binding/event/event_base.h"
 #include "binding/event/event_probes.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 /* The other event is used by whoever listens to it. Return: 0, or -1 with an exception. */
 static int follow_base(struct fg_event_object *self)

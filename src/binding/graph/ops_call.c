@@ -56,16 +56,16 @@ int fg_call_entryfunc(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, st
 {
     struct fg_python_ops *self = fg_python_ops_of(ops);
     struct fg_callback callback;
-    int wanted;
+    int wants_return;
 
     if (fg_client_is_disabled(&self->client))
         return 0;
     callback.entry = trace;
     callback.end = NULL;
     fg_callback_enter(&callback, &self->client, trace->func, regs, true);
-    wanted = call(&callback, trace->func, self->client.entryfunc, &self->ent, fg_truth_of);
+    wants_return = call(&callback, trace->func, self->client.entryfunc, &self->ent, fg_truth_of);
     fg_callback_leave(&callback);
-    return wanted;
+    return wants_return;
 }
 
 FG_ALWAYS_INLINE void call_retfunc(struct ftrace_graph_ret *trace, struct fgraph_ops *ops,

@@ -6,7 +6,7 @@
 #include "binding/base/critical_section.h"
 #include "binding/core/filter.h"
 #include "engine/graph/filter.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 static int make_filter(const struct fg_python_ops *self, struct fg_filter *filter)
 {

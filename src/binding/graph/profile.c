@@ -15,8 +15,8 @@
 #include "engine/core/root.h"
 #include "engine/graph/filter.h"
 #include "engine/graph/user.h"
-#include "engine/graph/users.h"
-#include "engine/tracer/profile_figures.h"
+#include "engine/profile/profile_figures.h"
+#include "engine/users/users.h"
 
 struct fg_python_profile {
     PyObject_HEAD struct fg_engine_state *state;

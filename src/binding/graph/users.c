@@ -15,7 +15,7 @@
 #include "engine/core/root.h"
 #include "engine/graph/filter.h"
 #include "engine/graph/user.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 void fg_python_user_leaves(struct fgraph_ops *ops)
 {

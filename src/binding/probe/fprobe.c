@@ -135,7 +135,7 @@ static void call_exit_handler(struct fprobe *fp, struct fg_func *func, uintptr_t
 
 static int attach(struct fg_python_probe *probe, struct fg_probe_target *target)
 {
-    if (target->kept)
+    if (target->codes)
         return fg_cpython_register_fprobe_ips(probe->fp, target->funcs, target->n);
     return fg_cpython_register_fprobe(probe->fp, &target->filter);
 }

@@ -122,7 +122,7 @@ static int attach(struct fg_python_probe *probe, struct fg_probe_target *target)
 {
     struct kprobe_multi_link *link = &((struct link_object *)probe)->link;
 
-    if (target->kept)
+    if (target->codes)
         return fg_cpython_kprobe_multi_attach(link, target->funcs, target->cookies, target->n);
     return fg_cpython_kprobe_multi_attach_filter(link, &target->filter);
 }

@@ -21,7 +21,7 @@ static int add_function(PyObject *module, struct fg_probe_target *target, PyObje
     PyObject *function = fg_function_of_callable(module, callable);
     PyObject *code = function ? PyObject_GetAttrString(function, "code") : NULL;
     struct fg_func *func = code ? fg_function_record(function) : NULL;
-    int error = code ? PyList_Append(target->kept, code) : -1;
+    int error = code ? PyList_Append(target->codes, code) : -1;
 
     if (!error && func)
         target->funcs[target->n++] = func;
@@ -39,9 +39,9 @@ int fg_probe_target_functions(PyObject *module, struct fg_probe_target *target, 
 
     if (!tuple)
         return -1;
-    target->kept = PyList_New(0);
+    target->codes = PyList_New(0);
     target->funcs = malloc(((size_t)PyTuple_GET_SIZE(tuple) + 1) * sizeof(target->funcs[0]));
-    if (!target->kept || !target->funcs)
+    if (!target->codes || !target->funcs)
         error = (PyErr_NoMemory(), -1);
     for (Py_ssize_t i = 0; !error && i < PyTuple_GET_SIZE(tuple); i++)
         error = add_function(module, target, PyTuple_GET_ITEM(tuple, i));
@@ -54,7 +54,7 @@ void fg_probe_target_clear(struct fg_probe_target *target)
     fg_fprobe_filter_clear(&target->filter);
     free(target->funcs);
     free(target->cookies);
-    Py_CLEAR(target->kept);
+    Py_CLEAR(target->codes);
 }
 
 /* ---- the object's life */

@@ -6,13 +6,13 @@
 #include "binding/core/spare.h"
 #include "engine/probe/fprobe.h"
 
-/* The functions to probe: those that match `filter`; if `kept` is set, those in `funcs`. */
+/* The functions to probe: those that match `filter`; if `codes` is set, those in `funcs`. */
 struct fg_probe_target {
     struct fg_fprobe_filter filter;
     struct fg_func **funcs;
     uint64_t *cookies; /* one for each of `funcs`, or NULL */
     size_t n;
-    PyObject *kept; /* list: the code of `funcs`, so that no function goes before it is registered */
+    PyObject *codes; /* list: the code of `funcs`, so that no function goes before it is registered */
 };
 
 /* The head of both. */

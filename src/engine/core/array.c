@@ -8,10 +8,10 @@
 
 #define FIRST_CAPACITY 8u
 
-int fg_array_grow(void *items, size_t *capacity, size_t wanted, size_t element_bytes)
+int fg_array_grow(void *items, size_t *capacity, size_t count, size_t element_bytes)
 {
     size_t doubled = *capacity > SIZE_MAX / 2 ? SIZE_MAX : *capacity * 2;
-    size_t larger = wanted > doubled ? wanted : doubled;
+    size_t larger = count > doubled ? count : doubled;
     void *old, *grown;
 
     if (larger < FIRST_CAPACITY)
@@ -27,10 +27,10 @@ int fg_array_grow(void *items, size_t *capacity, size_t wanted, size_t element_b
     return 0;
 }
 
-int fg_array_grow_zeroed(void *items, size_t *capacity, size_t wanted, size_t element_bytes)
+int fg_array_grow_zeroed(void *items, size_t *capacity, size_t count, size_t element_bytes)
 {
     size_t before = *capacity;
-    int error = fg_array_grow(items, capacity, wanted, element_bytes);
+    int error = fg_array_grow(items, capacity, count, element_bytes);
     char *grown;
 
     if (error)

@@ -8,7 +8,7 @@ static struct fg_derived_event *made_of(const struct fg_hist_sink *sink)
     return fg_container_of(sink, struct fg_derived_event, sink);
 }
 
-static bool is_requested(const struct fg_hist_sink *sink)
+static bool is_enabled(const struct fg_hist_sink *sink)
 {
     return fg_derived_event_is_enabled(made_of(sink));
 }
@@ -20,7 +20,7 @@ static void take(struct fg_hist_sink *sink, const struct fg_event_site *site, co
 
 void fg_derived_event_init(struct fg_derived_event *made)
 {
-    made->sink = (struct fg_hist_sink){made->form.nr_fields, is_requested, take};
+    made->sink = (struct fg_hist_sink){made->form.nr_fields, is_enabled, take};
 }
 
 /* Nothing that makes an event can make it again, directly or by others. */

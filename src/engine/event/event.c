@@ -8,11 +8,11 @@
 #include "engine/core/root.h"
 #include "engine/event/event_tids.h"
 #include "engine/event/trigger.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_symbols.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_symbols.h"
 
 /* Under the engine's lock. */
 static struct {
@@ -69,12 +69,12 @@ static struct fg_event_files *list_with(const struct fg_event_files *old, struct
         return NULL;
     list->n = 0;
     for (uint32_t i = 0; old && i < old->n; i++) {
-        struct fg_event_file *kept = atomic_load_explicit(&old->files[i], memory_order_relaxed);
+        struct fg_event_file *other = atomic_load_explicit(&old->files[i], memory_order_relaxed);
 
-        if (kept && kept->owner == file->owner)
-            *replaced = kept;
-        else if (kept)
-            atomic_init(&list->files[list->n++], kept);
+        if (other && other->owner == file->owner)
+            *replaced = other;
+        else if (other)
+            atomic_init(&list->files[list->n++], other);
     }
     atomic_init(&list->files[list->n++], file);
     return list;

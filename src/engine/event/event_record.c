@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/users.h"
 #include "engine/ring/field.h"
 #include "engine/ring/record.h"
+#include "engine/users/users.h"
 
 #define FIXED_WORDS 2u /* the number and bytes; the caller */
 #define HEAD_BYTES (sizeof(struct fg_record) + FIXED_WORDS * sizeof(uint64_t))

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 /* A probe that goes is replaced by NULL: that needs no memory. */
 struct fg_source_probes {

@@ -1,7 +1,7 @@
 /* An event that somebody provides, where neither a probe on functions nor the program hits it.
  *
  * Whoever provides the event makes a source of it. A source has probes: each fetches an image from what is
- * told at a hit, and hits an event with it. A static event and the dynamic events on it are such probes. A
+ * passed at a hit, and hits an event with it. A static event and the dynamic events on it are such probes. A
  * source runs in a scope only while it has a probe there: it starts with the first one, and stops with the
  * last. A hit reads the list of probes without a lock. */
 #ifndef FG_EVENT_SOURCE_H

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 void fg_event_tids_exchange(struct fg_instance *instance, struct fg_tids *tids)
 {

@@ -6,9 +6,9 @@
 #include "engine/core/root.h"
 #include "engine/core/task.h"
 #include "engine/event/event.h"
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
 
 /* Under the engine's lock. */
 static struct fg_func_command *first_command;

@@ -83,7 +83,7 @@ static FG_NOINLINE void give_values(const struct fg_hist_action *action, const s
     struct fg_loaded values[FG_EVENT_MAX_FIELDS];
     uint32_t functions[MAX_STACKS][FG_HIST_MAX_STACK], nr_stacks = 0;
 
-    if (!action->sink->is_requested(action->sink))
+    if (!action->sink->is_enabled(action->sink))
         return;
     for (uint32_t i = 0; i < action->nr_values; i++) {
         const struct fg_hist_term *term = &action->values[i];

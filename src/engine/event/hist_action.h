@@ -19,7 +19,7 @@
 struct fg_hist_sink {
     uint32_t nr_values;
     /* True if taking values has any effect. */
-    bool (*is_requested)(const struct fg_hist_sink *sink);
+    bool (*is_enabled)(const struct fg_hist_sink *sink);
     /* @site: of the hit that acts; @values: nr_values of them */
     void (*take)(struct fg_hist_sink *sink, const struct fg_event_site *site, const struct fg_loaded *values);
 };

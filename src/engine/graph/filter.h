@@ -13,7 +13,7 @@
 /* How a user sees calls that the interpreter makes to handle a signal. */
 enum fg_irqs {
     FG_IRQS_ARE_CALLS, /* as any other call */
-    FG_IRQS_TOLD,      /* fg_frame_is_irq() tells them from other calls */
+    FG_IRQS_MARKED,    /* fg_frame_is_irq() tells them from other calls */
     FG_IRQS_HIDDEN,    /* the user sees neither these calls nor what they call */
 };
 

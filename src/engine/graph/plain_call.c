@@ -7,7 +7,7 @@
 #include "engine/graph/frame.h"
 #include "engine/graph/profile_rows.h"
 #include "engine/graph/user.h"
-#include "engine/ring/plain_record.h"
+#include "engine/writer/plain_record.h"
 
 static inline bool is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 {

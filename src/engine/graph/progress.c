@@ -14,7 +14,7 @@
 #include "engine/graph/parked.h"
 
 /* True if some user that wanted this call's return is still registered. */
-static bool is_requested(const uint64_t *frame)
+static bool has_user(const uint64_t *frame)
 {
     for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
         if (fg_frame_user(frame, (uint32_t)__builtin_ctzll(left)))
@@ -108,7 +108,7 @@ static bool note_pending(const uint64_t *frame, bool is_new, void *arg)
     struct fg_func *func = fg_frame_func(frame);
 
     (void)arg;
-    if ((is_new || is_requested(frame)) && !fg_func_wants_returns(func))
+    if ((is_new || has_user(frame)) && !fg_func_wants_returns(func))
         atomic_store_explicit(&func->has_pending_returns, true, memory_order_relaxed);
     return false;
 }
@@ -127,7 +127,7 @@ void fg_progress_note_pending(void)
 
 static bool is_call_of(const uint64_t *frame, bool is_new, void *func)
 {
-    return fg_frame_func(frame) == func && (is_new || is_requested(frame));
+    return fg_frame_func(frame) == func && (is_new || has_user(frame));
 }
 
 void fg_progress_call_ended(struct fg_func *func)
@@ -194,7 +194,7 @@ void fg_progress_reap(struct fg_task *task)
     while (task->top > task->floor) {
         uint64_t *frame = fg_newest_frame(task, task->top), *top = task->top;
 
-        if (!frame || is_requested(frame))
+        if (!frame || has_user(frame))
             return;
         task->top = frame;
         fg_data_drop(frame, top);
@@ -204,7 +204,7 @@ void fg_progress_reap(struct fg_task *task)
 static bool is_dead(const struct fg_parked *parked, void *arg)
 {
     (void)arg;
-    return !is_requested(parked->words);
+    return !has_user(parked->words);
 }
 
 static void reap_parked(void)

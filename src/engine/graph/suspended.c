@@ -13,21 +13,21 @@
 /* Calls the suspend functions of the users that are still registered. False: all of them have left. */
 static bool suspend_users(struct fg_task *task, uint64_t *frame, uint64_t now, struct ftrace_regs *regs)
 {
-    bool is_requested = false;
+    bool has_users = false;
     struct ftrace_graph_ret trace = fg_ret_of(task, frame, now, FG_END_RETURN);
 
     for (uint64_t left = frame[FRAME_BITMAP]; left; left &= left - 1) {
         uint32_t idx = (uint32_t)__builtin_ctzll(left);
         struct fgraph_ops *ops = fg_frame_user(frame, idx);
 
-        is_requested |= ops != NULL;
+        has_users |= ops != NULL;
         if (!ops || fg_marks_end(task, idx))
             continue;
         trace.depth = --task->users[idx].depth;
         if (ops->suspendfunc)
             ops->suspendfunc(&trace, ops, regs);
     }
-    return is_requested;
+    return has_users;
 }
 
 /* Moves the newest frame from the stack to the table of parked frames. */
@@ -71,9 +71,9 @@ void fg_suspend(struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
     fg_guard_leave(task);
 }
 
-/* Moves a parked frame onto the stack, if there is one, and passes the frame to @tell. False: the guard is
+/* Moves a parked frame onto the stack, if there is one, and passes the frame to @then. False: the guard is
  * held. */
-static inline bool unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
+static inline bool unpark_and(void (*then)(struct fg_task *task, uint64_t *frame, struct ftrace_regs *regs),
                               struct fg_task *task, uintptr_t fp, struct ftrace_regs *regs)
 {
     uint64_t *frame;
@@ -82,7 +82,7 @@ static inline bool unpark_and(void (*tell)(struct fg_task *task, uint64_t *frame
         return false;
     frame = fg_is_killed() ? NULL : fg_unpark(task, fp);
     if (frame)
-        tell(task, frame, regs);
+        then(task, frame, regs);
     fg_guard_leave(task);
     return true;
 }

@@ -79,10 +79,10 @@ static void settle_callers(struct fg_user_list *list, const struct fg_func *func
             wants_any_caller(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed), func);
     for (uint32_t i = 0; i < list->n; i++) {
         struct fg_user_ref *user = &list->users[i];
-        bool asks = list->wants_any_caller &&
-                    !wants_any_caller(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
+        bool checks = list->wants_any_caller &&
+                      !wants_any_caller(atomic_load_explicit(&user->ops, memory_order_relaxed), func);
 
-        user->flags = (uint16_t)((user->flags & ~FG_USER_CALLER) | (asks ? FG_USER_CALLER : 0));
+        user->flags = (uint16_t)((user->flags & ~FG_USER_CALLER) | (checks ? FG_USER_CALLER : 0));
     }
 }
 
@@ -120,14 +120,14 @@ struct fg_user_list *fg_user_list_make(const struct fg_func *func, struct fgraph
     return list;
 }
 
-struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted)
+struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool is_member)
 {
     struct fg_user_list *old = atomic_load_explicit(&func->users, memory_order_relaxed);
     struct fg_user_list *list;
     uint32_t n = 0;
-    bool placed = !wanted;
+    bool placed = !is_member;
 
-    list = list_new(old->n + wanted);
+    list = list_new(old->n + is_member);
     if (!list)
         return NULL;
     for (uint32_t i = 0; i < old->n; i++) {

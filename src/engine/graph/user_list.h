@@ -68,8 +68,8 @@ bool fg_user_is_entry_only(const struct fgraph_ops *ops, const struct fg_func *f
 /* Makes a list of @users, which are in order of registration. NULL: memory is short. */
 struct fg_user_list *fg_user_list_make(const struct fg_func *func, struct fgraph_ops *const users[],
                                        uint32_t n);
-/* Makes a copy of the function's list with the user (@wanted), or without it. NULL: memory is short. */
-struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool wanted);
+/* Makes a copy of the function's list with the user (@is_member), or without it. NULL: memory is short. */
+struct fg_user_list *fg_user_list_with(struct fg_func *func, struct fgraph_ops *ops, bool is_member);
 /* Frees a list that no callback can hold. */
 void fg_user_list_drop(struct fg_user_list *list);
 

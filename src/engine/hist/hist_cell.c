@@ -9,9 +9,9 @@
 #define STATES 3u /* the bits of these */
 #define WAITS 1000u
 
-/* @wanted: a bit for each state, EMPTY or SET, in which it may be. Returns the state before; CHANGES: the
+/* @allowed: a bit for each state, EMPTY or SET, in which it may be. Returns the state before; CHANGES: the
  * cell is not ours. */
-static uint64_t begin(_Atomic uint64_t *cell, uint64_t wanted)
+static uint64_t begin(_Atomic uint64_t *cell, uint64_t allowed)
 {
     uint64_t state = atomic_load_explicit(cell, memory_order_relaxed);
 
@@ -20,7 +20,7 @@ static uint64_t begin(_Atomic uint64_t *cell, uint64_t wanted)
         state = atomic_load_explicit(cell, memory_order_relaxed);
     }
     do {
-        if (!(wanted >> (state & STATES) & 1))
+        if (!(allowed >> (state & STATES) & 1))
             return CHANGES;
         /* acquire: pairs with end() of whoever changed it before */
     } while (!atomic_compare_exchange_weak_explicit(cell, &state, (state & ~(uint64_t)STATES) | CHANGES,

@@ -9,13 +9,13 @@
 
 #define LINE 64u
 
-uint32_t fg_hist_map_size(uint64_t wanted)
+uint32_t fg_hist_map_size(uint64_t least)
 {
     uint32_t size = FG_HIST_SIZE_MIN;
 
-    if (wanted <= FG_HIST_SIZE_MIN / 2 || wanted > FG_HIST_SIZE_MAX)
+    if (least <= FG_HIST_SIZE_MIN / 2 || least > FG_HIST_SIZE_MAX)
         return 0;
-    while (size < wanted)
+    while (size < least)
         size *= 2;
     return size;
 }

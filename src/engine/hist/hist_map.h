@@ -49,8 +49,8 @@ struct fg_hist_map {
     _Atomic uint64_t dropped;
 };
 
-/* The table's real size for a wanted one; 0: there is none such. */
-uint32_t fg_hist_map_size(uint64_t wanted);
+/* The size of a table for at least so many elements; 0: there is none such. */
+uint32_t fg_hist_map_size(uint64_t least);
 
 /**
  * fg_hist_map_new() - Make a table.

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "engine/core/root.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe_call.h"
 #include "engine/probe/fprobe_list.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
+#include "engine/users/users.h"
 
 /* The one user of the function graph that all fprobes of a scope share, from the first of them
  * to the last. */

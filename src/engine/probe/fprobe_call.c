@@ -114,14 +114,14 @@ int fg_fprobes_enter(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, str
     struct call call = {
         .func = trace->func, .regs = regs, .awaits_hooks = fg_func_awaits_return_hooks(trace->func)};
     uint32_t idx = (uint32_t)fg_user_of(ops)->idx;
-    bool is_requested = false;
+    bool wants_return = false;
 
     /* After a handler has returned the ops may be gone. The list stays until the guard is left. */
     for (uint32_t i = 0; list && i < list->n; i++) {
         if (fg_likely(list->refs[i].ops == ops))
-            is_requested |= enter_one(&call, trace, idx, &list->refs[i]);
+            wants_return |= enter_one(&call, trace, idx, &list->refs[i]);
     }
-    return is_requested;
+    return wants_return;
 }
 
 /* Exit handlers are called in reverse: the newest piece comes first. */

@@ -6,7 +6,7 @@
 
 #include "engine/core/root.h"
 #include "engine/graph/contexts.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 _Atomic unsigned fg_kprobe_count;
 

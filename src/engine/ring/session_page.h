@@ -22,7 +22,7 @@
  * device there. */
 #define FG_SESSION_OPEN (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
-/* session/page.py writes `recorder` and reads the table. */
+/* recorder/page.py writes `recorder` and reads the table. */
 struct fg_session_page {
     _Atomic uint32_t recorder; /* the process that holds the session's lock; 0: none does */
     _Atomic uint32_t more;     /* how many missing processes found the table full */

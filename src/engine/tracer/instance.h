@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "engine/graph/user.h"
-#include "engine/ring/ring_buffer.h"
 #include "engine/tracer/tracer.h"
+#include "engine/writer/ring_buffer.h"
 
 /* What a tracer records in addition, or leaves out: X(name, the kernel's options that set it). An option
  * with "no" in front sets the flag when it is off. */

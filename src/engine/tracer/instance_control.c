@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_file.h"
-#include "engine/ring/ring_move.h"
-#include "engine/ring/ring_spare.h"
-#include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_file.h"
+#include "engine/writer/ring_move.h"
+#include "engine/writer/ring_spare.h"
+#include "engine/writer/ring_swap.h"
 
 /* ---- the tracer and the buffer */
 

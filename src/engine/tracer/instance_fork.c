@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "engine/graph/parked.h"
-#include "engine/graph/user_plan.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_file.h"
-#include "engine/tracer/function_profile.h"
+#include "engine/profile/function_profile.h"
 #include "engine/tracer/instance.h"
+#include "engine/users/user_plan.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_file.h"
 
 static void prepare(void)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_symbols.h"
+#include "engine/users/users.h"
 
 #define MARK_HEAD_BYTES (sizeof(struct fg_record) + sizeof(uint64_t))
 

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_spare.h"
-#include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_spare.h"
+#include "engine/writer/ring_swap.h"
 
 /* As funcgraph.ftrace_dump() does (session/dump_request.py). Only system calls: a hook may be anywhere. */
-static void ask_recorder(const struct fg_ring *ring, const char *why)
+static void request_dump(const struct fg_ring *ring, const char *why)
 {
     char path[PATH_MAX], made[PATH_MAX];
     int fd, n = snprintf(path, sizeof(path), "%s/%d.%llu.dump", ring->directory, (int)getpid(),
@@ -40,7 +40,7 @@ void fg_instance_snapshot(struct fg_instance *instance, struct fg_task *task, co
     bool is_held = !fg_task_is_in_signal(task) && fg_task_hold(task);
 
     if (ring->directory)
-        ask_recorder(ring, why);
+        request_dump(ring, why);
     else if (is_held)
         fg_ring_swap(ring);
     else

@@ -8,9 +8,9 @@
 
 #include "engine/core/clock.h"
 #include "engine/core/root.h"
-#include "engine/ring/ring_file.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/writer/ring_file.h"
 
 static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/core/array.h"
-#include "engine/ring/ring_symbols.h"
+#include "engine/writer/ring_symbols.h"
 
 #define MAX_ARGV 64u
 #define MAX_CMDLINE_BYTES 4096u
@@ -25,7 +25,7 @@ static void put_function(struct fg_ring *ring, const struct fg_func *func, enum 
 
 /* True the first time for each function. Without memory for the note a symbol is put twice,
  * which is harmless. */
-static bool tell_once(struct fg_instance *instance, uint32_t id)
+static bool describe_once(struct fg_instance *instance, uint32_t id)
 {
     uint32_t word = id / 64;
 
@@ -45,7 +45,7 @@ void fg_instance_found(struct fg_func *func, struct fgraph_ops *ops, bool matche
     bool shows_callers = fg_instance_shows_callers(instance);
     enum fg_symbol_type other = shows_callers ? FG_SYMBOL_CALLER : FG_SYMBOL_SEEN;
 
-    if (instance->ring.directory || ((matched || shows_callers) && tell_once(instance, func->id)))
+    if (instance->ring.directory || ((matched || shows_callers) && describe_once(instance, func->id)))
         put_function(&instance->ring, func, matched ? FG_SYMBOL_FUNC : other);
 }
 
@@ -73,7 +73,7 @@ static void put_named(struct fg_func *func, void *arg)
 {
     const struct named *named = arg;
 
-    if (func->id == named->id && tell_once(named->instance, func->id))
+    if (func->id == named->id && describe_once(named->instance, func->id))
         put_function(&named->instance->ring, func, FG_SYMBOL_CALLER);
 }
 

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_symbols.h"
+#include "engine/users/users.h"
 
 int fg_instance_change_begin(struct fg_instance *instance)
 {
@@ -16,23 +16,23 @@ void fg_instance_change_end(struct fg_instance *instance)
     atomic_store(&instance->changing, false);
 }
 
-/* The user has the wanted filter while the tracer records calls, and otherwise one that
+/* The user has @own_filter while the tracer records calls, and otherwise one that
  * matches no function. */
-static int effective_filter(const struct fg_instance *instance, const struct fg_filter *wanted,
+static int effective_filter(const struct fg_instance *instance, const struct fg_filter *own_filter,
                             struct fg_filter *filter)
 {
-    int error =
-        fg_instance_records_calls(instance) ? fg_filter_copy(filter, wanted) : fg_filter_make_none(filter);
+    int error = fg_instance_records_calls(instance) ? fg_filter_copy(filter, own_filter)
+                                                    : fg_filter_make_none(filter);
 
     if (!error && instance->tracer->reports_irqs)
-        filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_TOLD;
+        filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_MARKED;
     return error;
 }
 
-int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *wanted)
+int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *own_filter)
 {
     struct fg_filter filter;
-    int error = effective_filter(instance, wanted, &filter);
+    int error = effective_filter(instance, own_filter, &filter);
 
     if (!error) {
         error = fg_user_set_filter(&instance->ops, &filter);

@@ -41,14 +41,14 @@ void fg_instance_halt(struct fg_instance *instance);
 int fg_instance_update_slot(struct fg_instance *instance);
 
 /**
- * fg_instance_apply_filter() - Give the user the filter that it needs for @wanted and its
+ * fg_instance_apply_filter() - Give the user the filter that it needs for @own_filter and its
  * tracer's settings.
- * @wanted: not changed
+ * @own_filter: not changed
  *
  * Return: 0 or an error of fg_user_set_filter(); then nothing has changed.
  * Context: no lock held.
  */
-int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *wanted);
+int fg_instance_apply_filter(struct fg_instance *instance, const struct fg_filter *own_filter);
 
 /**
  * fg_instance_update_plain() - Ask the tracer again whether calls are plain with the present settings.

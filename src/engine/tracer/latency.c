@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
-#include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance.h"
 #include "engine/tracer/instance_mark.h"
+#include "engine/writer/ring_copy.h"
 
 #define MIN_NAMED_NS 100000 /* naming takes a microsecond or more: at most a hundredth of this */
 #define NAMED_SHARE 16u     /* anything shorter than the maximum divided by this is not named */
@@ -94,7 +94,7 @@ static bool claim_max(struct fg_latency *latency, uint64_t ticks)
     uint64_t max = atomic_load(&latency->max_ticks);
 
     do {
-        if (!fg_latency_is_wanted(latency, ticks))
+        if (!fg_latency_reports(latency, ticks))
             return false;
     } while (!atomic_compare_exchange_weak(&latency->max_ticks, &max, ticks));
     return true;
@@ -149,7 +149,7 @@ static uint64_t us_of(uint64_t ticks)
     return fg_clock_duration_ns(ticks) / 1000;
 }
 
-static void tell_text(const struct fg_latency *latency, int handle, const char *text)
+static void mark_text(const struct fg_latency *latency, int handle, const char *text)
 {
     char mark[3 * FG_LATENCY_TEXT_BYTES];
 
@@ -169,22 +169,23 @@ static void report_event(const struct fg_latency *latency, int handle,
         snprintf(text, sizeof(text), "%8llu us: %s (%llu us)", since, event->text, took);
     else
         snprintf(text, sizeof(text), "%8llu us: %s", since, event->text);
-    tell_text(latency, handle, text);
+    mark_text(latency, handle, text);
 }
 
 /* A text for the section, one for its slowest call, and one for each of its events. They stand at the
  * section's end. */
-static void tell(const struct fg_latency *latency, int handle, const struct fg_latency_section *section)
+static void mark_section(const struct fg_latency *latency, int handle,
+                         const struct fg_latency_section *section)
 {
     char text[2 * FG_LATENCY_TEXT_BYTES + 64];
 
     snprintf(text, sizeof(text), "latency: %llu us, started at: %s, ended at: %s",
              (unsigned long long)us_of(length_of(section)), section->started_at, section->ended_at);
-    tell_text(latency, handle, text);
+    mark_text(latency, handle, text);
     if (*section->slowest) {
         snprintf(text, sizeof(text), "slowest call: %s (%llu us)", section->slowest,
                  (unsigned long long)us_of(section->slowest_ticks));
-        tell_text(latency, handle, text);
+        mark_text(latency, handle, text);
     }
     for (uint32_t i = 0; i < section->nr_events; i++)
         report_event(latency, handle, section, &section->events[i]);
@@ -196,11 +197,11 @@ void fg_latency_keep(struct fg_latency *latency, struct fg_latency_section *sect
         fg_latency_section_free(section);
         return;
     }
-    atomic_fetch_add(&latency->nr_kept, 1);
+    atomic_fetch_add(&latency->nr_sections, 1);
     if (atomic_load(&latency->inside))
         freeze(section, atomic_load(&latency->inside));
-    if (atomic_load(&latency->told))
-        tell(latency, atomic_load(&latency->told), section);
+    if (atomic_load(&latency->instance))
+        mark_section(latency, atomic_load(&latency->instance), section);
     put(latency, section);
 }
 
@@ -245,6 +246,6 @@ void fg_latency_reset(struct fg_latency *latency)
 {
     atomic_store(&latency->max_ticks, 0);
     atomic_store(&latency->thresh_ticks, 0);
-    atomic_store(&latency->nr_kept, 0);
+    atomic_store(&latency->nr_sections, 0);
     fg_latency_section_free(fg_latency_take(latency));
 }

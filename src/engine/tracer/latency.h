@@ -1,7 +1,7 @@
 /* What the latency tracers share: the longest section so far and its details (the kernel's
  * tracing_max_latency, tracing_thresh and max buffer).
  *
- * At the end of each section a detector calls fg_latency_is_wanted(). Only if that is true, which is
+ * At the end of each section a detector calls fg_latency_reports(). Only if that is true, which is
  * rare, it makes a struct fg_latency_section and hands it to fg_latency_keep(). */
 #ifndef FG_LATENCY_H
 #define FG_LATENCY_H
@@ -48,7 +48,7 @@ struct fg_latency {
     _Atomic uint64_t max_ticks;
     _Atomic uint64_t
         thresh_ticks; /* not 0: keep each section of at least this length, not only a longer one */
-    _Atomic uint64_t nr_kept;
+    _Atomic uint64_t nr_sections;
     /* The section of max_ticks. A reader takes it out and puts it back. There is no lock: detectors run
      * where other locks are held, and the process may fork at any time. */
     _Atomic(struct fg_latency_section *) section;
@@ -56,12 +56,12 @@ struct fg_latency {
      * detector runs. */
     _Atomic(struct fg_instance *) inside;
     /* Handle of the instance whose buffer gets a text for each section that is kept; 0: none. */
-    _Atomic int told;
-    const char *name; /* the tracer's; set before `told` */
+    _Atomic int instance;
+    const char *name; /* the tracer's; set before `instance` */
 };
 
 /* True if a section of this length is to be kept. */
-static inline bool fg_latency_is_wanted(const struct fg_latency *latency, uint64_t ticks)
+static inline bool fg_latency_reports(const struct fg_latency *latency, uint64_t ticks)
 {
     uint64_t thresh = atomic_load_explicit(&latency->thresh_ticks, memory_order_relaxed);
 

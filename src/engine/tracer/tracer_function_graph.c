@@ -5,8 +5,8 @@
 #include "engine/core/regs.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
-#include "engine/ring/plain_record.h"
 #include "engine/tracer/instance.h"
+#include "engine/writer/plain_record.h"
 
 #define HEAD_WORDS (sizeof(struct fg_record) / 8)
 
@@ -194,13 +194,13 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
-    int is_requested;
+    int wants_return;
 
     if (fg_unlikely(!fg_instance_hold(trace->task, ops)))
         return 1;
-    is_requested = record_entry(trace, ops, regs);
+    wants_return = record_entry(trace, ops, regs);
     fg_task_release(trace->task);
-    return is_requested;
+    return wants_return;
 }
 
 static const enum fg_record_kind end_kinds[] = {

@@ -87,7 +87,7 @@ class Injection:
         self._gil = GilWatch(target, loop)
         self._gives_way: bool | None = None  # its holder, in this round; None: it was not looked at
         self._seen: Counter[str] = Counter()
-        self._requested: set[int] = set()
+        self._tried: set[int] = set()
 
     def __enter__(self) -> Injection:
         return self
@@ -143,11 +143,11 @@ class Injection:
         if self._enter(process.pid, main=True):
             return
         others = [tid for tid in process.threads() if tid != process.pid]
-        sleeping = [tid for tid in others if tid not in self._requested and process.state(tid) == "S"]
+        sleeping = [tid for tid in others if tid not in self._tried and process.state(tid) == "S"]
         if not sleeping:
-            self._requested.clear()
+            self._tried.clear()
         for tid in sleeping[:_OTHER_THREADS]:
-            self._requested.add(tid)
+            self._tried.add(tid)
             if self._enter(tid, main=False):
                 return
 

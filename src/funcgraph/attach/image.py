@@ -172,12 +172,12 @@ class Image:
         buckets, first, words, _ = struct.unpack("<IIII", self.process.read(table, 16))
         if not buckets:
             return
-        requested = _gnu_hash(name)
+        hash_value = _gnu_hash(name)
         bucket_table = table + 16 + words * 8
-        start = self._word(bucket_table + 4 * (requested % buckets))
+        start = self._word(bucket_table + 4 * (hash_value % buckets))
         for index in range(start, start + _MAX_CHAIN if start >= first else start):
             found = self._word(bucket_table + 4 * (buckets + index - first))
-            if found | 1 == requested | 1:
+            if found | 1 == hash_value | 1:
                 yield index
             if found & 1:
                 return

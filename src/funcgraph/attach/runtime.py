@@ -176,5 +176,5 @@ def debugger_of(target: Target) -> Debugger:
     thread = state.word(state.interpreter + state.offset(state.positions[2]))
     if not thread:
         raise AttachError(target.pid, "its interpreter has no main thread")
-    request = thread + support
-    return Debugger(state.interpreter + enabled, request + pending, request + path, thread + breaker)
+    debugger = thread + support
+    return Debugger(state.interpreter + enabled, debugger + pending, debugger + path, thread + breaker)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from errno import EINVAL
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.events import live, recording_events, trigger
@@ -78,7 +78,7 @@ def _triggers(value: str) -> list[tuple[str, str]]:
 
 
 #: Setting -> what makes a list of its value, or raises ValueError.
-PARSERS: Mapping[str, Callable[[str], list[Any]]] = {
+PARSERS: Mapping[str, Callable[[str], list[str] | list[tuple[str, str]]]] = {
     "events": _definitions,
     "enabled_events": _words,
     "event_triggers": _triggers,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
 from funcgraph.session.environ import BOOT_CONTROL as CONTROL
 from funcgraph.session.environ import BOOT_VARIABLE as VARIABLE
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from funcgraph.definitions.definition import Definition
     from funcgraph.instance.instance import Instance
 
-__all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "needs_control", "parse", "start"]
+__all__ = ["PARAMETERS", "Allowed", "BootError", "BootInstance", "Value", "needs_control", "parse", "start"]
+
+#: What a parameter's text means.
+Value: TypeAlias = str | int | dict[str, bool] | list[str] | list[tuple[str, str]]
 
 _INSTANCE = "trace_instance"
 
@@ -74,13 +77,27 @@ class Allowed:
     check_pattern: Callable[[str], None]
 
 
+class InstanceKeywords(TypedDict, total=False):
+    """The keywords of funcgraph.Instance that have a boot parameter."""
+
+    tracer: str
+    filter: list[str]
+    notrace: list[str]
+    graph: list[str]
+    graph_notrace: list[str]
+    max_graph_depth: int
+    tracing_thresh: int
+    options: dict[str, bool]
+    buffer_size_kb: int
+
+
 @dataclass(slots=True)
 class BootInstance:
     """An instance to make.
 
     Attributes:
         name: its name.
-        keywords: the keywords of funcgraph.Instance.
+        keywords: the keywords of funcgraph.Instance, by name.
         clock: its trace_clock.
         dump: the file that gets its trace when the program ends; "": none.
         events: definitions of events to record.
@@ -90,13 +107,17 @@ class BootInstance:
     """
 
     name: str
-    keywords: dict[str, Any] = field(default_factory=dict)
+    keywords: dict[str, Value] = field(default_factory=dict)
     clock: str = "mono"
     dump: str = ""
     events: list[str] = field(default_factory=list)
     enabled_events: list[str] = field(default_factory=list)
     event_triggers: list[tuple[str, str]] = field(default_factory=list)
     alloc_snapshot: bool = False
+
+    def typed_keywords(self) -> InstanceKeywords:
+        """Return `keywords` with the type that each has: _PARSERS made them."""
+        return cast(InstanceKeywords, self.keywords)
 
 
 def _words(value: str) -> list[str]:
@@ -152,13 +173,13 @@ def _text(setting: Setting, value: str, allowed: Allowed) -> str:
     return value
 
 
-def _events(setting: Setting, value: str, allowed: Allowed) -> list[Any]:
+def _events(setting: Setting, value: str, allowed: Allowed) -> list[str] | list[tuple[str, str]]:
     from funcgraph.boot import events as boot_events  # with all of events: few programs have them
 
     return boot_events.PARSERS[setting.name](value)
 
 
-_PARSERS: Mapping[str, Callable[[Setting, str, Allowed], Any]] = {
+_PARSERS: Mapping[str, Callable[[Setting, str, Allowed], Value]] = {
     CHOICE: _choice,
     PATTERNS: _patterns,
     NUMBER: _number,
@@ -260,14 +281,16 @@ def _set(instances: list[BootInstance], setting: Setting, text: str, allowed: Al
     """Set one parameter: a keyword of Instance, or where it has none an attribute of BootInstance."""
     value = _PARSERS[setting.kind](setting, text, allowed)
     for instance in instances:
-        if setting.kind == EVENTS:
+        if setting.keyword:
+            former = instance.keywords.get(setting.keyword)
+            if isinstance(former, dict) and isinstance(value, dict):  # options add up
+                instance.keywords[setting.keyword] = {**former, **value}
+            else:
+                instance.keywords[setting.keyword] = value
+        elif setting.kind == EVENTS:
             getattr(instance, setting.name).extend(value)
-        elif not setting.keyword:
-            setattr(instance, setting.name, value)
-        elif isinstance(value, dict):
-            instance.keywords[setting.keyword] = {**instance.keywords.get(setting.keyword, {}), **value}
         else:
-            instance.keywords[setting.keyword] = value
+            setattr(instance, setting.name, value)
 
 
 def start(text: str) -> bool:
@@ -284,34 +307,35 @@ def start(text: str) -> bool:
     instances: list[Instance] = []
     made: list[Definition] = []  # definitions of events
     try:
-        all_wanted = parse(text, _allowed())
-        for requested in all_wanted:
-            instances.append(Instance(requested.name, **{**requested.keywords, "tracer": "nop"}))
-            instances[-1].trace_clock = requested.clock
-            if requested.alloc_snapshot:
+        requests = parse(text, _allowed())
+        for request in requests:
+            keywords: InstanceKeywords = {**request.typed_keywords(), "tracer": "nop"}
+            instances.append(Instance(request.name, **keywords))
+            instances[-1].trace_clock = request.clock
+            if request.alloc_snapshot:
                 instances[-1].files["snapshot"] = "1"  # of a buffer that is empty
-        for instance, requested in zip(instances, all_wanted, strict=True):
-            instance.current_tracer = requested.keywords.get("tracer", "nop")
+        for instance, request in zip(instances, requests, strict=True):
+            instance.current_tracer = request.typed_keywords().get("tracer", "nop")
             _engine.wait_for_site()  # has no effect before there is a tracer
-        for instance, requested in zip(instances, all_wanted, strict=True):
-            if requested.events or requested.enabled_events or requested.event_triggers:
-                _start_events(instance, requested, made)
-            if requested.dump:
-                _dump_at_exit(instance, requested.dump)
+        for instance, request in zip(instances, requests, strict=True):
+            if request.events or request.enabled_events or request.event_triggers:
+                _start_events(instance, request, made)
+            if request.dump:
+                _dump_at_exit(instance, request.dump)
     except Exception as error:
         for instance in instances:
             instance.close()
         _remove(made)
         reason = error if isinstance(error, BootError) else f"{VARIABLE}: {_reason(error)}"
-        _say(f"{reason}; nothing is traced")
+        _print_error(f"{reason}; nothing is traced")
         return False
     return needs_control(text)
 
 
-def _start_events(instance: Instance, requested: BootInstance, made: list[Definition]) -> None:
+def _start_events(instance: Instance, request: BootInstance, made: list[Definition]) -> None:
     from funcgraph.boot import events as boot_events
 
-    boot_events.start(instance, requested.events, requested.enabled_events, requested.event_triggers, made)
+    boot_events.start(instance, request.events, request.enabled_events, request.event_triggers, made)
 
 
 def _remove(made: list[Definition]) -> None:
@@ -333,7 +357,7 @@ def _reason(error: Exception) -> str:
     return " ".join(text.split())
 
 
-def _dump_at_exit(instance: Any, path: str) -> None:
+def _dump_at_exit(instance: Instance, path: str) -> None:
     """Write the instance's trace when the program ends, but not when a fork's child ends."""
     import atexit
 
@@ -346,12 +370,14 @@ def _dump_at_exit(instance: Any, path: str) -> None:
         try:
             instance.save(path)
         except Exception as error:
-            _say(f"{path}: the trace of instance {instance.name!r} could not be written: {_reason(error)}")
+            _print_error(
+                f"{path}: the trace of instance {instance.name!r} could not be written: {_reason(error)}"
+            )
 
     atexit.register(dump)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     try:
         os.write(2, f"funcgraph: {text}\n".encode("utf-8", "backslashreplace"))
     except OSError:

@@ -94,7 +94,7 @@ class Pieces:
         from funcgraph.buffer import reading  # when somebody reads
 
         pieces, self._pieces = self._pieces, []
-        kept = [
+        texts = [
             self.lines(piece.trace, options, [lane for lane in piece.left if lane in shown])
             for piece in pieces
         ]
@@ -103,7 +103,7 @@ class Pieces:
         lines, tasks = reading.take_lines(self._engine, self._name, options, clock=clock, lanes=shown.only())
         self._note(tasks)
         self._count(reading.records_of(tasks))
-        return b"".join([*kept, lines])
+        return b"".join([*texts, lines])
 
     def take_lane(self, lane: int, clock: str) -> Iterator[bytes]:
         """Yield the traces in which a lane has records that nobody has read. Nobody else gets those."""

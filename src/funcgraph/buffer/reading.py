@@ -76,17 +76,17 @@ def describe(tracer: str, name: str) -> dict[str, object]:
 
 
 def report_of(
-    trace: int, tracer: str, options: Mapping[str, bool], requested: Callable[[Task], bool] | None = None
+    trace: int, tracer: str, options: Mapping[str, bool], shows: Callable[[Task], bool] | None = None
 ) -> bytes:
     """Return the text of a trace that `write_trace` wrote to a descriptor, with its header, in UTF-8.
 
     Args:
-        requested: whether a task's records are shown; None: all are.
+        shows: whether a task's records are shown; None: all are.
     """
     if tracer == "function":  # the report has one option for the arguments of both tracers
         options = {**options, "funcgraph-args": options["func-args"]}
     file = TraceFile(trace)
-    tasks = None if requested is None else [task for task in file.tasks if requested(_in_buffer(file, task))]
+    tasks = None if shows is None else [task for task in file.tasks if shows(_in_buffer(file, task))]
     return b"".join(file.report(options, tasks=tasks))
 
 
@@ -96,10 +96,10 @@ def _in_buffer(file: TraceFile, task: Task) -> Task:
 
 
 def text_of(
-    trace: int, tracer: str, options: Mapping[str, bool], requested: Callable[[Task], bool] | None = None
+    trace: int, tracer: str, options: Mapping[str, bool], shows: Callable[[Task], bool] | None = None
 ) -> str:
     """Return what report_of() does, as a str."""
-    return report_of(trace, tracer, options, requested).decode("utf-8", "replace")
+    return report_of(trace, tracer, options, shows).decode("utf-8", "replace")
 
 
 def _in_lanes(lanes: Container[int] | None) -> Callable[[Task], bool] | None:
@@ -129,13 +129,13 @@ def _text(
     name: str,
     options: Mapping[str, bool],
     clock: str,
-    requested: Callable[[Task], bool] | None,
+    shows: Callable[[Task], bool] | None,
 ) -> str:
     """Return the text of what `source` copies, with its header: the buffer or the snapshot of `engine`."""
     tracer = engine.tracer
     with memory_file() as trace:
         write_trace(source, trace, describe(tracer, name), consume=False, clock=clock)
-        return text_of(trace, tracer, options, requested)
+        return text_of(trace, tracer, options, shows)
 
 
 def take_lines(

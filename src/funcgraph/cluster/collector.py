@@ -29,7 +29,7 @@ class Workers(Protocol):
     def files(self, name: str) -> Mapping[str, Sequence[str]]:
         """Return worker -> what names its recordings."""
 
-    def read(self, name: str, requested: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
+    def read(self, name: str, positions: Mapping[str, tuple[str, int]]) -> Mapping[str, Piece]:
         """Return worker -> the next piece of a trace: of (file, offset)."""
 
     def forget(self, name: str, worker: str, file: str) -> None:
@@ -109,10 +109,10 @@ class Collector:
                 if _FILE.fullmatch(file):  # a name that leads out of the folder is none of ours
                     self._owner[file] = worker
         behind = set(self._owner.values())
-        while requested := self._next_pieces(behind):
+        while positions := self._next_pieces(behind):
             behind = set()
-            for worker, piece in self._workers.read(self._name, requested).items():
-                file, offset = requested[worker]
+            for worker, piece in self._workers.read(self._name, positions).items():
+                file, offset = positions[worker]
                 if piece.file != file:
                     continue
                 total += self._append(file, offset, piece)
@@ -126,11 +126,11 @@ class Collector:
 
     def _next_pieces(self, workers: Container[str]) -> dict[str, tuple[str, int]]:
         """Return an unfinished trace of each of these workers, and from where on it is wanted."""
-        requested: dict[str, tuple[str, int]] = {}
+        positions: dict[str, tuple[str, int]] = {}
         for file in self._open_files():
             if self._owner[file] in workers:
-                requested.setdefault(self._owner[file], (file, self._size(file)))
-        return requested
+                positions.setdefault(self._owner[file], (file, self._size(file)))
+        return positions
 
     def _append(self, file: str, offset: int, piece: Piece) -> int:
         """Add a piece to its copy; return how many bytes it has."""

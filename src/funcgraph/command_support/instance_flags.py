@@ -27,18 +27,18 @@ _LISTS = (PATTERNS, THREADS, WORDS)
 
 def _current(namespace: argparse.Namespace) -> InstanceRequest:
     """Return the instance that the options now are for."""
-    if namespace.requested is None:
-        namespace.requested = [InstanceRequest()]
-    current: InstanceRequest = namespace.requested[-1]
+    if namespace.requests is None:
+        namespace.requests = [InstanceRequest()]
+    current: InstanceRequest = namespace.requests[-1]
     return current
 
 
 class _Store:
-    """Keeps options as what is asked of each instance (instance_options.Store)."""
+    """Keeps options as what is requested of each instance (instance_options.Store)."""
 
     def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
         _current(namespace)
-        namespace.requested = [*namespace.requested, InstanceRequest(name, is_removed=namespace.negated)]
+        namespace.requests = [*namespace.requests, InstanceRequest(name, is_removed=namespace.negated)]
 
     def has_event(self, namespace: argparse.Namespace) -> bool:
         return bool(_current(namespace).events)
@@ -79,7 +79,7 @@ def add_instance_flags(parser: argparse.ArgumentParser) -> None:
         store,
         Common("what follows is for the instance of this name, which is made if it is not there"),
     )
-    parser.set_defaults(requested=None)
+    parser.set_defaults(requests=None)
 
 
 def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ()) -> None:
@@ -91,14 +91,15 @@ def add_filters(parser: argparse.ArgumentParser, *, taken: Collection[str] = ())
     for setting in STEERED:
         if setting.kind in (PATTERNS, WORDS):
             _add_setting(parser, setting, f"--{setting.name}" if setting.flag in taken else setting.flag)
-    parser.set_defaults(requested=None, negated=False)
+    parser.set_defaults(requests=None, negated=False)
 
 
 def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -> None:
-    def take(parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any) -> None:
+    def take(parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: str | int) -> None:
         settings = _current(namespace).settings
+        former = settings.get(setting.name, [])
         if setting.kind in _LISTS:
-            settings[setting.name] = [*settings.get(setting.name, ()), value]
+            settings[setting.name] = [*former, value] if isinstance(former, list) else [value]
         else:
             settings[setting.name] = True if setting.kind == FLAG else value
 
@@ -108,13 +109,11 @@ def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -
     parser.add_argument(flag, dest=setting.name, action=Option, take=take, help=help_of(setting), **keywords)
 
 
-def report_unmatched(process: Process, requested: InstanceRequest) -> None:
+def report_unmatched(process: Process, request: InstanceRequest) -> None:
     """Say which patterns of functions match nothing that is there yet, and what was perhaps meant."""
-    given = {
-        setting: requested.settings.get(setting.name, ()) for setting in STEERED if setting.kind == PATTERNS
-    }
-    request = [pattern for patterns in given.values() for pattern in patterns]
-    unmatched = process.tree.call("unmatched", patterns=request) if request else []
+    given = {setting: request.items(setting.name) for setting in STEERED if setting.kind == PATTERNS}
+    every = [pattern for patterns in given.values() for pattern in patterns]
+    unmatched = process.tree.call("unmatched", patterns=every) if every else []
     assert isinstance(unmatched, list)  # answers.py has checked it
     names = function_names(process) if unmatched else []
     for setting, patterns in given.items():
@@ -125,18 +124,18 @@ def report_unmatched(process: Process, requested: InstanceRequest) -> None:
 
 
 def instance_requests(args: argparse.Namespace, *, tracer: str = "") -> list[InstanceRequest]:
-    """Return what is asked of each instance. With -B, the top one is among them only if it has options.
+    """Return what is requested of each instance. With -B, the top one is among them only if it has options.
 
     Args:
         tracer: the tracer of an instance whose calls are wanted, without a -p; "": it keeps its own.
     """
-    requested: list[InstanceRequest] = [
+    requests: list[InstanceRequest] = [
         InstanceRequest(one.name, dict(one.settings), list(one.events), one.is_removed)
-        for one in args.requested or [InstanceRequest()]
+        for one in args.requests or [InstanceRequest()]
     ]
-    if len(requested) > 1 and requested[0].is_empty:
-        del requested[0]
-    for one in requested:
+    if len(requests) > 1 and requests[0].is_empty:
+        del requests[0]
+    for one in requests:
         if tracer and not one.is_removed and not wants_events_alone(one.settings, bool(one.events)):
             one.settings.setdefault("tracer", tracer)
-    return requested
+    return requests

@@ -8,15 +8,15 @@ from contextlib import contextmanager, suppress
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes
-from funcgraph.control.patience import Patience
-from funcgraph.session.until_signal import UntilSignal
+from funcgraph.control.answer_limit import AnswerLimit
+from funcgraph.recorder.until_signal import UntilSignal
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.pipe import TRACE_PIPE, Pipe
 from funcgraph.steering.reset import reset
 
 __all__ = ["End", "follow", "run_command", "temporary"]
 
-POLL_S = 0.02  # between two looks whether a process has told of lines
+POLL_S = 0.02  # between two looks whether a process has lines
 
 
 class End:
@@ -41,7 +41,7 @@ class End:
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    from funcgraph.session.child import NotStartedError, resolve
+    from funcgraph.recorder.child import NotStartedError, resolve
 
     try:
         path, words = resolve(list(command))
@@ -128,11 +128,11 @@ def follow(
 
 def _drain(processes: Processes, pipes: dict[Process, Pipe]) -> None:
     """Print what the processes still have. One that says that it has more and more is dropped."""
-    patience = {process: Patience("what it still has") for process in processes.living}
+    limits = {process: AnswerLimit("what it still has") for process in processes.living}
     texts: dict[int, str] = {}
 
     def take(process: Process) -> None:
-        patience[process].take(len(texts.get(process.pid, "")))
+        limits[process].take(len(texts.get(process.pid, "")))
 
     while texts := _print_lines(processes, pipes, is_reported=False):
         processes.each(take)
@@ -144,7 +144,7 @@ def _print_lines(
     """Print what has come from each process; return the texts of those from which something has.
 
     Args:
-        is_reported: only of processes that have told so; False: all are asked.
+        is_reported: only of processes that reported lines; False: of all.
     """
     texts: dict[int, str] = {}
 

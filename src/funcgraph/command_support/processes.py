@@ -155,7 +155,7 @@ class Processes:
         leave_nothing: detach in the end from processes that were attached for this.
 
     Attributes:
-        requested: how many processes were asked for: those that were found and have ended do not count.
+        count: how many processes were asked for: those that were found and have ended do not count.
         output: where their texts are printed.
 
     Raises:
@@ -166,7 +166,7 @@ class Processes:
         self._leave_nothing = leave_nothing
         _check_command(getattr(args, "command", ()))
         pids = chosen(args)
-        self.requested = len(pids)
+        self.count = len(pids)
         self._named = named(args.processes)
         self._failed: set[int] = set()
         self._living: list[Process] = []
@@ -175,10 +175,10 @@ class Processes:
             if isinstance(process, Process):
                 self._living.append(process)
             elif self._has_left(pid):
-                self.requested -= 1
+                self.count -= 1
             else:
                 self.fail(pid, process)
-        left = len(pids) - self.requested
+        left = len(pids) - self.count
         if left:
             print_message(ended_text(left))
         self.output = Output(pids)
@@ -227,7 +227,7 @@ class Processes:
     def fail(self, pid: int, error: Exception) -> None:
         """Say why a process could not do what it was asked."""
         if self._has_left(pid):
-            self.requested -= 1
+            self.count -= 1
         else:
             self._failed.add(pid)
         lines = [f"process {pid}: has ended"] if has_ended(pid) else process_error_lines(pid, error)
@@ -243,15 +243,15 @@ class Processes:
     def status(self) -> int:
         """The exit status: 0: all did what was asked; 1: some did; 2: none."""
         if not self._failed:
-            return 0 if self.requested else 2
-        return 1 if len(self._failed) < self.requested else 2
+            return 0 if self.count else 2
+        return 1 if len(self._failed) < self.count else 2
 
 
 def _check_command(command: object) -> None:
     """Refuse a COMMAND that there is not, before any process is asked for anything."""
     if not isinstance(command, list) or not command:  # `hist` has another option of that name
         return
-    from funcgraph.session.child import NotStartedError, resolve
+    from funcgraph.recorder.child import NotStartedError, resolve
 
     try:
         resolve(command)

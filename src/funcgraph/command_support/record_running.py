@@ -14,14 +14,14 @@ from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.command_support.recording import Ending, close, environment, follow, give_up, prepare
 from funcgraph.command_support.running import RunningProcesses
 from funcgraph.control.processes import running
-from funcgraph.session.child import Child, NotStartedError, occupy_standard_descriptors, resolve
-from funcgraph.session.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.child import Child, NotStartedError, occupy_standard_descriptors, resolve
+from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.progress import ProgressLine
+from funcgraph.recorder.reach import Reach, ReachError
+from funcgraph.recorder.recording import Recording
+from funcgraph.recorder.until_signal import UntilSignal
 from funcgraph.session.options import describe
 from funcgraph.session.output import check_output
-from funcgraph.session.progress import ProgressLine
-from funcgraph.session.reach import Reach, ReachError
-from funcgraph.session.recording import Recording
-from funcgraph.session.until_signal import UntilSignal
 from funcgraph.steering.children import descendants
 from funcgraph.steering.processes import NoProcessError, ancestors, command_line, find, is_python, named
 
@@ -208,8 +208,8 @@ def _record(
     meta = {"funcgraph": funcgraph.__version__, **describe(settings), "command": _words(args)}
     meta["processes"] = commands
     progress.show(f"writing {output}")
-    reported, good = close(recording, output, settings, meta, [], quiet=args.quiet)
+    more_lines, good = close(recording, output, settings, meta, [], quiet=args.quiet)
     progress.close()
-    for line in (*lines, *reported):
+    for line in (*lines, *more_lines):
         print_message(line)
     return good

@@ -10,15 +10,16 @@ from typing import Any, Protocol
 
 import funcgraph
 from funcgraph.command_support.messages import CommandError, print_message
-from funcgraph.session import environ, outcome
-from funcgraph.session.directory import Session
-from funcgraph.session.files import most_ring_bytes
-from funcgraph.session.limits import Limits, LimitWatch
+from funcgraph.recorder import outcome
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.files import most_ring_bytes
+from funcgraph.recorder.limits import Limits, LimitWatch
+from funcgraph.recorder.progress import ProgressLine, plural
+from funcgraph.recorder.reach import OUR_REACH, Reach
+from funcgraph.recorder.recording import Recording
+from funcgraph.recorder.volume import VolumeWatch
+from funcgraph.session import environ
 from funcgraph.session.options import describe, most_buffer_kb, requested_patterns, ring_bytes
-from funcgraph.session.progress import ProgressLine, plural
-from funcgraph.session.reach import OUR_REACH, Reach
-from funcgraph.session.recording import Recording
-from funcgraph.session.volume import VolumeWatch
 from funcgraph.tracedata.dat_format import DatFormat
 
 __all__ = ["Ending", "close", "environment", "follow", "give_up", "prepare"]
@@ -120,7 +121,7 @@ def follow(
     Returns:
         The bound that was reached, or None; and the ids of the processes that still run.
     """
-    reported, reached = False, None
+    is_reported, reached = False, None
     volume, watch = VolumeWatch(recording), LimitWatch(recording.limits)
     pause_s = recording.step()
     while not ending.wait(pause_s):
@@ -131,11 +132,11 @@ def follow(
         reached = watch.reached(recording.written())
         if reached is not None:
             break
-        if recording.failure is not None and not reported:
+        if recording.failure is not None and not is_reported:
             progress.close()
             reason = outcome.write_failure(recording.failure, recording.part)
             print_message(f"{reason}; recording stops, the program goes on")
-            reported = True
+            is_reported = True
         if progress.due():
             progress.show(outcome.figures(recording.totals()))
     _take_signals(ending, recording)
@@ -146,7 +147,7 @@ def follow(
         recording.settle(0.0, stop)
     progress.close()
     _warn(volume, progress)
-    if recording.failure is not None and not reported:
+    if recording.failure is not None and not is_reported:
         print_message(outcome.write_failure(recording.failure, recording.part))
     return reached, left
 
@@ -191,11 +192,11 @@ def close(
         left: the ids of processes that still run and should not.
     """
     if recording.limits.ring:
-        return _close_kept(recording, meta, left, quiet=quiet)
+        return _close_in_memory(recording, meta, left, quiet=quiet)
     return _close_written(recording, output, settings, meta, left, quiet=quiet)
 
 
-def _close_kept(
+def _close_in_memory(
     recording: Recording, meta: dict[str, Any], left: list[int], *, quiet: bool
 ) -> tuple[list[str], bool]:
     """Write what is kept in memory if the program's end is a reason; return lines as close() does."""
@@ -247,8 +248,8 @@ def _close_written(
         recording.complete(output, meta)
     except (OSError, MemoryError) as error:
         recording.close()
-        kept = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
-        return [*lines, outcome.write_failure(error, output), kept], False
+        line = f"what was recorded is kept: 'funcgraph recover {shlex.quote(part)}' makes a trace of it"
+        return [*lines, outcome.write_failure(error, output), line], False
     finally:
         session.remove()
     if not quiet:

@@ -10,9 +10,9 @@ from contextlib import suppress
 from funcgraph.attach.connecting import connect_all
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
 from funcgraph.control.client import Connection
+from funcgraph.recorder.process import ProcessWatch
+from funcgraph.recorder.recording import Recording
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.session.process import ProcessWatch
-from funcgraph.session.recording import Recording
 from funcgraph.steering.processes import command_line, ended_text, has_ended
 
 __all__ = ["RunningProcess", "RunningProcesses", "reach_all"]
@@ -219,8 +219,8 @@ class RunningProcesses:
         if not processes:
             return {}
         with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
-            requested: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
-            while meanwhile is not None and not all(future.done() for future in requested.values()):
+            futures: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
+            while meanwhile is not None and not all(future.done() for future in futures.values()):
                 time.sleep(meanwhile())
-        errors = {pid: future.exception() for pid, future in requested.items()}
+        errors = {pid: future.exception() for pid, future in futures.items()}
         return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}

@@ -58,22 +58,22 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
 
 def wants_tree(args: argparse.Namespace) -> bool:
     """Return whether a tree is asked for. Raises CommandError for options that need each other or clash."""
-    request = [bool(args.tree), bool(args.callers), bool(args.callees)]
-    if sum(request) > 1:
+    views = [bool(args.tree), bool(args.callers), bool(args.callees)]
+    if sum(views) > 1:
         raise CommandError("--tree, --callers and --callees: only one of them at a time")
-    if not any(request):
+    if not any(views):
         for name, option in _OPTIONS.items():
             if getattr(args, name) is not None:
                 raise CommandError(f"{option} needs --tree, --callers or --callees")
     elif args.options:
         raise CommandError("-O is about the calls one by one: not with --tree, --callers or --callees")
-    return any(request)
+    return any(views)
 
 
-def tree_pieces(args: argparse.Namespace, trace: TraceFile, requested: Selection) -> Iterator[bytes]:
+def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection) -> Iterator[bytes]:
     """Return the text: a tree for each buffer, since two instances may have recorded the same call."""
     with trace_errors(trace.path):
-        numbers = select(trace, requested).buffers or trace.find_buffers(())
+        numbers = select(trace, selection).buffers or trace.find_buffers(())
     percent = DEFAULT_PERCENT if args.min_percent is None else args.min_percent
     limits = TreeLimits(percent, args.tree_depth)
     is_meant = _matcher(trace, args.callers or args.callees)
@@ -84,7 +84,7 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, requested: Selection
             tree = trace.call_tree(
                 buffers=[number],
                 by=args.by or "all",
-                select=requested,
+                select=selection,
                 fold_imports=not (args.imports or args.callers or args.callees),
             )
         yield from tree_text(
@@ -92,13 +92,13 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, requested: Selection
         )
         if args.tree:
             with trace_errors(trace.path):
-                yield str(find_waiting(trace, number, requested) or "").encode("utf-8", "backslashreplace")
+                yield str(find_waiting(trace, number, selection) or "").encode("utf-8", "backslashreplace")
 
 
-def _view(args: argparse.Namespace, tree: CallTree, requested: Callable[[str], bool]) -> CallTree:
+def _view(args: argparse.Namespace, tree: CallTree, matches: Callable[[str], bool]) -> CallTree:
     if args.callers:
-        return callers_of(tree, requested)
-    return callees_of(tree, requested) if args.callees else tree
+        return callers_of(tree, matches)
+    return callees_of(tree, matches) if args.callees else tree
 
 
 def _matcher(trace: TraceFile, patterns: Sequence[str]) -> Callable[[str], bool]:

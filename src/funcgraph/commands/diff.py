@@ -16,9 +16,9 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.diff.comparison import Compared, Comparison, Measure, compare
+from funcgraph.diff.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.names import printable
-from funcgraph.tracedata.comparison import Compared, Comparison, Measure, compare
-from funcgraph.tracedata.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.tracedata.pager import write_text
 from funcgraph.tracedata.summary import FunctionSummary, duration_text
 from funcgraph.tracedata.trace_file import TraceFile
@@ -191,13 +191,13 @@ def _factor(value: float) -> str:
 
 def _cells(row: Compared) -> list[str]:
     calls, own, total, best = row.measures()
-    telling = row.own_time
-    verdict = _MARKS[telling.verdict if calls.verdict not in ("new", "gone") else calls.verdict]
+    shown = row.own_time
+    verdict = _MARKS[shown.verdict if calls.verdict not in ("new", "gone") else calls.verdict]
     return [
         f"{calls.mean_a:,.0f}", f"{calls.mean_b:,.0f}", _mark(calls),
         duration_text(own.mean_a), duration_text(own.mean_b), _ratio(own),
         duration_text(total.mean_a), duration_text(total.mean_b), _ratio(total),
-        _ratio(best), f"{verdict} (best)" if telling is best else verdict, printable(row.name),
+        _ratio(best), f"{verdict} (best)" if shown is best else verdict, printable(row.name),
     ]  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def _figure(figure: Measure) -> dict[str, Any]:
 
 
 def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[str]) -> int:
-    from funcgraph.tracedata.first_difference import first_difference
+    from funcgraph.diff.first_difference import first_difference
     from funcgraph.tracedata.opened import open_trace
 
     if len(a) != 1 or len(b) != 1 or args.conditions or args.top is not None:

@@ -22,9 +22,9 @@ from funcgraph.export.format import ExportError, Format
 from funcgraph.export.formats import all_formats, find_format, format_of_file
 from funcgraph.export.run import check_extra, write
 from funcgraph.export.source import Source
+from funcgraph.recorder.progress import bytes_text
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
 from funcgraph.session.output import check_output
-from funcgraph.session.progress import bytes_text
 from funcgraph.settings.table import BY_NAME
 from funcgraph.steering.output import PrintableStream
 from funcgraph.tracedata.dat_format import DatFormat
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export one trace; return the exit status."""
     try:
-        form, path = _requested(args)
+        form, path = _format_and_trace(args)
         check_extra(form)
     except ExportError as error:
         raise CommandError(str(error)) from None
@@ -122,7 +122,7 @@ def _check_dat_settings(form: Format, args: argparse.Namespace) -> None:
         raise refusal(error) from None
 
 
-def _requested(args: argparse.Namespace) -> tuple[Format, str]:
+def _format_and_trace(args: argparse.Namespace) -> tuple[Format, str]:
     """Return the format and the trace. A first word that names a format is one; so is one before a trace."""
     words: Sequence[str] = args.words
     name = args.format

@@ -38,13 +38,13 @@ def run(args: argparse.Namespace) -> int:
     """Write a file for each instance of each process, and print its name."""
 
     def extract(process: Process) -> None:
-        requested = folders(process, args)
-        for folder in requested:
-            path = path_for(args.output, folder, processes=count, instances=len(requested))
+        instances = folders(process, args)
+        for folder in instances:
+            path = path_for(args.output, folder, processes=count, instances=len(instances))
             save(folder, os.path.abspath(path), snapshot=args.snapshot)
             processes.output.text(process.pid, path)
 
     with Processes(args) as processes:
-        count = processes.requested
+        count = processes.count
         processes.each(extract)
         return processes.status

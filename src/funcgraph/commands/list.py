@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes
-from funcgraph.session.progress import plural
+from funcgraph.recorder.progress import plural
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
 

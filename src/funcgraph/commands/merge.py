@@ -9,7 +9,7 @@ from funcgraph.command_support.trace import add_strict_argument
 from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
 from funcgraph.merge.stamps import read_stamps
-from funcgraph.session.progress import plural
+from funcgraph.recorder.progress import plural
 from funcgraph.steering.output import print_line
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.summary import duration_text

@@ -35,22 +35,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Profile until the end."""
-    (requested,) = instance_requests(args)
-    requested.name = f"{NAME}-{os.getpid()}"
+    (request,) = instance_requests(args)
+    request.name = f"{NAME}-{os.getpid()}"
 
     def begin_one(process: Process) -> None:
-        apply(process, requested, Changes())
-        process.instance(requested.name).write("function_profile_enabled", "1")
-        report_unmatched(process, requested)
+        apply(process, request, Changes())
+        process.instance(request.name).write("function_profile_enabled", "1")
+        report_unmatched(process, request)
 
     def end_one(process: Process) -> None:
-        folder = process.instance(requested.name)
+        folder = process.instance(request.name)
         folder.write("function_profile_enabled", "0")
         texts[process.pid] = folder.read(STAT)
 
     texts: dict[int, str] = {}
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, requested.name):
+        with temporary(processes, request.name):
             if processes.each(begin_one):
                 end = End(args.command)
                 while processes.living and not end.wait(_PAUSE_S):

@@ -14,9 +14,8 @@ from funcgraph.command_support.parser import Common
 from funcgraph.command_support.recording import close, environment, follow, give_up, prepare
 from funcgraph.command_support.settings import add_setting, help_of, refusal, wants_events_alone
 from funcgraph.events import recording_events
-from funcgraph.session import isolated
-from funcgraph.session.check import OptionError, check, check_file, record_options
-from funcgraph.session.child import (
+from funcgraph.recorder import isolated
+from funcgraph.recorder.child import (
     Child,
     NotStartedError,
     become,
@@ -24,12 +23,13 @@ from funcgraph.session.child import (
     occupy_standard_descriptors,
     resolve,
 )
-from funcgraph.session.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.progress import ProgressLine
+from funcgraph.recorder.recording import Recording
+from funcgraph.session.check import OptionError, check, check_file, record_options
 from funcgraph.session.environ import VARIABLE
 from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
-from funcgraph.session.progress import ProgressLine
-from funcgraph.session.recording import Recording
 from funcgraph.settings.table import EVENTS, INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 

@@ -12,16 +12,16 @@ import funcgraph
 from funcgraph import _tracedata, output_file
 from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.names import did_you_mean
-from funcgraph.session import outcome, rotation
+from funcgraph.recorder import outcome, rotation
+from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
+from funcgraph.recorder.directory import Session, all_sessions, command_text
+from funcgraph.recorder.leftovers import remove_temporaries
+from funcgraph.recorder.limits import Limits
+from funcgraph.recorder.recording import Recording, complete_spool, copied
+from funcgraph.recorder.spool_owner import SESSION_KEY, owner, spool_of
 from funcgraph.session.check import DAT_SETTINGS, OptionError, check_dat_format
-from funcgraph.session.descriptor_limit import raise_descriptor_limit
-from funcgraph.session.directory import Session, all_sessions, command_text
-from funcgraph.session.leftovers import remove_temporaries
-from funcgraph.session.limits import Limits
 from funcgraph.session.options import describe, from_config
 from funcgraph.session.output import check_output, is_trace_dat
-from funcgraph.session.recording import Recording, complete_spool, copied
-from funcgraph.session.spool_owner import SESSION_KEY, owner, spool_of
 from funcgraph.settings.table import BY_NAME
 from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.flaw import DAMAGED_KEY

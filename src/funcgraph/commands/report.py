@@ -73,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(
             f"{trace.path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
         )
-    requested = selection_of(args)
+    selection = selection_of(args)
     if is_tree:
-        write_text(first_lines(tree_pieces(args, trace, requested), args.count), pager=not args.no_pager)
+        write_text(first_lines(tree_pieces(args, trace, selection), args.count), pager=not args.no_pager)
         return 0
     pieces = trace.report(
-        options, select=requested, color=wants_color(args.color), fold_imports=not args.imports
+        options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
     )
     with trace_errors(trace.path):
         write_text(first_lines(pieces, args.count), pager=not args.no_pager)

@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, dest="parts", action=_InOrder, help=text, **keywords)
     parser.add_argument(
         "-k",
-        dest="kept",
+        dest="kept_kinds",
         metavar="KIND",
         action="append",
         default=[],
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             for folder in named_folders(process, names):
                 steering.reset(folder, part.buffer_kb)
                 deleted += [folder] * part.is_deleted
-        steering.reset_dynamic_events(process, args.kept)
+        steering.reset_dynamic_events(process, args.kept_kinds)
         for folder in deleted:
             folder.remove()
         process.instance().write("error_log", "")

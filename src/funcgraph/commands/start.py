@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests, report_unmatched
-from funcgraph.command_support.live import run_command
-from funcgraph.command_support.processes import Processes, add_processes
-from funcgraph.steering.changes import Changes
+from funcgraph.command_support.configuring import configure_all
+from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests
+from funcgraph.command_support.processes import add_processes
 from funcgraph.steering.configure import begin
-from funcgraph.steering.folder import Process
 
 NAME = "start"
 HELP = "have running processes trace into their buffers"
@@ -32,17 +30,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start each instance of each process, or none of a process."""
-    requested = instance_requests(args, tracer="function_graph")
-
-    def begin_all(process: Process) -> None:
-        with Changes() as changes:
-            for one in requested:
-                begin(process, one, changes)
-        for one in requested:
-            report_unmatched(process, one)
-
-    with Processes(args) as processes:
-        processes.each(begin_all)
-        if processes.living:
-            run_command(args.command)
-        return processes.status
+    return configure_all(args, instance_requests(args, tracer="function_graph"), begin)

@@ -10,16 +10,16 @@ import sys
 import funcgraph
 from funcgraph import _tracedata
 from funcgraph.control.processes import running
-from funcgraph.session.directory import Session, all_sessions, command_text
+from funcgraph.recorder.directory import Session, all_sessions, command_text
+from funcgraph.recorder.process import ProcessWatch
 from funcgraph.session.memory_file import memory_file
-from funcgraph.session.process import ProcessWatch
 from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import command_line, has_ended
 
 NAME = "status"
 HELP = "show recordings, processes with a socket, this Python, its monitoring ids"
 DESCRIPTION = """\
-Show how this Python is hooked, what can be told of a program in it, and the owner of each of its
+Show how this Python is hooked, what can be reported of a program in it, and the owner of each of its
 sys.monitoring ids: a tool that is loaded at start, such as coverage or an agent. Then show this user's
 recording sessions on this machine, with their processes, and the processes that can be steered: they were
 attached to, or serve a control socket."""
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the status, or clean up."""
     if args.clean:
-        from funcgraph.session.leftovers import clean
+        from funcgraph.recorder.leftovers import clean
 
         nothing = True
         for line in clean():

@@ -89,18 +89,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _summary(trace: TraceFile, args: argparse.Namespace) -> str:
-    requested = selection_of(args)
+    selection = selection_of(args)
     folds = not (args.imports or args.json)
     tables = {}
     with trace_errors(trace.path):
-        part = select(trace, requested)
+        part = select(trace, selection)
         for number in part.buffers or trace.find_buffers(()):
-            rows, events = trace.summaries(buffers=[number], select=requested, fold_imports=folds)
+            rows, events = trace.summaries(buffers=[number], select=selection, fold_imports=folds)
             tables[number] = (sort_rows(rows, args.sort), events)
     if args.json:
         return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks, args.count)
     with trace_errors(trace.path):
-        waiting = {number: find_waiting(trace, number, requested) for number in tables}
+        waiting = {number: find_waiting(trace, number, selection) for number in tables}
     text = _text(trace, tables, waiting, args.sort, args.count)
     return f"{text}{_ROTATED}" if is_one_of_several(trace) else text
 

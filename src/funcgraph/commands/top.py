@@ -12,7 +12,7 @@ from funcgraph.command_support.instance_flags import add_filters, instance_reque
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
-from funcgraph.session.progress import plural
+from funcgraph.recorder.progress import plural
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import InstanceRequest, apply
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -66,27 +66,27 @@ def run(args: argparse.Namespace) -> int:
     for flag, value in (("-n", args.count), ("--rows", args.rows)):
         if value is not None and value < 1:
             raise CommandError(f"{flag} {value}: must be 1 or more")
-    (requested,) = instance_requests(args)
-    requested.name = f"{NAME}-{os.getpid()}"
+    (request,) = instance_requests(args)
+    request.name = f"{NAME}-{os.getpid()}"
 
     def begin_one(process: Process) -> None:
         for option in _OFF:
-            process.instance(requested.name).write(f"options/{option}", "0")
-        apply(process, requested, Changes())
-        process.instance(requested.name).write("function_profile_enabled", "1")
-        report_unmatched(process, requested)
+            process.instance(request.name).write(f"options/{option}", "0")
+        apply(process, request, Changes())
+        process.instance(request.name).write("function_profile_enabled", "1")
+        report_unmatched(process, request)
 
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, requested.name) as folders:
+        with temporary(processes, request.name) as folders:
             if processes.each(begin_one):
-                top = _Top(processes, folders, args, _heading_of_time(requested))
+                top = _Top(processes, folders, args, _heading_of_time(request))
                 is_live = not args.is_batch and sys.stdout.isatty() and sys.stdin.isatty()
                 (top.show if is_live else top.print)()
         return processes.status
 
 
-def _heading_of_time(requested: InstanceRequest) -> str:
-    is_own = "graph-time" not in requested.settings.get("options", ())
+def _heading_of_time(request: InstanceRequest) -> str:
+    is_own = "graph-time" not in request.items("options")
     return "own ms/s" if is_own else "ms/s"
 
 

@@ -35,17 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trace until the end."""
-    requested = _only(instance_requests(args, tracer="function_graph"))
+    request = _only(instance_requests(args, tracer="function_graph"))
 
     def begin_one(process: Process) -> None:
         with Changes() as changes:
-            begin(process, requested, changes)
+            begin(process, request, changes)
             changed.append(changes)
-        report_unmatched(process, requested)
+        report_unmatched(process, request)
 
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, requested.name) as folders:
+        with temporary(processes, request.name) as folders:
             try:
                 if processes.each(begin_one):
                     follow(processes, folders.__getitem__, End(args.command).wait)
@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
         return processes.status
 
 
-def _only(requested: list[InstanceRequest]) -> InstanceRequest:
+def _only(requests: list[InstanceRequest]) -> InstanceRequest:
     """Return the one instance that is asked for; without -B one of our own."""
-    if len(requested) > 1 or requested[0].is_removed:
+    if len(requests) > 1 or requests[0].is_removed:
         raise CommandError(f"{NAME}: one instance at a time: one -B, with all options after it")
-    requested[0].name = requested[0].name or f"{NAME}-{os.getpid()}"
-    return requested[0]
+    requests[0].name = requests[0].name or f"{NAME}-{os.getpid()}"
+    return requests[0]

@@ -15,7 +15,7 @@ import threading
 import time
 
 from funcgraph.control import answers, wire
-from funcgraph.control.patience import Patience
+from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.control.sockets import connect_to
 from funcgraph.control.waiting import RemoteWait, Waits, wait_until_ready
 from funcgraph.rights.identity import ProcessIdentity
@@ -104,7 +104,7 @@ class Connection:
         self._lock = threading.Lock()
         self._waits = Waits(process)
         try:
-            hello = self.ask("hello", version=wire.VERSION)[0]
+            hello = self.request("hello", version=wire.VERSION)[0]
             assert isinstance(hello, dict)
         except BaseException:
             self.close()
@@ -132,33 +132,33 @@ class Connection:
 
     def stat(self, path: str) -> Entry:
         """Return what the path is, as Tree.stat()."""
-        row = self.ask("stat", path=path)[0]
+        row = self.request("stat", path=path)[0]
         assert isinstance(row, list)
         return Entry(*row)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a folder, as Tree.list()."""
-        names = self.ask("list", path=path)[0]
+        names = self.request("list", path=path)[0]
         assert isinstance(names, list)
         return names
 
     def mkdir(self, path: str) -> None:
         """Make an instance, as Tree.mkdir()."""
-        self.ask("mkdir", path=path)
+        self.request("mkdir", path=path)
 
     def rmdir(self, path: str) -> None:
         """Remove an instance, as Tree.rmdir()."""
-        self.ask("rmdir", path=path)
+        self.request("rmdir", path=path)
 
     def open(self, path: str, flags: int) -> RemoteFile:
         """Open a file, as Tree.open()."""
-        number = self.ask("open", path=path, flags=flags)[0]
+        number = self.request("open", path=path, flags=flags)[0]
         assert isinstance(number, int)
         return RemoteFile(self, number)
 
     def read_text(self, path: str) -> str:
         """Return what a file says; of a pipe, what it has now."""
-        number, data = self.ask("get", path=path)
+        number, data = self.request("get", path=path)
         if isinstance(number, int):  # there may be more than fits into one answer
             with RemoteFile(self, number) as file:
                 data += file.read_all(len(data))
@@ -169,7 +169,7 @@ class Connection:
         data = text.encode("utf-8", "surrogateescape")
         flags = os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC)
         if len(data) <= wire.MAX_BODY:
-            self.ask("put", data, path=path, flags=flags)
+            self.request("put", data, path=path, flags=flags)
             return
         with self.open(path, flags) as file:
             file.write_all(data)
@@ -187,9 +187,9 @@ class Connection:
         Raises:
             OSError: ENOSYS: there is no such procedure. EINVAL: wrong arguments. Others: as it raised.
         """
-        return self.ask("call", name=name, arguments=arguments)[0]
+        return self.request("call", name=name, arguments=arguments)[0]
 
-    def ask(self, op: str, body: bytes = b"", /, **fields: object) -> tuple[object, bytes]:
+    def request(self, op: str, body: bytes = b"", /, **fields: object) -> tuple[object, bytes]:
         """Make one request; return the answer's value and body, which have the shape that they must have.
 
         Raises:
@@ -214,9 +214,9 @@ class Connection:
         """Return the error for an answer that is none."""
         return OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {what}")
 
-    def patience(self, what: str) -> Patience:
+    def answer_limit(self, what: str) -> AnswerLimit:
         """Return how long to take parts of a longer answer."""
-        return Patience(f"process {self.pid}: {what}", self._timeout_s)
+        return AnswerLimit(f"process {self.pid}: {what}", self._timeout_s)
 
     def wait(self, place: tuple[int, int]) -> RemoteWait:
         """Wait at a connection of its own for what a file waits for (Wait.place)."""
@@ -276,17 +276,17 @@ class RemoteFile:
     @property
     def ready(self) -> bool:
         """Whether read() has something, or an end, now: as OpenFile.ready."""
-        return self._connection.ask("ready", file=self._open())[0] is True
+        return self._connection.request("ready", file=self._open())[0] is True
 
     def wait(self) -> RemoteWait | None:
         """Begin to wait until it is ready, as OpenFile.wait(). The process is asked once."""
-        place = self._connection.ask("wait", file=self._open())[0]
+        place = self._connection.request("wait", file=self._open())[0]
         return self._connection.wait((place[0], place[1])) if isinstance(place, list) else None
 
     def read(self, offset: int, size: int) -> bytes:
         """Return bytes from an offset, as OpenFile.read(): at most 1 MiB."""
         size = min(size, wire.MAX_BODY)
-        data = self._connection.ask("read", file=self._open(), offset=offset, size=size)[1]
+        data = self._connection.request("read", file=self._open(), offset=offset, size=size)[1]
         if len(data) > size:
             raise self._connection.nonsense(f"{len(data)} bytes to 'read' of {size}")
         return data
@@ -294,10 +294,10 @@ class RemoteFile:
     def read_all(self, offset: int = 0) -> bytes:
         """Return all of it, from an offset; of a pipe, what it has now."""
         parts: list[bytes] = []
-        patience = self._connection.patience("a file")
+        limit = self._connection.answer_limit("a file")
         try:
             while part := self.read(offset, wire.MAX_BODY):
-                patience.take(len(part))
+                limit.take(len(part))
                 parts.append(part)
                 offset += len(part)
         except BlockingIOError:
@@ -307,7 +307,7 @@ class RemoteFile:
     def write(self, offset: int, data: bytes) -> int:
         """Carry out one write(), as OpenFile.write(): of at most 1 MiB."""
         part = data[: wire.MAX_BODY]
-        written = self._connection.ask("write", part, file=self._open(), offset=offset)[0]
+        written = self._connection.request("write", part, file=self._open(), offset=offset)[0]
         assert isinstance(written, int)
         if written > len(part):
             raise self._connection.nonsense(f"{written} to 'write' of {len(part)}")
@@ -327,7 +327,7 @@ class RemoteFile:
         number, self._number = self._number, None
         if number is not None:
             try:
-                self._connection.ask("close", file=number)
+                self._connection.request("close", file=number)
             except ConnectionError:
                 pass  # it is closed
 

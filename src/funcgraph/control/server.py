@@ -61,7 +61,7 @@ class _Client:
             try:
                 self.files.popitem()[1].close()
             except Exception:
-                pass  # nobody is there who could be told
+                pass  # nobody is there to report it to
 
 
 class _Clients(dict[int, _Client]):

@@ -12,14 +12,14 @@ import errno
 from typing import NamedTuple
 
 from funcgraph.events.filter_error import TOO_LONG, FilterError, refused
-from funcgraph.events.filter_predicate import BLANKS, FieldLike, Fields, Scanner
+from funcgraph.events.filter_predicate import BLANKS, Fields, Scanner
 from funcgraph.events.filter_program import ACCEPT, REJECT, Exits, Program, Term, lead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FieldLike", "Fields", "Filter", "FilterError", "clears", "parse", "parse_for_each"]
+__all__ = ["Fields", "Filter", "FilterError", "clears", "parse", "parse_for_each"]
 
 #: Bytes of a filter with the newline that a file's writer adds.
 _MAX_BYTES = 4095

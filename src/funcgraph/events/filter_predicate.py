@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from funcgraph.events import cpu_list
 from funcgraph.events.filter_error import FilterError, refused
@@ -17,7 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["BLANKS", "FieldLike", "Fields", "Predicate", "Scanner"]
+    from funcgraph.events.event_field import EventField
+
+__all__ = ["BLANKS", "Fields", "Predicate", "Scanner"]
 
 BLANKS = frozenset(" \t\n\v\f\r")
 
@@ -40,17 +42,6 @@ _WORD = re.compile(r"-?[0-9A-Za-z]*", re.ASCII)
 _FLOAT = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![0-9A-Za-z_.])", re.ASCII)
 _DIGITS = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9]\d*))", re.ASCII)
 _NAMED_VALUE = re.compile(r"(None|[Tt]rue|[Ff]alse)(?!\w)")
-
-
-class FieldLike(Protocol):
-    """A field of an event, as its definition has it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
 
 
 class Predicate(NamedTuple):
@@ -85,7 +76,7 @@ _EVERYWHERE = {
 }
 
 
-def _type_of(field: FieldLike) -> tuple[str, bool]:
+def _type_of(field: EventField) -> tuple[str, bool]:
     """Return a field's type as filters see it: an array of characters is a text."""
     return ("string", False) if field.type == "char" and field.count else (field.type, field.count > 0)
 
@@ -104,7 +95,7 @@ class Fields:
 
     def __init__(
         self,
-        fields: Sequence[FieldLike],
+        fields: Sequence[EventField],
         places: Sequence[str] = (),
         functions: Callable[[str], Collection[int]] | None = None,
         processors: int | None = None,

@@ -12,11 +12,11 @@ import errno
 import re
 from collections.abc import Sequence
 
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_actions import is_action, resolve_actions, split_action
 from funcgraph.events.hist_error import HistError, Part, Source
 from funcgraph.events.hist_expression import ExpressionParser, integer, usable_in
 from funcgraph.events.hist_spec import (
-    EventField,
     Expression,
     FieldRef,
     HistSpec,
@@ -174,11 +174,11 @@ class _Parser:
             self._variables.append(piece)
 
     def _parse_size(self, text: Part) -> int:
-        requested = integer(text.text) or 0
-        if not SIZE_MIN // 2 < requested <= SIZE_MAX:
+        size = integer(text.text) or 0
+        if not SIZE_MIN // 2 < size <= SIZE_MAX:
             message = f"size must be a number from {SIZE_MIN // 2 + 1} to {SIZE_MAX}, got {text.text!r}"
             raise self._source.unlogged(message, text)
-        return max(SIZE_MIN, 1 << (requested - 1).bit_length())
+        return max(SIZE_MIN, 1 << (size - 1).bit_length())
 
     # ---- what the parts mean
 

@@ -10,12 +10,12 @@ import errno
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_error import HistError, Part, Source
 from funcgraph.events.hist_expression import ExpressionParser
 from funcgraph.events.hist_spec import (
     Action,
     Binary,
-    EventField,
     Expression,
     FieldRef,
     Negated,

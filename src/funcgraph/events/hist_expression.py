@@ -10,10 +10,10 @@ import errno
 import re
 from collections.abc import Mapping, Sequence
 
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_error import Part, Source
 from funcgraph.events.hist_spec import (
     Binary,
-    EventField,
     Expression,
     FieldRef,
     Negated,

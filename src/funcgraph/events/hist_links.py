@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from funcgraph.definitions.synthetic_definition import GROUP
 from funcgraph.events import hist
+from funcgraph.events.event_field import EventField
 from funcgraph.events.hist_plan import Reference, compile_hist
-from funcgraph.events.hist_spec import EventField, Expression, HistSpec, SortKey, Variable, field_of
+from funcgraph.events.hist_spec import Expression, HistSpec, SortKey, Variable, field_of
 from funcgraph.events.trigger import UNLIMITED, Trigger, TriggerError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Links = tuple["_engine.Trigger | None", tuple[Any, ...], tuple[Any, ...]]
 
 
 class Target(Protocol):
-    """What an instance wants of an event (wanted.Wanted), as far as triggers of others act on it."""
+    """What an instance wants of an event (event_state.EventState), as far as triggers of others act on it."""
 
     def acted_on(self, kind: str) -> _engine.EventSwitch | _engine.Event: ...
     def release(self) -> None: ...
@@ -77,7 +78,7 @@ class LiveTrigger:
 
 
 class HistOwner(Protocol):
-    """What an instance wants of an event (wanted.Wanted), as far as its histograms go."""
+    """What an instance wants of an event (event_state.EventState), as far as its histograms go."""
 
     @property
     def event(self) -> AnyEvent: ...
@@ -116,8 +117,8 @@ class InstanceHists:
     def variables(self) -> Mapping[tuple[str, str], Mapping[str, Expression]]:
         """Return what the variables of all histograms are set to, by (system, event) and name."""
         found: dict[tuple[str, str], dict[str, Expression]] = {}
-        for requested in self._existing():
-            for spec in _specs(requested):
+        for owner in self._existing():
+            for spec in _specs(owner):
                 names = found.setdefault((spec.system, spec.event), {})
                 for variable in spec.variables:
                     names.setdefault(variable.name, variable.value)
@@ -175,20 +176,20 @@ class InstanceHists:
 
     def is_used(self, one: LiveTrigger) -> bool:
         """Return whether another trigger of the instance uses a variable of this one."""
-        return any(one in user.uses for requested in self._existing() for user in requested.users)
+        return any(one in user.uses for owner in self._existing() for user in owner.users)
 
     # ---- names
 
     def _existing(self) -> Iterator[HistOwner]:
-        return (requested for requested in list(self._all.values()) if requested.event.has_probes)
+        return (owner for owner in list(self._all.values()) if owner.event.has_probes)
 
-    def _requested(self, system: str, event: str) -> HistOwner | None:
+    def _owner_of(self, system: str, event: str) -> HistOwner | None:
         return next(
             (one for one in self._existing() if (one.event.group, one.event.name) == (system, event)), None
         )
 
     def _named(self, name: str) -> LiveTrigger | None:
-        everything = (one for requested in self._existing() for one in requested.histograms)
+        everything = (one for owner in self._existing() for one in owner.histograms)
         return next(
             (one for one in everything if name and one.request.hist and one.request.hist.name == name), None
         )
@@ -203,14 +204,14 @@ class InstanceHists:
 
     def _check_snapshots(self, spec: HistSpec) -> None:
         """An instance has one action snapshot(), as in the kernel."""
-        others = (other.nr_snapshots for requested in self._existing() for other in _specs(requested))
+        others = (other.nr_snapshots for owner in self._existing() for other in _specs(owner))
         if spec.nr_snapshots and spec.nr_snapshots + sum(others) > 1:
             raise TriggerError(errno.EBUSY, "an instance has one action snapshot() of a histogram")
 
     def _find(self, reference: Reference, hidden: Sequence[LiveTrigger]) -> tuple[LiveTrigger, int]:
         """Return the histogram that has a variable, and which of its variables that is."""
-        requested = self._requested(reference.system, reference.event)
-        ones = hidden if reference.is_field else requested.histograms if requested else ()
+        owner = self._owner_of(reference.system, reference.event)
+        ones = hidden if reference.is_field else owner.histograms if owner else ()
         for one in ones:
             assert one.request.hist is not None
             spec = one.request.hist
@@ -232,34 +233,32 @@ class InstanceHists:
         try:
             for system, event in places:
                 names = [one.name for one in references if one.is_field and one[:2] == (system, event)]
-                requested = self._requested(system, event)
-                pattern = self._matching(requested, len(spec.keys)) if requested else None
-                if requested is None or pattern is None:
+                owner = self._owner_of(system, event)
+                pattern = self._matching(owner, len(spec.keys)) if owner else None
+                if owner is None or pattern is None:
                     raise TriggerError(errno.EINVAL, "Matching event histogram not found")
-                one = LiveTrigger(
-                    _keeping(pattern.request, requested.event, names), requested.event, (None, (), ())
-                )
-                requested.hide([*requested.hidden, one])
+                one = LiveTrigger(_keeping(pattern.request, owner.event, names), owner.event, (None, (), ()))
+                owner.hide([*owner.hidden, one])
                 made.append(one)
         except BaseException:
             self._drop_fields(made)
             raise
         return made
 
-    def _matching(self, requested: HistOwner, nr_keys: int) -> LiveTrigger | None:
-        specs = ((one, one.request.hist) for one in requested.histograms)
+    def _matching(self, owner: HistOwner, nr_keys: int) -> LiveTrigger | None:
+        specs = ((one, one.request.hist) for one in owner.histograms)
         return next((one for one, spec in specs if spec and len(spec.keys) == nr_keys), None)
 
     def _drop_fields(self, ones: Sequence[LiveTrigger]) -> None:
-        for requested in self._existing():
-            hidden = requested.hidden
+        for owner in self._existing():
+            hidden = owner.hidden
             staying = [one for one in hidden if one not in ones]
             if len(staying) < len(hidden):
-                requested.hide(staying)
+                owner.hide(staying)
 
 
-def _specs(requested: HistOwner) -> Iterator[HistSpec]:
-    return (one.request.hist for one in requested.histograms if one.request.hist)
+def _specs(owner: HistOwner) -> Iterator[HistSpec]:
+    return (one.request.hist for one in owner.histograms if one.request.hist)
 
 
 def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger:
@@ -268,7 +267,7 @@ def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger
     assert spec is not None
     fields = {field.name: field for field in reversed(event.fields)}
     variables = tuple(Variable(name, field_of(fields[name])) for name in names)
-    kept = spec._replace(
+    fields_spec = spec._replace(
         name="",
         values=(),
         variables=variables,
@@ -277,4 +276,4 @@ def _keeping(pattern: Trigger, event: AnyEvent, names: Sequence[str]) -> Trigger
         has_hitcount=True,
         control="",
     )
-    return Trigger("hist", UNLIMITED, pattern.filter, kept)
+    return Trigger("hist", UNLIMITED, pattern.filter, fields_spec)

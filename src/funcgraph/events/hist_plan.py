@@ -1,4 +1,4 @@
-"""From a histogram trigger to what the engine is told: terms in postfix form, without names of Python.
+"""From a histogram trigger to what the engine gets: terms in postfix form, without names of Python.
 
 The binding makes struct fg_hist_plan (src/engine/hist/hist.h) of a Plan. A step ("field", NAME) becomes the
 place of that field in the event's image.
@@ -146,7 +146,7 @@ class Plan(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What the engine is told of a trigger.
+    """What the engine gets of a trigger.
 
     Attributes:
         plan: of its histogram.
@@ -160,7 +160,7 @@ class Compiled(NamedTuple):
 
 
 def compile_plan(spec: HistSpec) -> Plan:
-    """Return what the engine is told of a trigger's histogram."""
+    """Return what the engine gets of a trigger's histogram."""
     return compile_hist(spec).plan
 
 
@@ -175,7 +175,7 @@ def compile_field(name: str, type: str) -> Term:
 
 
 def compile_hist(spec: HistSpec) -> Compiled:
-    """Return what the engine is told of a trigger."""
+    """Return what the engine gets of a trigger."""
     compiler = _Compiler()
     keys = tuple(compiler.key(key) for key in spec.keys)
     values = tuple(compiler.number(value) for value in _sums(spec.values))

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from funcgraph.events.event_field import EventField
+
 __all__ = [
     "Action",
     "Binary",
-    "EventField",
     "Expression",
     "FieldRef",
     "HistSpec",
@@ -31,17 +32,6 @@ __all__ = [
 ]
 
 _SIGNED = ("s8", "s16", "s32", "s64")
-
-
-class EventField(Protocol):
-    """A field of an event, as funcgraph.definitions.field.Field."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
 
 
 class FieldRef(NamedTuple):

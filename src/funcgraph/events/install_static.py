@@ -59,7 +59,7 @@ def add_probe(engine: _engine.Event, definition: Definition) -> None:
 
 
 def static_fields(definition: Definition) -> list[Field]:
-    """Return the fields of a `t` as the engine takes them: what is told has a number.
+    """Return the fields of a `t` as the engine takes them: what is passed has a number.
 
     Raises:
         OSError: as add_probe().
@@ -69,4 +69,4 @@ def static_fields(definition: Definition) -> list[Field]:
 
 
 def _source(source: Part, event: static.StaticEvent) -> Part:
-    return ("arg", event.reported.index(str(source[1])) + 1) if source[0] == "field" else source
+    return ("arg", event.arguments.index(str(source[1])) + 1) if source[0] == "field" else source

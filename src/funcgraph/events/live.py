@@ -112,12 +112,12 @@ def _start(handle: int, request: RecordingEvent) -> None:
         _made.setdefault(handle, []).append(request.definition)
     event = events()[request.name]
     if request.triggers:
-        requested = _requested(handle, request.name)
-        assert requested is not None
-        requested.set_filter(request.filter)
+        state = _state_of(handle, request.name)
+        assert state is not None
+        state.set_filter(request.filter)
         for text in request.triggers:
-            requested.write_trigger(text)
-        requested.set_records(True)
+            state.write_trigger(text)
+        state.set_records(True)
         return
     program = request.filter.program.pack() if request.filter else None
     event.engine.set(handle, True, program, ())
@@ -130,14 +130,14 @@ def define(request: RecordingEvent) -> bool:
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    requested = request.definition
-    if requested is None or any(definition.text == requested.text for definition in dynamic_events):
+    own = request.definition
+    if own is None or any(definition.text == own.text for definition in dynamic_events):
         return False
     dynamic_events.define(request.text, is_pending=True)
     return True
 
 
-def _requested(handle: int, name: tuple[str, str]) -> EventState | None:
+def _state_of(handle: int, name: tuple[str, str]) -> EventState | None:
     """Return what an instance of a recording wants of an event; None: there is no such event."""
     from funcgraph.events.event_state import EventState  # with all of histograms
 
@@ -146,7 +146,7 @@ def _requested(handle: int, name: tuple[str, str]) -> EventState | None:
     key = "/".join(name)
     if event is not None and key not in recorded:
         recorded[key] = EventState(
-            event, handle, lambda group, event: _requested(handle, (group, event)), recorded
+            event, handle, lambda group, event: _state_of(handle, (group, event)), recorded
         )
     return recorded.get(key)
 

@@ -24,7 +24,7 @@ class StaticEvent(NamedTuple):
         index: its number in the engine.
         group, name: "py" and "raise".
         fields: its fields.
-        reported: what a dynamic event on it can fetch, in the order of `$argN`: its fields, and more.
+        arguments: what a dynamic event on it can fetch, in the order of `$argN`: its fields, and more.
         is_declared: by the program; False: it is CPython's.
     """
 
@@ -32,7 +32,7 @@ class StaticEvent(NamedTuple):
     group: str
     name: str
     fields: tuple[Field, ...]
-    reported: tuple[str, ...]
+    arguments: tuple[str, ...]
     is_declared: bool
 
 
@@ -58,14 +58,14 @@ def _values(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
     >>> _values("event:string args=text:string args")[1]
     ('event', 'text', 'args')
     """
-    fields, reported = [], []
+    fields, arguments = [], []
     for number, word in enumerate(text.split(), 1):
         value, _, type = word.partition(":")
         field, equals, value = value.rpartition("=")
-        reported.append(value)
+        arguments.append(value)
         if type:
             fields.append(Field(field if equals else value, type, 0, ("arg", number), ()))
-    return tuple(fields), tuple(reported)
+    return tuple(fields), tuple(arguments)
 
 
 def find(group: str, name: str) -> StaticEvent | None:
@@ -83,4 +83,4 @@ def find(group: str, name: str) -> StaticEvent | None:
 def names(group: str, name: str) -> tuple[str, ...] | None:
     """Return what can be fetched from a static event; None: there is no such event."""
     event = find(group, name)
-    return event.reported if event else None
+    return event.arguments if event else None

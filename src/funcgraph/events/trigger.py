@@ -13,7 +13,8 @@ from typing import NamedTuple
 from funcgraph.definitions.command import number
 from funcgraph.events import filter as event_filter
 from funcgraph.events import hist
-from funcgraph.events.hist_spec import EventField, HistSpec, Others
+from funcgraph.events.event_field import EventField
+from funcgraph.events.hist_spec import HistSpec, Others
 
 __all__ = [
     "KINDS",

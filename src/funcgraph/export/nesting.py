@@ -43,7 +43,7 @@ class _Thread:
         self.steps.append((self.last_ns, is_begin, function))
 
     def add_only_end(self, begin_ns: int, end_ns: int, depth: int, function: int) -> None:
-        if self.depth:  # it lies in a call whose begin has been told
+        if self.depth:  # it lies in a call whose begin has been reported
             self.add(begin_ns, True, function)
             self.add(end_ns, False, function)
             return

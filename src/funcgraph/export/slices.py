@@ -79,7 +79,7 @@ def slices_of(
     """Return an iterator over batches of events with their slices.
 
     The last batch has no events: it has the ends of what is in progress. What was lost or in progress is
-    told in the notes of the source.
+    reported in the notes of the source.
 
     Args:
         source: what is read.

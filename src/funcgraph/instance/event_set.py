@@ -68,8 +68,8 @@ def available_text(events: Events) -> str:
 
 def set_event_text(events: Events) -> str:
     """Return what `set_event` holds: GROUP:EVENT of those that the instance wants something of."""
-    requested = [name for name in _switched(events) if _is_on(events[name])]
-    return "".join(f"{name.replace('/', ':')}\n" for name in requested)
+    names = [name for name in _switched(events) if _is_on(events[name])]
+    return "".join(f"{name.replace('/', ':')}\n" for name in names)
 
 
 def filters_text(events: Events) -> str:
@@ -133,17 +133,17 @@ def write_enable(events: Collection[EventFile], text: str) -> None:
     _switch({event.name: on for event in events}, events)
 
 
-def _switch(requested: dict[str, bool], events: Collection[EventFile]) -> None:
+def _switch(states: dict[str, bool], events: Collection[EventFile]) -> None:
     """Switch events on or off by name. If one cannot be switched, the others are as before."""
     changed = []
     try:
         for event in events:
-            if event.enable != requested[event.name]:
-                event.enable = requested[event.name]
+            if event.enable != states[event.name]:
+                event.enable = states[event.name]
                 changed.append(event)
     except BaseException:
         for event in changed:
-            event.enable = not requested[event.name]
+            event.enable = not states[event.name]
         raise
 
 

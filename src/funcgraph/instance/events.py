@@ -61,7 +61,7 @@ class EventFile:
     @enable.setter
     def enable(self, on: bool) -> None:
         with self._state.lock:
-            self._requested().set_records(bool(on))
+            self._event_state().set_records(bool(on))
 
     @property
     def filter(self) -> str:
@@ -75,14 +75,14 @@ class EventFile:
             ValueError: it is no filter for the event's fields; nothing has changed.
             OSError: as enable.
         """
-        found = self._requested().filter
+        found = self._event_state().filter
         return found.text if found else "none"
 
     @filter.setter
     def filter(self, text: str) -> None:
         found = None if event_filter.clears(text) else event_filter.parse(text, self._event.filter_fields)
         with self._state.lock:
-            self._requested().set_filter(found)
+            self._event_state().set_filter(found)
 
     @property
     def filter_fields(self) -> event_filter.Fields:
@@ -108,7 +108,7 @@ class EventFile:
                 number: EEXIST: the event has one of that kind. ENOENT: it has none that could be taken away.
             OSError: as enable.
         """
-        return self._requested().trigger_text()
+        return self._event_state().trigger_text()
 
     @trigger.setter
     def trigger(self, text: str) -> None:
@@ -126,12 +126,12 @@ class EventFile:
             ValueError, OSError: as `trigger`.
         """
         with self._state.lock:
-            return self._requested().write_trigger(text.strip())
+            return self._event_state().write_trigger(text.strip())
 
     @property
     def is_soft(self) -> bool:
         """Whether triggers or function commands have it: the `*` in the kernel's file `enable`."""
-        return self._requested().is_soft
+        return self._event_state().is_soft
 
     @property
     def is_base(self) -> bool:
@@ -145,12 +145,12 @@ class EventFile:
             OSError: as enable.
         """
         with self._state.lock:
-            self._requested().remove_histograms()
+            self._event_state().remove_histograms()
 
     @property
     def hist(self) -> str:
         """The histograms of its triggers as they are now; "": it has none."""
-        return self._requested().hist_text(FunctionNames())
+        return self._event_state().hist_text(FunctionNames())
 
     @property
     def id(self) -> int:
@@ -168,7 +168,7 @@ class EventFile:
         Raises:
             OSError: ENODEV: the event is gone.
         """
-        self._requested()
+        self._event_state()
         return _engine.untraced(_format, self._event)
 
     @property
@@ -176,30 +176,30 @@ class EventFile:
         """The names of its fields."""
         return tuple(field.name for field in self._event.fields)
 
-    def _requested(self) -> EventState:
+    def _event_state(self) -> EventState:
         if self._state.engine.closed:
             raise OSError(ENODEV, f"the instance {self._state.name!r} is closed", self.name)
         if not self._event.has_probes:
             raise OSError(ENODEV, "the event was removed", self.name)
-        return _requested(self._state, self._event)
+        return _event_state(self._state, self._event)
 
 
-def _requested(state: State, event: AnyEvent) -> EventState:
+def _event_state(state: State, event: AnyEvent) -> EventState:
     name = f"{event.group}/{event.name}"
-    everything = state.requested
-    requested = everything.get(name)
-    if requested is None or requested.event is not event:
-        requested = EventState(
+    everything = state.event_states
+    found = everything.get(name)
+    if found is None or found.event is not event:
+        found = EventState(
             event, state.engine.handle, lambda group, name: find_event_state(state, group, name), everything
         )
-        everything[name] = requested
-    return requested
+        everything[name] = found
+    return found
 
 
 def find_event_state(state: State, group: str, name: str) -> EventState | None:
     """Return what an instance wants of an event, by the event's names; None: there is no such event."""
     event = live.events().get((group, name))
-    return _requested(state, event) if event else None
+    return _event_state(state, event) if event else None
 
 
 def _format(event: AnyEvent) -> str:

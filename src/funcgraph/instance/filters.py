@@ -52,8 +52,6 @@ def set_event_tids(state: State, **tids: tuple[int, ...]) -> None:
     Args:
         tids: file -> the thread ids that it holds. The other file stays.
     """
-    requested = {**state.event_tids, **tids}
-    state.engine.set_event_tids(
-        requested["set_event_pid"] or None, requested["set_event_notrace_pid"] or None
-    )
-    state.event_tids = requested
+    all_tids = {**state.event_tids, **tids}
+    state.engine.set_event_tids(all_tids["set_event_pid"] or None, all_tids["set_event_notrace_pid"] or None)
+    state.event_tids = all_tids

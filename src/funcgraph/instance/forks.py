@@ -34,21 +34,21 @@ def watch() -> None:
     Raises:
         OSError: EOPNOTSUPP: this Python cannot tell which thread starts another.
     """
-    requested = any(state.options[option] for state in list(STATES.values()) for option in OPTIONS)
-    if requested != _Watch.is_on:
-        if requested:
+    has_option = any(state.options[option] for state in list(STATES.values()) for option in OPTIONS)
+    if has_option != _Watch.is_on:
+        if has_option:
             import threading  # noqa: F401 - whose methods are watched
-        _engine.watch_threads(_reported if requested else None)
-        _Watch.is_on = requested
+        _engine.watch_threads(_note_thread if has_option else None)
+        _Watch.is_on = has_option
 
 
 def after_fork() -> None:
     """Forget, in a fork's child, the threads of its parent."""
     if _Watch.is_on:
-        _engine.watch_threads(_reported)
+        _engine.watch_threads(_note_thread)
 
 
-def _reported(parent_tid: int, tid: int) -> None:
+def _note_thread(parent_tid: int, tid: int) -> None:
     """Add a thread that begins to the lists that have its parent; take one that ends (parent 0) away."""
     for state in list(STATES.values()):
         with state.lock:

@@ -160,7 +160,7 @@ class Latency:
     @property
     def section(self) -> Section | None:
         """The section that was kept; None: there is none yet."""
-        return kept_section(self.tracer)
+        return last_section(self.tracer)
 
     def report(self) -> str:
         """Return the kept section as text, in the layout of the kernel's latency traces.
@@ -170,7 +170,7 @@ class Latency:
         return report(self.tracer)
 
 
-def kept_section(tracer: str) -> Section | None:
+def last_section(tracer: str) -> Section | None:
     """Return the section that a latency tracer has kept; None: there is none yet."""
     found = _engine.latency_section(tracer)
     if found is None:
@@ -185,7 +185,7 @@ def report(tracer: str) -> str:
 
 
 def _report(tracer: str) -> str:
-    section = kept_section(tracer)
+    section = last_section(tracer)
     if section is None:
         return f"# tracer: {tracer}\n#\n"
     lines = _graph(tracer, section)

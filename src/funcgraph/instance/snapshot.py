@@ -35,7 +35,7 @@ class Snapshot:
         Raises:
             OSError: ENOENT: it is closed.
         """
-        text = _engine.untraced(_text, self._kept(), self.tracer, self._options)
+        text = _engine.untraced(_text, self._open_trace(), self.tracer, self._options)
         return text.decode("utf-8", "replace")
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -44,13 +44,13 @@ class Snapshot:
         Raises:
             OSError: the file cannot be written. ENOENT: the snapshot is closed.
         """
-        _engine.untraced(_save, self._kept(), os.fspath(path))
+        _engine.untraced(_save, self._open_trace(), os.fspath(path))
 
     def close(self) -> None:
         """Let go of it. May be called twice."""
         self._trace = None
 
-    def _kept(self) -> bytes:
+    def _open_trace(self) -> bytes:
         if self._trace is None:
             raise FileNotFoundError(ENOENT, "the snapshot is closed", self.name)
         return self._trace

@@ -47,7 +47,7 @@ class State:
         latency: the latency tracer, if that is the current tracer.
         profile: the function profiler, once it was enabled.
         commands: its FunctionCommands, once somebody looked at them.
-        requested: name of an event -> what this instance wants of it.
+        event_states: name of an event -> what this instance wants of it.
     """
 
     __slots__ = (
@@ -55,6 +55,7 @@ class State:
         "clock",
         "commands",
         "engine",
+        "event_states",
         "event_tids",
         "latency",
         "lock",
@@ -66,7 +67,6 @@ class State:
         "pieces",
         "pipes",
         "profile",
-        "requested",
         "shown",
         "tids",
     )
@@ -89,7 +89,7 @@ class State:
         self.latency: InstanceLatency | None = None
         self.profile: FunctionProfile | None = None
         self.commands: Commands | None = None
-        self.requested: dict[str, EventState] = {}
+        self.event_states: dict[str, EventState] = {}
 
     def check_no_pipe(self) -> None:
         """Raise OSError EBUSY if a trace_pipe is open."""

@@ -53,13 +53,13 @@ def set_tracer(state: State, name: str) -> None:
 
 def apply_options(state: State, tracer: str) -> None:
     """Have the engine record what the options of `tracer` ask for, and those of no other tracer."""
-    requested = dict.fromkeys(_RECORDED, False)
+    switches = dict.fromkeys(_RECORDED, False)
     for option in OPTIONS.values():
         if option.records and option.tracer in ("", tracer):
             setting, value = option.records
-            requested[setting] |= state.options[option.name] is value
+            switches[setting] |= state.options[option.name] is value
     settings = state.engine.settings
-    for setting, on in requested.items():
+    for setting, on in switches.items():
         if settings[setting] != on:
             state.engine.set_setting(setting, on)
 

@@ -36,10 +36,10 @@ class Host(NamedTuple):
 
 def host_of(meta: Mapping[str, Any]) -> Host | None:
     """Return the host that a trace's JSON names; None: it names none."""
-    message: Any = meta.get("host")
+    host: Any = meta.get("host")
     try:
-        clocks = tuple(_instant(item) for item in message["clocks"])
-        return Host(str(message["name"]) or "unknown", str(message["boot_id"]), clocks) if clocks else None
+        clocks = tuple(_instant(item) for item in host["clocks"])
+        return Host(str(host["name"]) or "unknown", str(host["boot_id"]), clocks) if clocks else None
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -13,7 +13,7 @@ from funcgraph.merge.clock_line import IDENTITY, Bound, ClockLine, fit
 from funcgraph.merge.hosts import Host, Instant, clock_bounds, clock_offset_ns, host_of, jump_ns
 from funcgraph.merge.messages import Ends, Match, message_bounds, message_ends
 from funcgraph.merge.stamps import Exchange, stamp_bounds
-from funcgraph.session.host import HostFacts
+from funcgraph.recorder.host import HostFacts
 from funcgraph.session.output import check_output
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.opened import Trace, open_trace
@@ -328,9 +328,9 @@ def _meta(machines: Sequence[_Machine], hosts: Sequence[MergedHost]) -> dict[str
             for name, recorded in part.trace.meta.get("instances", {}).items():
                 instances.setdefault(_buffer(machine.name if len(machines) > 1 else "", name), recorded)
     first = machines[0].parts[0].trace.meta
-    kept: dict[str, Any] = {name: first[name] for name in ("tracer", "options") if name in first}
+    common: dict[str, Any] = {name: first[name] for name in ("tracer", "options") if name in first}
     return {
-        **kept,
+        **common,
         "funcgraph": installed_version(),
         "instances": instances,
         "hosts": [host._asdict() for host in hosts],

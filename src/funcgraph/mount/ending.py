@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-from funcgraph.session.process import ProcessWatch
+from funcgraph.recorder.process import ProcessWatch
 
 __all__ = ["when_all_ended"]
 

@@ -2,7 +2,7 @@
 
 The kernel tells a file system of close(2) at once (flush), for each descriptor, and of the end of the open
 file only later (release). A program that has closed a file expects that its text has arrived, and that the
-file is no longer open. Whether a flush was of the last descriptor is not told. So:
+file is no longer open. Whether a flush was of the last descriptor is unknown. So:
 
 - closing carries out a last word, or an O_TRUNC without a write. After a flush of such a file others wait for
   the release, for a moment: a shell that has duplicated the descriptor keeps it open.

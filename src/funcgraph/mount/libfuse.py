@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 from importlib import import_module
-from typing import Any
+from typing import Protocol, cast
 
-__all__ = ["MissingError", "Session", "load"]
+__all__ = ["Binding", "FileInfo", "MissingError", "PollEvents", "Session", "load"]
 
 _PACKAGE = "a mount needs mfusepy: pip install 'funcgraph[mount]'"
 _LIBRARY = "a mount needs libfuse 3: install the package fuse3 of your distribution"
@@ -19,7 +19,39 @@ class MissingError(Exception):
     """What a mount needs is not installed; the message says what to install."""
 
 
-def load() -> Any:
+class FileInfo(Protocol):
+    """libfuse's `struct fuse_file_info`: an open file of the kernel's."""
+
+    fh: int
+    flags: int
+    direct_io: int
+
+
+class PollEvents(Protocol):
+    """A pointer to the bits of poll(2)."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+    def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
+class _Mount(Protocol):
+    """Mounts a file system, and serves it until it is unmounted."""
+
+    def __call__(
+        self, operations: object, folder: str, /, *, raw_fi: bool, **options: str | int
+    ) -> object: ...
+
+
+class Binding(Protocol):
+    """mfusepy, as far as we use it."""
+
+    FUSE: _Mount
+    fuse_version_major: int
+    fuse_version_minor: int
+    _libfuse: ctypes.CDLL
+
+
+def load() -> Binding:
     """Import mfusepy over libfuse 3, and return the module.
 
     Raises:
@@ -30,7 +62,7 @@ def load() -> Any:
     if not os.environ.get("FUSE_LIBRARY_PATH"):
         os.environ["FUSE_LIBRARY_PATH"] = _soname()
     try:
-        module = import_module("mfusepy")
+        module = cast(Binding, import_module("mfusepy"))
     except ImportError:
         raise MissingError(_PACKAGE) from None
     except (OSError, AttributeError) as error:  # FUSE_LIBRARY_PATH of the user
@@ -57,7 +89,7 @@ class Session:
         module: mfusepy.
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Binding) -> None:
         # Function objects of our own: argument types set here are not mfusepy's.
         self._library = ctypes.CDLL(module._libfuse._name)
         self._context = module._libfuse.fuse_get_context

@@ -10,11 +10,11 @@ import os
 import select
 from collections.abc import Callable, Iterator
 from errno import EACCES, EPERM
-from typing import Any, NoReturn
+from typing import NoReturn, Protocol
 
 from funcgraph.mount.attributes import Attributes, inode
 from funcgraph.mount.handles import Handles
-from funcgraph.mount.libfuse import Session
+from funcgraph.mount.libfuse import FileInfo, PollEvents, Session
 from funcgraph.mount.waiting import Polls, read_when_ready
 from funcgraph.tracefs.interface import Tree
 
@@ -24,7 +24,11 @@ _READABLE = select.POLLIN | select.POLLRDNORM
 _WRITABLE = select.POLLOUT | select.POLLWRNORM
 
 
-def _refuse(number: int) -> Callable[..., NoReturn]:
+class _Refusal(Protocol):
+    def __call__(self, operations: Operations, path: str, /, *arguments: object) -> NoReturn: ...
+
+
+def _refuse(number: int) -> _Refusal:
     def refuse(self: Operations, path: str, *arguments: object) -> NoReturn:
         raise OSError(number, os.strerror(number), path)
 
@@ -61,7 +65,7 @@ class Operations:
 
     # ---- paths
 
-    def getattr(self, path: str, info: Any = None) -> dict[str, int]:
+    def getattr(self, path: str, info: FileInfo | None = None) -> dict[str, int]:
         """stat(2)."""
         self._handles.settle(_within(path))
         return self._attributes.of(path)
@@ -115,26 +119,26 @@ class Operations:
 
     # ---- open files
 
-    def open(self, path: str, info: Any) -> int:
+    def open(self, path: str, info: FileInfo) -> int:
         """open(2)."""
         self._handles.settle()
         info.fh = self._handles.open(_within(path), info.flags)
         info.direct_io = 1  # each read() and write() comes here as it was made, whatever the size of the file
         return 0
 
-    def read(self, path: str, size: int, offset: int, info: Any) -> bytes:
+    def read(self, path: str, size: int, offset: int, info: FileInfo) -> bytes:
         """read(2). At a pipe without records it waits, or fails with EAGAIN if O_NONBLOCK is set."""
         file = self._handles.use(info.fh).file
         if info.flags & os.O_NONBLOCK:
             return file.read(offset, size)
         return read_when_ready(file, offset, size, self._session.stopped)
 
-    def write(self, path: str, data: bytes, offset: int, info: Any) -> int:
+    def write(self, path: str, data: bytes, offset: int, info: FileInfo) -> int:
         """write(2)."""
         handle = self._handles.use(info.fh)
         return self._handles.unless_busy(lambda: handle.write(offset, data))
 
-    def poll(self, path: str, info: Any, waiter: int | None, events: Any) -> int:
+    def poll(self, path: str, info: FileInfo, waiter: int | None, events: PollEvents) -> int:
         """poll(2). `waiter`: libfuse's handle, to be woken once the file is ready."""
         handle = self._handles.use(info.fh)
         file, mode = handle.file, handle.flags & os.O_ACCMODE  # here libfuse leaves info.flags empty
@@ -147,12 +151,12 @@ class Operations:
             self._session.forget(waiter)
         return 0
 
-    def flush(self, path: str, info: Any) -> int:
+    def flush(self, path: str, info: FileInfo) -> int:
         """close(2) of one descriptor."""
         self._handles.flush(info.fh)
         return 0
 
-    def release(self, path: str, info: Any) -> int:
+    def release(self, path: str, info: FileInfo) -> int:
         """close(2) of the last descriptor, a little later."""
         self._polls.remove(info.fh)
         self._handles.release(info.fh)

@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 
 
 class ProcessTree:
-    """A tree (tracefs.interface.Tree). It connects at once, so that who cannot is told early.
+    """A tree (tracefs.interface.Tree). It connects at once, so that an error comes early.
 
     A connection is lost if the process keeps one waiting too long, stops serving, or executes another
     program. The question at hand fails then, and the next one finds the process anew.

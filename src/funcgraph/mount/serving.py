@@ -8,7 +8,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from funcgraph.mount import libfuse
 from funcgraph.mount.mountpoint import FILE_SYSTEM, MountError
@@ -46,7 +45,7 @@ def serve(
         MountError: it cannot be mounted.
     """
     module = libfuse.load()
-    with _kept_messages() as messages:
+    with _deferred_messages() as messages:
         works = []
 
         def begin() -> None:
@@ -71,8 +70,8 @@ def stop() -> None:
     signal.pthread_kill(main, signal.SIGTERM)  # libfuse handles it, and its loop runs in that thread
 
 
-def _fuse_options(module: Any, source: str, options: Sequence[str]) -> dict[str, Any]:
-    chosen: dict[str, Any] = {
+def _fuse_options(module: libfuse.Binding, source: str, options: Sequence[str]) -> dict[str, str | int]:
+    chosen: dict[str, str | int] = {
         "foreground": True,
         "fsname": source,
         "subtype": FILE_SYSTEM,
@@ -116,7 +115,7 @@ class _Messages:
 
 
 @contextmanager
-def _kept_messages() -> Iterator[_Messages]:
+def _deferred_messages() -> Iterator[_Messages]:
     messages = _Messages()
     try:
         yield messages

@@ -1,6 +1,6 @@
 """Waiting for records: read() that blocks until a pipe has some, and poll().
 
-What waits is told of records (interface.py, Wait). In between it only looks whether it is still to wait,
+Who waits is notified of records (interface.py, Wait). In between it only looks whether it is still to wait,
 which asks the traced process nothing.
 """
 

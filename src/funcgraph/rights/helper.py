@@ -106,7 +106,7 @@ class Helper:
         Raises:
             OSError: no place can be used; the message names each with the reason.
         """
-        (number, path), _ = self.ask("make_folder", places, prefix)
+        (number, path), _ = self.request("make_folder", places, prefix)
         return HelperFolder(self, number, path)
 
     def open_folder(self, path: str) -> Folder:
@@ -116,7 +116,7 @@ class Helper:
             OSError: there is none, or its file system may keep us waiting. PermissionError: another user owns
                 it, or others may use it.
         """
-        number, _ = self.ask("open_folder", path)
+        number, _ = self.request("open_folder", path)
         return HelperFolder(self, number, path)
 
     def names_in(self, place: str) -> list[str]:
@@ -125,7 +125,7 @@ class Helper:
 
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
-        return os.statvfs_result(self.ask("statvfs", path)[0])
+        return os.statvfs_result(self.request("statvfs", path)[0])
 
     def connect(self, path: str) -> socket.socket:
         """Return a connection to a Unix socket.
@@ -145,7 +145,7 @@ class Helper:
         """Return the files in folders in `base` that the user alone may use, and whose names begin so."""
         return packets.unpack_names(self.request_data("own_files", base, prefix))
 
-    def ask(
+    def request(
         self, call: str, *arguments: Any, folder: int | None = None, data: bytes | None = None
     ) -> tuple[Any, int | None]:
         """Make a request, for a folder or none; return the value, and a descriptor or None.
@@ -166,7 +166,7 @@ class Helper:
 
     def request_fd(self, call: str, *arguments: Any, folder: int | None = None) -> int:
         """Make a request whose answer is a descriptor."""
-        fd = self.ask(call, *arguments, folder=folder)[1]
+        fd = self.request(call, *arguments, folder=folder)[1]
         assert fd is not None, call
         return fd
 
@@ -265,7 +265,7 @@ class HelperFolder:
         return self._helper.request_data("read", component(name), most, folder=self._number, most=most)
 
     def write(self, name: str, data: bytes) -> None:
-        self._helper.ask("write", component(name), data=data, folder=self._number)
+        self._helper.request("write", component(name), data=data, folder=self._number)
 
     def rename(self, old: str, new: str) -> None:
         self._request("rename", component(old), component(new))
@@ -275,7 +275,7 @@ class HelperFolder:
 
     def remove(self, names: list[str]) -> None:
         data = packets.pack_names([component(name) for name in names])
-        self._helper.ask("remove", data=data, folder=self._number)
+        self._helper.request("remove", data=data, folder=self._number)
 
     def close(self) -> None:
         if self._is_open:
@@ -284,7 +284,7 @@ class HelperFolder:
                 self._request("close")
 
     def _request(self, call: str, *arguments: Any) -> Any:
-        return self._helper.ask(call, *arguments, folder=self._number)[0]
+        return self._helper.request(call, *arguments, folder=self._number)[0]
 
 
 class _Child:

@@ -139,7 +139,7 @@ def calls_in_progress() -> None:
     with Observer("call"):
         expect(funcgraph.get_ret_stack(), [], "calls in progress outside of any traced call")
         seen = program.call(nested)
-        requested = [("call", nested.__qualname__), ("call", "calls_in_progress")]
-        expect(seen, requested, "calls in progress and their callers")
+        expected = [("call", nested.__qualname__), ("call", "calls_in_progress")]
+        expect(seen, expected, "calls in progress and their callers")
         others = program.call(lambda: in_thread(funcgraph.get_ret_stack))
         expect(others, [], "calls in progress in another thread")

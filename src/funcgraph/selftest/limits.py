@@ -178,7 +178,7 @@ def errors() -> None:
 
 
 def _errors_of(keep_on_error: bool, entries: int) -> None:
-    reported: list[object] = []
+    errors: list[object] = []
 
     def entry(trace: Any, ops: Any, regs: Any) -> bool:
         raise _UserError
@@ -190,12 +190,12 @@ def _errors_of(keep_on_error: bool, entries: int) -> None:
         keep_on_error=keep_on_error,
     )
     with Observer("failing") as other:
-        sys.unraisablehook = lambda unraisable: reported.append(unraisable.exc_type)
+        sys.unraisablehook = lambda unraisable: errors.append(unraisable.exc_type)
         funcgraph.register_ftrace_graph(ops)
         result = program.catching()
         funcgraph.unregister_ftrace_graph(ops)
         expect(result, "failing", "the program's result")
         other.expect(["failing {", "} failing: raise"], "events of the other user")
-    expect(reported, [_UserError] * entries, "exceptions reported")
+    expect(errors, [_UserError] * entries, "exceptions reported")
     expect((ops.errors, type(ops.last_error)), (entries, _UserError), "number of errors and the last error")
     expect(ops.enabled, keep_on_error, "the user is enabled")

@@ -20,10 +20,10 @@ class FailedError(Exception):
     """A promise does not hold. The message says which one, for a person."""
 
 
-def expect(got: object, requested: object, what: str) -> None:
-    """Raise FailedError unless `got` equals `requested`."""
-    if got != requested:
-        raise FailedError(f"{what}: expected {shortened(requested)}, got {shortened(got)}")
+def expect(got: object, expected: object, what: str) -> None:
+    """Raise FailedError unless `got` equals `expected`."""
+    if got != expected:
+        raise FailedError(f"{what}: expected {shortened(expected)}, got {shortened(got)}")
 
 
 def shortened(value: object) -> str:

@@ -39,7 +39,7 @@ def fprobes() -> None:
     """Entry and exit handlers run once for each call, with the same data; disabled ones do not run."""
     one, other = _Handlers(), _Handlers()
     first = funcgraph.Fprobe(one.entry, one.exit, 8, name="self-test")
-    second = funcgraph.Fprobe(lambda *reported: other.seen.append(reported[1].qualname), name="self-test")
+    second = funcgraph.Fprobe(lambda *values: other.seen.append(values[1].qualname), name="self-test")
     leaf = [("leaf", "pair"), (3, 3)]
     with funcgraph.registered_fprobe(first, patterns("pair", "leaf")):
         with funcgraph.registered_fprobe(second, patterns("leaf")):

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from funcgraph.recorder.directory import Session, all_sessions
 from funcgraph.selftest.observer import PROGRAM, FailedError, expect, shortened
-from funcgraph.session.directory import Session, all_sessions
 from funcgraph.tracedata import TraceFile
 
 _CALLS = 1000
@@ -33,8 +33,8 @@ def killed_recorder() -> None:
         recovered = _funcgraph("recover", "-o", output, _session_of(output).path)
         expect(recovered.wait(), 0, "the exit status of `funcgraph recover`")
         calls = {row.name: row.calls for row in TraceFile(output).summary()}
-        requested = dict(zip(_RECORDED, (_CALLS, 2 * _CALLS), strict=True))
-        expect(calls, requested, "calls in the trace")
+        expected = dict(zip(_RECORDED, (_CALLS, 2 * _CALLS), strict=True))
+        expect(calls, expected, "calls in the trace")
 
 
 def _record_and_kill(output: str) -> None:

@@ -1,5 +1,5 @@
-"""Sessions: the directory that a recorder and the traced processes share, and the work of each in it.
+"""Sessions in the traced process: their options, joining and leaving them, recording a block.
 
-Traced processes import config, options and environ. These import only modules that Python has loaded
-already.
+The recorder's side is funcgraph.recorder. Traced processes import config, options and environ. These
+import only modules that Python has loaded already.
 """

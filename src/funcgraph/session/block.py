@@ -36,7 +36,7 @@ from funcgraph.settings.table import BY_NAME, EVENTS, PATTERNS
 
 __all__ = ["RecordBlock", "record"]
 
-_MODULE = "funcgraph.session.background"
+_MODULE = "funcgraph.recorder.background"
 
 
 class RecordBlock:

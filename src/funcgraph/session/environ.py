@@ -2,7 +2,7 @@
 
 A process heeds none of our variables if its user gave -I or -E, or if it got more rights at its exec than
 who started it (AT_SECURE): the environment is then somebody else's. docs/guides/boot.md lists the variables.
-A Python with -I or -E is told of its sessions by `funcgraph record --isolated` alone, in a sealed memfd that
+A Python with -I or -E gets its sessions from `funcgraph record --isolated` alone, in a sealed memfd that
 processes inherit under a fixed number: who can only set variables cannot make one. With AT_SECURE nothing
 tells.
 
@@ -92,9 +92,9 @@ def take() -> list[str]:
     name = os.fsencode(VARIABLE)
     value = posix.environ.pop(name, b"")
     os.environ._data.pop(name, None)  # type: ignore[attr-defined]
-    reported = _take_descriptor()
+    descriptor_value = _take_descriptor()
     if sys.flags.ignore_environment:
-        value = reported
+        value = descriptor_value
     return [directory for directory in os.fsdecode(value).split(os.pathsep) if directory]
 
 
@@ -110,7 +110,7 @@ def _take_descriptor() -> bytes:
 
 
 def _close_descriptor() -> None:
-    """Have isolated children no longer told. The program may have given the number to another file."""
+    """Have isolated children no longer get them. The program may have given the number to another file."""
     from funcgraph import _environ
 
     if _take_descriptor():

@@ -67,8 +67,8 @@ def most_buffer_kb(settings: "dict[str, Any]") -> int:
 
 def requested_patterns(settings: "dict[str, Any]") -> list[str]:
     """Return the patterns of all instances; an empty list if one instance records all functions."""
-    requested = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
-    return [pattern for patterns in requested for pattern in patterns] if all(requested) else []
+    of_instances = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
+    return [pattern for patterns in of_instances for pattern in patterns] if all(of_instances) else []
 
 
 def describe(settings: "dict[str, Any]") -> "dict[str, Any]":

@@ -97,8 +97,8 @@ def _has_recorder(directory: str) -> bool:
     flock = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, len, pid
     try:
         with open(f"{directory}/lock", "rb+") as file:
-            requested = flock.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind: int = flock.unpack(fcntl.fcntl(file, fcntl.F_GETLK, requested))[0]
+            lock = flock.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind: int = flock.unpack(fcntl.fcntl(file, fcntl.F_GETLK, lock))[0]
     except FileNotFoundError:
         return False
     except OSError:

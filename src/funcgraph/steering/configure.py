@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from funcgraph.settings import check
 from funcgraph.settings.table import (
@@ -15,9 +15,7 @@ from funcgraph.settings.table import (
     ENDS_HAVE_NO_ARGUMENTS,
     FLAG,
     OPTIONS,
-    PATTERNS,
     SETTINGS,
-    THREADS,
     WORDS,
     Setting,
 )
@@ -25,7 +23,10 @@ from funcgraph.steering import events
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.folder import InstanceFolder, Process
 
-__all__ = ["STEERED", "InstanceRequest", "WantedError", "apply", "begin"]
+__all__ = ["STEERED", "InstanceRequest", "InvalidSettingError", "Value", "apply", "begin"]
+
+#: The value of a setting; a list of PATTERNS, THREADS and WORDS.
+Value: TypeAlias = str | int | list[str | int]
 
 
 def _has_option(setting: Setting) -> bool:
@@ -40,7 +41,7 @@ STEERED: tuple[Setting, ...] = tuple(
 )
 
 
-class WantedError(ValueError):
+class InvalidSettingError(ValueError):
     """A value that the instance cannot have.
 
     Args:
@@ -54,7 +55,7 @@ class WantedError(ValueError):
 
 @dataclass
 class InstanceRequest:
-    """What is asked of one instance.
+    """What is requested of one instance.
 
     Attributes:
         name: its name; "": the top one.
@@ -64,89 +65,93 @@ class InstanceRequest:
     """
 
     name: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Value] = field(default_factory=dict)
     events: list[events.EventRequest] = field(default_factory=list)
     is_removed: bool = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked."""
+        """Whether nothing is requested."""
         return not self.settings and not self.events
 
+    def items(self, name: str) -> list[str]:
+        """Return the items of a setting that is a list; none if it was not given."""
+        return _items(self.settings.get(name, []))
 
-def apply(process: Process, requested: InstanceRequest, changes: Changes) -> None:
-    """Make the instance what is asked, and leave everything else of it: trace-cmd's `set`.
+
+def apply(process: Process, request: InstanceRequest, changes: Changes) -> None:
+    """Make the instance what is requested, and leave everything else of it: trace-cmd's `set`.
 
     Raises:
-        WantedError, events.NoEventError: the process cannot have that.
+        InvalidSettingError, events.NoEventError: the process cannot have that.
         OSError: as its files.
     """
-    folder = process.instance(requested.name)
-    if requested.is_removed:
+    folder = process.instance(request.name)
+    if request.is_removed:
         folder.remove()
         return
     changes.make(folder)
-    _check_together(requested.settings)
-    given = [setting for setting in STEERED if setting.name in requested.settings]
+    _check_together(request.settings)
+    given = [setting for setting in STEERED if setting.name in request.settings]
     # The tracer comes last, so that its first records are filtered already.
     for setting in sorted(given, key=lambda setting: setting.name == "tracer"):
-        _put(folder, setting, requested.settings, changes)
-    for request in requested.events:
-        events.configure(folder, request, changes)
+        _put(folder, setting, request.settings, changes)
+    for event in request.events:
+        events.configure(folder, event, changes)
 
 
-def _check_together(values: Mapping[str, Any]) -> None:
+def _check_together(values: Mapping[str, Value]) -> None:
     if values.get("args") and values.get("thresh_us") and values.get("tracer") in (None, "function_graph"):
-        raise WantedError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
+        raise InvalidSettingError(BY_NAME["thresh_us"], values["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
 
 
-def begin(process: Process, requested: InstanceRequest, changes: Changes) -> None:
-    """Start an instance afresh: what ran in it is stopped, what is asked is set, its buffer is emptied, and
-    it records. trace-cmd's `start`. Filters and options that are not given stay.
+def begin(process: Process, request: InstanceRequest, changes: Changes) -> None:
+    """Start an instance afresh: what ran in it is stopped, what is requested is set, its buffer is emptied,
+    and it records. trace-cmd's `start`. Filters and options that are not given stay.
 
     Raises: as apply().
     """
-    folder = process.instance(requested.name)
+    folder = process.instance(request.name)
     changes.make(folder)
     changes.write(folder, "tracing_on", "0")
     changes.write(folder, "set_event", "")
     changes.write(folder, "set_ftrace_pid", "")
     changes.write(folder, "current_tracer", "nop")
-    apply(process, requested, changes)
+    apply(process, request, changes)
     folder.write("trace", "")
     folder.write("tracing_on", "1")
 
 
-def _put(folder: InstanceFolder, setting: Setting, values: Mapping[str, Any], changes: Changes) -> None:
+def _put(folder: InstanceFolder, setting: Setting, values: Mapping[str, Value], changes: Changes) -> None:
     value = values[setting.name]
     try:
         if setting.kind == WORDS:
-            for name, is_on in _option_words(folder, value):
+            for name, is_on in _option_words(folder, _items(value)):
                 changes.write(folder, f"options/{name}", f"{is_on:d}")
         elif setting.kind == FLAG and not setting.file:
-            tracer = values.get("tracer") or folder.value("current_tracer")
+            tracer = str(values.get("tracer") or folder.value("current_tracer"))
             for name, is_on in _options_of(setting, tracer):
                 changes.write(folder, f"options/{name}", f"{is_on:d}")
         else:
             changes.write(folder, setting.file, _text(setting, value))
     except ValueError as error:
-        raise WantedError(setting, _shown(value), str(error)) from None
+        raise InvalidSettingError(setting, _shown(value), str(error)) from None
     except OSError as error:
         error.filename = f"{setting.flag} {_shown(value)}"
         raise
 
 
-def _shown(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+def _items(value: Value) -> list[str]:
+    return list(map(str, value)) if isinstance(value, list) else [str(value)]
 
 
-def _text(setting: Setting, value: Any) -> str:
+def _shown(value: Value) -> str:
+    return " ".join(_items(value))
+
+
+def _text(setting: Setting, value: Value) -> str:
     """Return what to write to a setting's file."""
-    if setting.kind in (PATTERNS, THREADS):
-        return " ".join(map(str, value))
-    if setting.kind == FLAG:
-        return f"{value:d}"
-    return str(value)
+    return f"{bool(value):d}" if setting.kind == FLAG else _shown(value)
 
 
 def _option_words(folder: InstanceFolder, words: Sequence[str]) -> list[tuple[str, bool]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from errno import EPROTO
 from fnmatch import fnmatchcase
 
-from funcgraph.control.patience import Patience
+from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.steering import events
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.stat import option_words
@@ -73,22 +73,22 @@ def options(folder: InstanceFolder, expression: str) -> list[str]:
     """
     words = option_words(folder)
     try:
-        requested = re.compile(expression, re.IGNORECASE)
+        matcher = re.compile(expression, re.IGNORECASE)
     except re.error as error:
         raise events.NoEventError(f"invalid expression {expression!r}: {error}") from None
-    return [word for word in words if requested.search(word.removeprefix("no"))]
+    return [word for word in words if matcher.search(word.removeprefix("no"))]
 
 
 def function_names(process: Process) -> list[str]:
     """Return the functions that can be traced, without making the top instance, whose file has them too."""
     names: list[str] = []
     last = ""
-    patience = Patience(f"the list of functions of process {process.pid}")
+    limit = AnswerLimit(f"the list of functions of process {process.pid}")
     while part := process.tree.call("functions_after", name=last):
         assert isinstance(part, list)  # answers.py has checked it
         if part[0] <= last or part != sorted(part):
             raise OSError(EPROTO, "it answered nonsense: names of functions that are not in order")
-        patience.take(sum(map(len, part)))
+        limit.take(sum(map(len, part)))
         names += part
         last = names[-1]
     return names

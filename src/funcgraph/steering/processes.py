@@ -82,7 +82,7 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     if not pattern.strip():  # as of "$PID" when that is not set: it would mean every Python on the machine
         raise NoProcessError(f"-P '{pattern}': empty; must be a process id or a part of a command line")
     try:
-        requested = re.compile(pattern)
+        matcher = re.compile(pattern)
     except re.error as error:
         raise NoProcessError(f"-P {pattern}: neither a process id nor an expression: {error}") from None
     left_out = ancestors(os.getpid())
@@ -91,7 +91,7 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
         pid
         for pid in _pids()
         if pid not in left_out
-        and requested.search(command_line(pid))
+        and matcher.search(command_line(pid))
         and (pid in with_socket or is_python(pid))
     ]
     if not pids:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from funcgraph.names import shortened
 
@@ -50,7 +50,7 @@ class Rate(NamedTuple):
 
 
 #: The letter that sorts by a column -> its name, and what to sort by.
-KEYS: dict[str, tuple[str, Callable[[Rate], Any]]] = {
+KEYS: dict[str, tuple[str, Callable[[Rate], tuple[str | float, ...]]]] = {
     "c": ("calls", lambda rate: (-rate.calls_per_s, rate.name)),
     "t": ("time", lambda rate: (-rate.ms_per_s, -rate.calls_per_s, rate.name)),
     "a": ("average", lambda rate: (-rate.average_us, rate.name)),

@@ -97,13 +97,13 @@ def _remove_commands(folder: InstanceFolder) -> None:
             folder.write("set_ftrace_filter", f"!{command}", append=True)
 
 
-def reset_dynamic_events(process: Process, kept: Collection[str]) -> None:
+def reset_dynamic_events(process: Process, kept_kinds: Collection[str]) -> None:
     """Delete the dynamic events of a process.
 
     Args:
-        kept: names of DYNAMIC_EVENTS whose events stay.
+        kept_kinds: names of DYNAMIC_EVENTS whose events stay.
     """
-    kinds = {kind for name in kept for kind in DYNAMIC_EVENTS[name]}
+    kinds = {kind for name in kept_kinds for kind in DYNAMIC_EVENTS[name]}
     top = process.instance()
     lines = [
         line for line in top.read("dynamic_events").splitlines() if line.strip() and line[0] not in kinds

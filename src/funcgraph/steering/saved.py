@@ -7,7 +7,7 @@ from base64 import b64decode
 from errno import EPROTO
 
 from funcgraph.buffer.reading import save_bytes
-from funcgraph.control.patience import MOST_BYTES, Patience
+from funcgraph.control.answer_limit import MOST_BYTES, AnswerLimit
 from funcgraph.steering.folder import InstanceFolder
 
 __all__ = ["path_for", "save"]
@@ -22,14 +22,14 @@ def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
     call = folder.process.tree.call
     made = call("save", instance=folder.name, snapshot=snapshot)
     assert isinstance(made, dict)  # answers.py has checked it
-    patience = Patience(
+    limit = AnswerLimit(
         f"the trace of process {folder.process.pid}", most_bytes=min(made["bytes"], MOST_BYTES)
     )
     trace = bytearray()
     try:
         while part := call("saved_part", number=made["number"], offset=len(trace)):
             data = _decoded(part)
-            patience.take(len(data))
+            limit.take(len(data))
             trace += data
     finally:
         call("saved_end", number=made["number"])

@@ -10,7 +10,6 @@ import termios
 import tty
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
 
 from funcgraph.names import printable
 
@@ -32,7 +31,7 @@ class Screen:
 
     def __init__(self) -> None:
         self._input = sys.stdin.fileno()
-        self._mode: list[Any] = []
+        self._mode: list[int | list[bytes | int]] = []
 
     def __enter__(self) -> Screen:
         self._mode = termios.tcgetattr(self._input)

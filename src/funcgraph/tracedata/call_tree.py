@@ -148,9 +148,9 @@ def make_call_tree(
         return tree_of_columns(made, distinct, names, summary_rows(rows, functions))
     from funcgraph.tracedata.imports import import_function  # only now: few readers fold imports
 
-    kept = [row for row in rows if row[0] <= len(functions)]
+    own_rows = [row for row in rows if row[0] <= len(functions)]
     tree = tree_of_columns(
-        made, [*distinct, *map(import_function, imports)], names, summary_rows(kept, functions)
+        made, [*distinct, *map(import_function, imports)], names, summary_rows(own_rows, functions)
     )
     return replace(tree, summary=[*tree.summary, *_rows_of(tree, first_import)])
 

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from funcgraph import _tracedata
+from funcgraph.kernel_format.event_format import EventFormat, FormatError, parse_format
 from funcgraph.names import printable_lines
 from funcgraph.tracedata.description import (
     META_VERSION,
@@ -22,7 +23,6 @@ from funcgraph.tracedata.description import (
     Task,
     TraceError,
 )
-from funcgraph.tracedata.event_format import EventFormat, FormatError, parse_format
 
 _IDLE = "<idle>"  # what trace-cmd prints for the task 0 of each CPU
 _ADDRESS_ROW = struct.Struct("<QII")
@@ -68,7 +68,7 @@ class KernelHead:
         reader.set_addresses(self._rows)
 
     def prepare(self, reader: _tracedata.Reader) -> None:
-        """Hand in what the head told to another reader of the same file."""
+        """Hand in what the head says to another reader of the same file."""
         self._set_formats(reader)
         reader.set_addresses(self._rows)
 
@@ -272,10 +272,10 @@ def _event_row(event: EventFormat) -> tuple[int, str, str, tuple[tuple[int, int]
     name = event.name.replace("\0", "")
     role = _ROLES.get(event.name, "other") if event.system == "ftrace" else "other"
     places = []
-    for requested in _tracedata.KERNEL_FIELDS:
-        item = event.fields.get(requested)
+    for field_name in _tracedata.KERNEL_FIELDS:
+        item = event.fields.get(field_name)
         size = (item.item_size if item.is_array else item.size) if item else 0
-        if requested == "args" and item and "func" in event.fields:
+        if field_name == "args" and item and "func" in event.fields:
             size = event.fields["func"].size  # both are unsigned long: a word of the machine
         usable = item is not None and size in _WORD_SIZES and item.offset + size < 2**16
         places.append((item.offset, size) if item is not None and usable else (0, 0))

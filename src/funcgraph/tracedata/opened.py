@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from funcgraph import _tracedata
+from funcgraph.kernel_format.event_format import EventFormat
 from funcgraph.tracedata.call_columns import CallColumns, call_batches
 from funcgraph.tracedata.calls import Call, calls_of
 from funcgraph.tracedata.description import (
@@ -21,7 +22,6 @@ from funcgraph.tracedata.description import (
     TraceError,
     decode_description,
 )
-from funcgraph.tracedata.event_format import EventFormat
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
 from funcgraph.tracedata.flaw import Flaw, flaw_of
 from funcgraph.tracedata.selection import Selected, Selection

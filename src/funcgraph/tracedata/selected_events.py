@@ -16,8 +16,8 @@ from funcgraph.tracedata.description import EventField, SelectionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from funcgraph.kernel_format.event_format import EventFormat, Field
     from funcgraph.tracedata.description import Buffer, EventType, Function, Task
-    from funcgraph.tracedata.event_format import EventFormat, Field
 
 # [SYSTEM/]NAME[: FILTER], as trace-cmd report -F takes it.
 _CHOICE = re.compile(r"\s*(?:([^\s:/]+)/)?([^\s:/]+)\s*(?::(.*))?", re.DOTALL)

@@ -102,13 +102,13 @@ def select(trace: Named, selection: Selection) -> Selected:
     return Selected(tasks, buffers, _events(trace, selection, buffers))
 
 
-def find_tasks(trace: Named, requested: Iterable[str]) -> list[Task] | None:
+def find_tasks(trace: Named, names: Iterable[str]) -> list[Task] | None:
     """Return the tasks that words name, None for all.
 
     Raises:
         SelectionError: none has the name or thread id.
     """
-    words = list(requested)
+    words = list(names)
     found = [tasks_named(trace.tasks, word) for word in words]
     for word, tasks in zip(words, found, strict=True):
         if not tasks:
@@ -120,15 +120,15 @@ def find_tasks(trace: Named, requested: Iterable[str]) -> list[Task] | None:
     return list(dict.fromkeys(task for tasks in found for task in tasks)) if words else None
 
 
-def find_buffers(trace: Named, requested: Sequence[str]) -> list[int] | None:
+def find_buffers(trace: Named, names: Sequence[str]) -> list[int] | None:
     """Return the numbers of the buffers with these names, None for all.
 
     Raises:
         SelectionError: none has the name.
     """
-    if not requested:
+    if not names:
         return None
-    return sorted({number for name in requested for number in _buffers_named(trace, name)})
+    return sorted({number for name in names for number in _buffers_named(trace, name)})
 
 
 def _buffers_named(trace: Named, name: str) -> list[int]:
@@ -168,8 +168,8 @@ def _events(
         chosen = choose(trace, selection.events)
     marks = bytes(a | b for a, b in zip(named, roots, strict=True))
     hides_calls = chosen is not None and not selection.chooses_calls
-    requested = (marks, bool(selection.functions), bool(selection.graph))
-    return (*requested, begin, end, depth, longer_ns, hides_calls, chosen)
+    functions = (marks, bool(selection.functions), bool(selection.graph))
+    return (*functions, begin, end, depth, longer_ns, hides_calls, chosen)
 
 
 def _limits(trace: Named, selection: Selection) -> tuple[int, int]:

@@ -100,7 +100,7 @@ def run(
 ) -> SqlRows:
     """Ask a question about a trace: `Trace.sql`, which describes it."""
     try:
-        import duckdb  # noqa: F401 (its absence is told first)
+        import duckdb  # noqa: F401 (its absence is reported first)
 
         from funcgraph.tracedata.sql_tables import Tables
     except ImportError as error:

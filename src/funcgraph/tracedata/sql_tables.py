@@ -94,7 +94,7 @@ class Stream:
     Args:
         schema: its columns.
         batches: begins a scan.
-        damaged: is told of damage, behind which the scan ends.
+        damaged: is called for damage, after which the scan ends.
     """
 
     def __init__(

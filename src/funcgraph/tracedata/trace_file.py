@@ -21,8 +21,8 @@ from funcgraph.tracedata.description import (
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
+    from funcgraph.kernel_format.event_format import EventFormat
     from funcgraph.tracedata.call_tree import CallTree, TreeGroup
-    from funcgraph.tracedata.event_format import EventFormat
     from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.kernel import KernelHead
     from funcgraph.tracedata.selection import Selection
@@ -90,28 +90,28 @@ class TraceFile:
         """The events of a kernel's trace, by id; else empty."""
         return self._kernel.formats if self._kernel else {}
 
-    def find_buffers(self, requested: Sequence[str]) -> list[int]:
+    def find_buffers(self, names: Sequence[str]) -> list[int]:
         """Return the numbers of buffers.
 
         Args:
-            requested: names; none: all buffers, but the top instance's only if it has events, since a
+            names: none: all buffers, but the top instance's only if it has events, since a
                 recording may do without that instance.
 
         Raises:
             KeyError: no buffer has this name.
         """
-        names = [buffer.name for buffer in self.buffers]
-        if requested:
-            return sorted({names.index(name) if name in names else _no_buffer(name) for name in requested})
+        own = [buffer.name for buffer in self.buffers]
+        if names:
+            return sorted({own.index(name) if name in own else _no_buffer(name) for name in names})
         return shown_buffers(self.buffers)
 
-    def find_tasks(self, requested: str) -> list[Task]:
+    def find_tasks(self, word: str) -> list[Task]:
         """Return the tasks that a word names.
 
         Args:
-            requested: a thread id, or a thread's name, in which `*`, `?` and `[...]` match as in a shell.
+            word: a thread id, or a thread's name, in which `*`, `?` and `[...]` match as in a shell.
         """
-        return tasks_named(self.tasks, requested)
+        return tasks_named(self.tasks, word)
 
     def report(
         self,

@@ -38,19 +38,19 @@ class _Builder:
         return tree_of_columns(in_order(self.columns), functions, ("",), source.summary)
 
 
-def callers_of(tree: CallTree, requested: Callable[[str], bool], levels: int = CALLER_LEVELS) -> CallTree:
+def callers_of(tree: CallTree, matches: Callable[[str], bool], levels: int = CALLER_LEVELS) -> CallTree:
     """Return the paths to functions backwards: under each function its callers, under these theirs.
 
     Args:
         tree: the tree to look in.
-        requested: whether a function of this name is meant.
+        matches: whether a function of this name is meant.
         levels: how many callers of callers to show at most.
 
     Returns:
         A tree with one root. Each path has the figures of the function that it begins with, of the calls that
         came this way: the first level has summary's figures.
     """
-    names = _matching_functions(tree, requested)
+    names = _matching_functions(tree, matches)
     outermost = tree.outermost()
     nobody = len(tree.functions)
     builder = _Builder()
@@ -72,16 +72,16 @@ def callers_of(tree: CallTree, requested: Callable[[str], bool], levels: int = C
     return builder.tree(tree, [*tree.functions, NO_CALLER])
 
 
-def callees_of(tree: CallTree, requested: Callable[[str], bool]) -> CallTree:
+def callees_of(tree: CallTree, matches: Callable[[str], bool]) -> CallTree:
     """Return what functions call, added up over all places from which they are called.
 
     Args:
-        tree, requested: as for `callers_of`.
+        tree, matches: as for `callers_of`.
 
     Returns:
         A tree with one root. Recursive calls of a function are among its callees.
     """
-    names = _matching_functions(tree, requested)
+    names = _matching_functions(tree, matches)
     outermost = tree.outermost()
     builder = _Builder()
     copies: list[list[int]] = [[] for _ in range(len(tree))]  # places in the new tree
@@ -98,8 +98,8 @@ def callees_of(tree: CallTree, requested: Callable[[str], bool]) -> CallTree:
     return builder.tree(tree, tree.functions)
 
 
-def _matching_functions(tree: CallTree, requested: Callable[[str], bool]) -> set[int]:
-    return {number for number in range(len(tree.functions)) if requested(tree.name_of(number))}
+def _matching_functions(tree: CallTree, matches: Callable[[str], bool]) -> set[int]:
+    return {number for number in range(len(tree.functions)) if matches(tree.name_of(number))}
 
 
 def _figures(tree: CallTree, place: int, with_total: bool) -> tuple[int, ...]:

@@ -143,7 +143,7 @@ struct program {
     const struct common *common;
     uint64_t location, pc;
     struct fg_cfi_row row, initial;
-    struct fg_cfi_row kept[MAX_DEPTH];
+    struct fg_cfi_row stack[MAX_DEPTH];
     size_t depth;
     bool is_wrong;
 };
@@ -209,7 +209,7 @@ static void remember(struct program *program)
     if (program->depth == MAX_DEPTH)
         program->is_wrong = true;
     else
-        program->kept[program->depth++] = program->row;
+        program->stack[program->depth++] = program->row;
 }
 
 static void recall(struct program *program)
@@ -217,7 +217,7 @@ static void recall(struct program *program)
     if (program->depth == 0)
         program->is_wrong = true;
     else
-        program->row = program->kept[--program->depth];
+        program->row = program->stack[--program->depth];
 }
 
 static void advance(struct program *program, uint64_t units)

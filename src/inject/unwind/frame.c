@@ -15,7 +15,7 @@ struct fg_row_memo {
 };
 
 /* What functions leave to their callers (System V ABI for AMD64, figure 3.4). Others have any values. */
-static const uint32_t kept_by_functions = 1U << FG_REGISTER_RBX | 1U << FG_REGISTER_RBP | 0xfU << 12;
+static const uint32_t callee_saved = 1U << FG_REGISTER_RBX | 1U << FG_REGISTER_RBP | 0xfU << 12;
 
 int fg_unwinder_open(struct fg_unwinder *unwinder, const struct fg_code *code, struct fg_memory *memory)
 {
@@ -102,7 +102,7 @@ static struct fg_registers caller_registers(struct fg_unwinder *unwinder,
     struct fg_registers caller = *registers;
     unsigned i;
 
-    caller.known &= kept_by_functions;
+    caller.known &= callee_saved;
     for (i = 0; i < FG_NR_REGISTERS; i++) {
         uint64_t value;
 

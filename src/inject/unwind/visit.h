@@ -1,4 +1,4 @@
-/* What is told of each function that a thread is in. */
+/* What is reported of each function that a thread is in. */
 #ifndef FG_INJECT_UNWIND_VISIT_H
 #define FG_INJECT_UNWIND_VISIT_H
 

@@ -15,20 +15,20 @@ enum { ZSTD_LEVEL = 1, ZLIB_LEVEL = 1, ZLIB_LEVEL_DENSE = 6 };
 
 /* Loads a library and those of its functions that a table X(result, name, arguments) names, into the members
  * of the same names. False: the system does not have it, or not with all of them. */
-struct wanted {
+struct library_symbols {
     const char *name;
     void **function;
 };
 
-static bool load_library(const char *file, const struct wanted *wanted, size_t count)
+static bool load_library(const char *file, const struct library_symbols *library_symbols, size_t count)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 
     if (library == NULL)
         return false;
     for (size_t i = 0; i < count; i++) {
-        *wanted[i].function = dlsym(library, wanted[i].name);
-        if (*wanted[i].function == NULL) {
+        *library_symbols[i].function = dlsym(library, library_symbols[i].name);
+        if (*library_symbols[i].function == NULL) {
             dlclose(library);
             return false;
         }
@@ -303,25 +303,25 @@ static const struct fg_codec *_Atomic there[FG_NR_CODECS] = {[FG_CODEC_NONE] = &
 
 static void load_zstd(void)
 {
-    const struct wanted wanted[] = {
+    const struct library_symbols library_symbols[] = {
 #define X(result, name, arguments) {"ZSTD_" #name, (void **)&zstd_library.name},
         ZSTD_FUNCTIONS(X)
 #undef X
     };
 
-    if (load_library("libzstd.so.1", wanted, NR_ITEMS(wanted)))
+    if (load_library("libzstd.so.1", library_symbols, NR_ITEMS(library_symbols)))
         atomic_store_explicit(&there[FG_CODEC_ZSTD], &zstd, memory_order_release);
 }
 
 static void load_zlib(void)
 {
-    const struct wanted wanted[] = {
+    const struct library_symbols library_symbols[] = {
 #define X(result, name, arguments) {#name, (void **)&zlib_library.name},
         ZLIB_FUNCTIONS(X)
 #undef X
     };
 
-    if (load_library("libz.so.1", wanted, NR_ITEMS(wanted)))
+    if (load_library("libz.so.1", library_symbols, NR_ITEMS(library_symbols)))
         atomic_store_explicit(&there[FG_CODEC_ZLIB], &zlib, memory_order_release);
 }
 

@@ -15,11 +15,11 @@ void fg_text_free(struct fg_text *text)
 
 bool fg_text_grow(struct fg_text *text, size_t bytes)
 {
-    size_t wanted = text->bytes + bytes;
+    size_t needed = text->bytes + bytes;
 
-    if (wanted < LEAST_BYTES)
-        wanted = LEAST_BYTES;
-    if (bytes > SIZE_MAX - text->bytes || fg_array_reserve(&text->data, &text->capacity, wanted) < 0) {
+    if (needed < LEAST_BYTES)
+        needed = LEAST_BYTES;
+    if (bytes > SIZE_MAX - text->bytes || fg_array_reserve(&text->data, &text->capacity, needed) < 0) {
         text->failed = true;
         return false;
     }

@@ -57,8 +57,8 @@ struct fg_spool_header {
 
 /* Flags of a chunk */
 #define FG_SPOOL_DAMAGED 1u /* DATA: the rest of the sub-buffer was not sound records, and was left out */
-/* STATE: the counts when this file began, in the middle of a recording. What they count was told in the file
- * before. The ring's later counts go on from them: the file's own are the differences. */
+/* STATE: the counts when this file began, in the middle of a recording. The file before has what they count.
+ * The ring's later counts go on from them: the file's own are the differences. */
 #define FG_SPOOL_BASE 2u
 
 struct fg_spool_chunk {

@@ -30,7 +30,7 @@ void fg_damage_lose_records(struct fg_spool_chunk *chunk)
     chunk->record_bytes = 0;
 }
 
-/* A recovery that was killed has told it already. */
+/* A recovery that was killed has reported it already. */
 static bool is_reported(const struct fg_spool_index *index, const struct fg_spool_chunk *lost)
 {
     for (size_t i = 0; i < index->nr_places; i++) {
@@ -45,18 +45,18 @@ static bool is_reported(const struct fg_spool_index *index, const struct fg_spoo
 
 static void forget_reported(const struct fg_spool_index *index, struct fg_spool_chunk *lost, size_t *nr_lost)
 {
-    size_t kept = 0;
+    size_t n = 0;
 
     for (size_t i = 0; i < *nr_lost; i++)
         if (!is_reported(index, &lost[i]))
-            lost[kept++] = lost[i];
-    *nr_lost = kept;
+            lost[n++] = lost[i];
+    *nr_lost = n;
 }
 
 int fg_damage_take_out(int fd, struct fg_spool_index *index, struct fg_spool_chunk **lost, size_t *nr_lost)
 {
     struct fg_text stored = {0};
-    size_t kept = 0, capacity = 0;
+    size_t n = 0, capacity = 0;
     int error = 0;
 
     *lost = NULL;
@@ -64,7 +64,7 @@ int fg_damage_take_out(int fd, struct fg_spool_index *index, struct fg_spool_chu
     for (size_t i = 0; i < index->nr_places && error >= 0; i++) {
         error = fg_damage_read(fd, &index->places[i], &stored);
         if (error == 0) {
-            index->places[kept++] = index->places[i];
+            index->places[n++] = index->places[i];
             continue;
         }
         if (error != -EBADMSG)
@@ -78,7 +78,7 @@ int fg_damage_take_out(int fd, struct fg_spool_index *index, struct fg_spool_chu
             (*lost)[(*nr_lost)++] = index->places[i].chunk;
     }
     fg_text_free(&stored);
-    index->nr_places = kept;
+    index->nr_places = n;
     forget_reported(index, *lost, nr_lost);
     return error;
 }

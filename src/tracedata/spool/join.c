@@ -36,7 +36,7 @@ static int append_host(struct join *join, const struct fg_join_part *part, uint3
     return error;
 }
 
-/* Of a damaged chunk only the loss of its records is told. */
+/* Of a damaged chunk only the loss of its records is reported. */
 static int append_loss(struct join *join, struct fg_spool_chunk *chunk)
 {
     const struct fg_rows_header no_rows = {0};

@@ -14,10 +14,10 @@ struct host_pairs {
     const struct fg_clock_pair *last;
 };
 
-static void keep_earlier(const struct fg_clock_pair **kept, const struct fg_clock_pair *pair)
+static void keep_earlier(const struct fg_clock_pair **earliest, const struct fg_clock_pair *pair)
 {
-    if (*kept == NULL || pair->monotonic_ns < (*kept)->monotonic_ns)
-        *kept = pair;
+    if (*earliest == NULL || pair->monotonic_ns < (*earliest)->monotonic_ns)
+        *earliest = pair;
 }
 
 static void add_pairs(struct host_pairs *pairs, const struct fg_trace_ring *ring)

@@ -3,28 +3,28 @@
 
 #include <funcgraph.h>
 
-struct told {
+struct counts {
     uint64_t entries, ends[3], hits;
     uint32_t deepest;
     uint64_t ticks;
 };
 
-struct told told;
+struct counts counts;
 
 /* For compilers (numba) that can do little more than call a C function. */
 void hit(void);
 void hit(void)
 {
-    told.hits++;
+    counts.hits++;
 }
 
 int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs);
 int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    told.entries += ops->name[0] == 'n'; /* "native": the callback got its own user */
-    if (trace->depth > told.deepest)
-        told.deepest = trace->depth;
+    counts.entries += ops->name[0] == 'n'; /* "native": the callback got its own user */
+    if (trace->depth > counts.deepest)
+        counts.deepest = trace->depth;
     return 1;
 }
 
@@ -32,6 +32,6 @@ void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ft
 void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)ops, (void)regs;
-    told.ends[trace->end]++;
-    told.ticks += trace->rettime - trace->calltime;
+    counts.ends[trace->end]++;
+    counts.ticks += trace->rettime - trace->calltime;
 }

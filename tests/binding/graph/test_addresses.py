@@ -34,7 +34,7 @@ def fails() -> None:
 COUNTDOWN = f"{__name__}.countdown"
 
 
-class Told(ctypes.Structure):
+class Counts(ctypes.Structure):
     """What the functions of address_callbacks.c have counted so far."""
 
     _fields_ = (
@@ -58,12 +58,12 @@ def library_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def library(library_path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(library_path))
-    ctypes.memset(ctypes.addressof(Told.in_dll(library, "told")), 0, ctypes.sizeof(Told))
+    ctypes.memset(ctypes.addressof(Counts.in_dll(library, "counts")), 0, ctypes.sizeof(Counts))
     return library
 
 
-def reported(library: ctypes.CDLL) -> Told:
-    return Told.in_dll(library, "told")
+def counts(library: ctypes.CDLL) -> Counts:
+    return Counts.in_dll(library, "counts")
 
 
 # ---- native functions, for each way to get their address
@@ -111,10 +111,10 @@ def test_a_native_function_is_told_as_a_python_function_is(
                 fails()
         countdown(1)
     countdown(1)
-    assert reported(library).entries == 13
-    assert list(reported(library).ends) == [12, 1, 0]
-    assert reported(library).deepest == 9
-    assert reported(library).ticks > 0
+    assert counts(library).entries == 13
+    assert list(counts(library).ends) == [12, 1, 0]
+    assert counts(library).deepest == 9
+    assert counts(library).ticks > 0
     assert (seen.count("return"), seen.count("raise")) == (10, 1)
     assert (native.errors, native.enabled) == (0, True)
 
@@ -137,7 +137,7 @@ def test_functions_that_numba_compiled_are_callbacks(library: ctypes.CDLL) -> No
     with funcgraph.registered(funcgraph.FgraphOps(even_depths, on_return, filter=[COUNTDOWN])):
         countdown(9)
     # The second call is at depth 1 and refused. The next call is then at depth 1 again, and so on.
-    assert reported(library).hits == 1
+    assert counts(library).hits == 1
 
 
 # ---- the two functions are independent of each other
@@ -160,14 +160,14 @@ def test_one_function_can_be_native_and_the_other_python(library: ctypes.CDLL) -
     )
     with funcgraph.registered(return_native):
         countdown(5)
-    assert reported(library).ends[0] == 2
-    assert reported(library).entries == 3
+    assert counts(library).ends[0] == 2
+    assert counts(library).entries == 3
 
 
 def test_without_an_entry_function_all_returns_are_told(library: ctypes.CDLL) -> None:
     with funcgraph.registered(funcgraph.FgraphOps(None, library.on_return, filter=[COUNTDOWN])):
         countdown(4)
-    assert reported(library).ends[0] == 5
+    assert counts(library).ends[0] == 5
 
 
 # ---- C functions that run Python code

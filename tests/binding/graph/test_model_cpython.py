@@ -78,7 +78,7 @@ class User:
             view[:] = _contents(token, self.size_bytes)
         if self.has_object and not token % 2:
             self._reserve_object(token)
-        self._told(Kind.ENTRY, trace, func, 0, token)
+        self._log(Kind.ENTRY, trace, func, 0, token)
         return func not in self.refused
 
     def _returned(self, trace: Any, ops: Any, regs: Any) -> None:
@@ -86,13 +86,13 @@ class User:
         thing = ops.retrieve_object()
         assert (thing is not None) == self.has_object
         assert not (token and thing) or thing.token == token
-        self._told(Kind.RETURN, trace, INDEX[trace.func.name], ENDS[trace.end], token)
+        self._log(Kind.RETURN, trace, INDEX[trace.func.name], ENDS[trace.end], token)
 
-    def _told(self, kind: Kind, trace: Any, func: int, end: int, token: int) -> None:
+    def _log(self, kind: Kind, trace: Any, func: int, end: int, token: int) -> None:
         parent, grandparent = (self._token_in(self.ops.retrieve_parent_data(depth)) for depth in (1, 2))
         var = self.ops.task_var
         self.ops.task_var = var + 1
-        self.session.reported.append(
+        self.session.logged.append(
             Event(kind, self.number, func, trace.depth, end, token, parent, grandparent, var)
         )
 
@@ -117,7 +117,7 @@ class Session:
     """One program: its users, their logs, and the model's predictions."""
 
     def __init__(self) -> None:
-        self.reported: list[Event] = []
+        self.logged: list[Event] = []
         self.things: dict[int, weakref.ref[Thing]] = {}
         self.tokens = 0
         self.users: dict[int, User] = {}
@@ -142,10 +142,10 @@ class Session:
         self.compare()
 
     def compare(self) -> None:
-        reported, self.reported = self.reported, []
+        logged, self.logged = self.logged, []
         events, self.model.events = self.model.events, []
         assert [user.ops.last_error for user in self.users.values() if user.ops.errors] == []
-        assert reported == events
+        assert logged == events
         must, may = self.model.objects()
         alive = {token for token, thing in self.things.items() if thing() is not None}
         assert must <= alive

@@ -3,7 +3,7 @@ Errors have the kernel's numbers and a text.
 
 Broken by hand: is_at() compared nothing (hits at every line); listen() did not take the events away first (a
 probe on a line that was passed before heard nothing); offset_in() let RESUME through (no hits);
-is_kept_for_instruction() said no (the first hit by offset was lost); with_prefixes() did nothing (no hits
+has_instruction_probe() said no (the first hit by offset was lost); with_prefixes() did nothing (no hits
 behind EXTENDED_ARG on 3.11); variable() did not look into cells; fg_kprobe_unregister() left the probe in the
 list; failed() did not disable.
 """

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "engine/event/probe_event.h"
-#include "engine/ring/ring_copy.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/writer/ring_copy.h"
 #include "support/check.h"
 #include "support/session.h"
 #include "support/sim_arch.h"

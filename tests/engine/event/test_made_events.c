@@ -111,9 +111,9 @@ static void made_end(struct fg_derived_event *made)
 static void want(struct fg_event *event, struct fg_trigger *trigger)
 {
     struct fg_trigger *triggers[] = {trigger};
-    struct fg_event_request wanted = {.triggers = triggers, .nr_triggers = 1};
+    struct fg_event_request request = {.triggers = triggers, .nr_triggers = 1};
 
-    CHECK_EQ(fg_event_set(event, instance->handle, &wanted), 0);
+    CHECK_EQ(fg_event_set(event, instance->handle, &request), 0);
 }
 
 static struct fg_trigger hist_trigger(struct fg_hist *hist)

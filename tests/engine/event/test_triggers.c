@@ -9,11 +9,11 @@
 
 #include "engine/event/func_command.h"
 #include "engine/event/probe_event.h"
-#include "engine/ring/ring_copy.h"
-#include "engine/ring/ring_swap.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/writer/ring_copy.h"
+#include "engine/writer/ring_swap.h"
 #include "support/check.h"
 #include "support/session.h"
 #include "support/sim_arch.h"

@@ -106,12 +106,12 @@ static void check_orders(enum fg_field_type type, bool is_signed, uint64_t value
                           : (value > number) - (value < number);
 
     for (unsigned operation = FG_EVENT_FILTER_EQ; operation <= FG_EVENT_FILTER_GE; operation++) {
-        bool wanted = expected(order, operation);
+        bool is_accepted = expected(order, operation);
 
-        CHECK_EQ(one_accepts(type, operation, operand, number, NULL, &value, bytes), wanted);
+        CHECK_EQ(one_accepts(type, operation, operand, number, NULL, &value, bytes), is_accepted);
         /* The same with more of the image after it: it is then read in another way. */
         CHECK_EQ(one_accepts(type, operation, operand, number, NULL, (uint64_t[2]){value, ~0ull}, 16),
-                 wanted);
+                 is_accepted);
         CHECK(!one_accepts(type, operation, operand, number, NULL, &value, bytes - 1));
     }
     CHECK_EQ(one_accepts(type, FG_EVENT_FILTER_AND, operand, number, NULL, &value, bytes),

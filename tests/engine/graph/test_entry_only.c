@@ -1,8 +1,8 @@
 /* Entry-only users: their functions have only entry hooks until some user wants returns. A user that
  * wants returns sees no call whose return would go unreported. */
 #include "engine/graph/call.h"
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 
@@ -99,19 +99,19 @@ static void test_who_wants_ends_sees_no_call_before_the_hooks_tell_of_them(void)
 {
     for (int is_alone = 0; is_alone < 2; is_alone++) {
         struct counter one, both;
-        int told;
+        int entries;
 
         come(&one, true);
         sim_before_sync(call_now);
         come(&both, false);
         sim_before_sync(NULL);
-        told = one.entries;
-        CHECK_EQ(told, 1);
+        entries = one.entries;
+        CHECK_EQ(entries, 1);
         CHECK_EQ(both.entries, 0);
         if (is_alone)
             go(&one);
         sim_call_return(func);
-        CHECK_EQ(one.entries, told + !is_alone);
+        CHECK_EQ(one.entries, entries + !is_alone);
         CHECK_EQ(both.entries, 1);
         CHECK_EQ(both.ends, 1);
         CHECK_EQ(fg_task_self->lost_returns, 0);

@@ -2,7 +2,7 @@
 #include "engine/graph/call.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 

@@ -3,7 +3,7 @@
 
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

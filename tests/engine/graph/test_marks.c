@@ -2,7 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

@@ -2,7 +2,7 @@
  * entry of the slot's previous owner, however late that call returns. */
 #include <errno.h>
 
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

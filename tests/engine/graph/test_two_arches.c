@@ -10,9 +10,9 @@
 
 #include "engine/core/root.h"
 #include "engine/graph/data.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/parked.h"
 #include "engine/graph/user_list.h"
+#include "engine/users/meet.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -291,15 +291,15 @@ static void test_the_arch_of_the_function_is_asked_about_signals(void)
 {
     struct fg_func *handler = sim_function_in(&sim_domains[1], "native", "handler");
     struct probe both;
-    uint64_t asked = sim_arch_calls(0)->irq_requested;
+    uint64_t before = sim_arch_calls(0)->irq_requested;
 
     probe_init(&both, "user", NULL, 0);
-    fg_user_of(&both.ops)->filter.irqs = FG_IRQS_TOLD;
+    fg_user_of(&both.ops)->filter.irqs = FG_IRQS_MARKED;
     probe_register(&both);
     CHECK(fg_func_set_irq(handler));
     sim_return(sim_call_for_signal(handler));
     CHECK_EQ(sim_arch_calls(1)->irq_requested, 1);
-    CHECK_EQ(sim_arch_calls(0)->irq_requested, asked);
+    CHECK_EQ(sim_arch_calls(0)->irq_requested, before);
     probe_finish(&both);
     sim_free(handler);
 }

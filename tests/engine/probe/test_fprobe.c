@@ -6,10 +6,10 @@
 
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"
@@ -167,14 +167,14 @@ static void test_a_disabled_fprobe_stays_and_is_not_called(void)
 }
 
 static void *entry_data, *exit_data;
-static uintptr_t told_ret_ip[2];
+static uintptr_t seen_ret_ip[2];
 
 static int note_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                       void *data)
 {
     (void)fp, (void)func, (void)regs;
     entry_data = data;
-    told_ret_ip[0] = ret_ip;
+    seen_ret_ip[0] = ret_ip;
     return 0;
 }
 
@@ -183,7 +183,7 @@ static void note_exit(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,
 {
     (void)fp, (void)func, (void)regs;
     exit_data = data;
-    told_ret_ip[1] = ret_ip;
+    seen_ret_ip[1] = ret_ip;
 }
 
 static void check_data(fprobe_entry_cb on_entry, fprobe_exit_cb on_exit, size_t bytes, bool at_entry,
@@ -216,12 +216,12 @@ static void test_there_are_entry_data_where_both_sides_can_use_them(void)
     check_data(NULL, NULL, 8, false, false);
 }
 
-static uint32_t asked;
+static uint32_t nr_lookups;
 
 static uintptr_t some_address(const struct ftrace_regs *regs)
 {
     (void)regs;
-    return 1000 + asked++;
+    return 1000 + nr_lookups++;
 }
 
 /* Fails if the arch is asked once per handler, or before any handler is about to run. */
@@ -235,15 +235,15 @@ static void test_the_return_address_is_asked_for_once_and_only_for_a_handler(voi
     for (int i = 0; i < 2; i++)
         CHECK_EQ(fg_fprobe_register_ips(&fps[i], NULL, &f, NULL, 1), 0);
     fg_enter(fg_task_current(), f, 16, &regs);
-    CHECK_EQ(asked, 1);
-    CHECK_EQ(told_ret_ip[0], 1000);
+    CHECK_EQ(nr_lookups, 1);
+    CHECK_EQ(seen_ret_ip[0], 1000);
     fg_return(fg_task_current(), 16, &regs, FG_END_RETURN);
-    CHECK_EQ(asked, 2);
-    CHECK_EQ(told_ret_ip[1], 1001);
+    CHECK_EQ(nr_lookups, 2);
+    CHECK_EQ(seen_ret_ip[1], 1001);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(fg_fprobe_set_enabled(&fps[i], false), 0);
     fg_enter(fg_task_current(), f, 16, &regs);
-    CHECK_EQ(asked, 2);
+    CHECK_EQ(nr_lookups, 2);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(fg_fprobe_unregister(&fps[i]), 0);
 }

@@ -5,9 +5,9 @@
 
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
+#include "engine/users/meet.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/sim_arch.h"

@@ -2,8 +2,8 @@
  * both. */
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/probe/kprobe_multi.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 
@@ -13,7 +13,7 @@ struct seen {
     struct kprobe_multi_link link;
     int answer;
     int n;
-    struct kprobe_multi_ctx told[8];
+    struct kprobe_multi_ctx ctxs[8];
     uint64_t session[8]; /* the shared word as found; the program then adds 5 */
 };
 
@@ -23,7 +23,7 @@ static int prog(struct kprobe_multi_ctx *ctx)
 
     CHECK(seen->n < 8);
     CHECK(ctx->link == &seen->link);
-    seen->told[seen->n] = *ctx;
+    seen->ctxs[seen->n] = *ctx;
     if (ctx->session_cookie) {
         seen->session[seen->n] = *ctx->session_cookie;
         *ctx->session_cookie += 5;
@@ -37,13 +37,13 @@ static void seen_init(struct seen *seen, enum kprobe_multi_kind kind)
     *seen = (struct seen){.link = {.prog = prog, .kind = kind, .private_data = seen}};
 }
 
-static void check_told(const struct seen *seen, int i, struct fg_func *func, uint64_t cookie, bool is_return)
+static void check_ctx(const struct seen *seen, int i, struct fg_func *func, uint64_t cookie, bool is_return)
 {
     CHECK(i < seen->n);
-    CHECK(seen->told[i].func == func);
-    CHECK_EQ(seen->told[i].cookie, cookie);
-    CHECK_EQ(seen->told[i].is_return, is_return);
-    CHECK_EQ(seen->told[i].session_cookie != NULL, seen->link.kind == KPROBE_MULTI_SESSION);
+    CHECK(seen->ctxs[i].func == func);
+    CHECK_EQ(seen->ctxs[i].cookie, cookie);
+    CHECK_EQ(seen->ctxs[i].is_return, is_return);
+    CHECK_EQ(seen->ctxs[i].session_cookie != NULL, seen->link.kind == KPROBE_MULTI_SESSION);
 }
 
 static void call_nested(void)
@@ -69,11 +69,11 @@ static void test_each_function_has_its_cookie_at_entry_and_return(void)
     CHECK_EQ(fg_kprobe_multi_attach(&returns.link, NULL, funcs, cookies, 2), 0);
     call_nested();
     CHECK_EQ(entry.n, 2);
-    check_told(&entry, 0, funcs[0], 11, false);
-    check_told(&entry, 1, funcs[1], UINT64_MAX, false);
+    check_ctx(&entry, 0, funcs[0], 11, false);
+    check_ctx(&entry, 1, funcs[1], UINT64_MAX, false);
     CHECK_EQ(returns.n, 2);
-    check_told(&returns, 0, funcs[1], UINT64_MAX, true);
-    check_told(&returns, 1, funcs[0], 11, true);
+    check_ctx(&returns, 0, funcs[1], UINT64_MAX, true);
+    check_ctx(&returns, 1, funcs[0], 11, true);
     CHECK_EQ(fg_kprobe_multi_detach(&entry.link), 0);
     CHECK_EQ(fg_kprobe_multi_detach(&returns.link), 0);
     call_nested();
@@ -93,13 +93,13 @@ static void test_a_session_shares_a_word_between_entry_and_return(void)
         CHECK_EQ(fg_kprobe_multi_attach(&seen.link, NULL, funcs, with_cookies ? cookies : NULL, 3), 0);
         call_nested();
         CHECK_EQ(seen.n, 6);
-        check_told(&seen, 0, funcs[0], with_cookies ? 7 : 0, false);
-        check_told(&seen, 1, funcs[1], with_cookies ? 8 : 0, false);
-        check_told(&seen, 2, funcs[1], with_cookies ? 8 : 0, true);
-        check_told(&seen, 3, funcs[0], with_cookies ? 7 : 0, true);
-        check_told(&seen, 5, funcs[2], with_cookies ? 9 : 0, true);
+        check_ctx(&seen, 0, funcs[0], with_cookies ? 7 : 0, false);
+        check_ctx(&seen, 1, funcs[1], with_cookies ? 8 : 0, false);
+        check_ctx(&seen, 2, funcs[1], with_cookies ? 8 : 0, true);
+        check_ctx(&seen, 3, funcs[0], with_cookies ? 7 : 0, true);
+        check_ctx(&seen, 5, funcs[2], with_cookies ? 9 : 0, true);
         for (int i = 0; i < seen.n; i++)
-            CHECK_EQ(seen.session[i], seen.told[i].is_return ? 5 : 0);
+            CHECK_EQ(seen.session[i], seen.ctxs[i].is_return ? 5 : 0);
         CHECK_EQ(fg_kprobe_multi_detach(&seen.link), 0);
     }
 }
@@ -132,7 +132,7 @@ static void test_a_filter_in_the_place_of_functions(void)
     CHECK(!filter.filter.items);
     call_nested();
     CHECK_EQ(seen.n, 4);
-    check_told(&seen, 0, funcs[0], 0, false);
+    check_ctx(&seen, 0, funcs[0], 0, false);
     CHECK_EQ(fg_kprobe_multi_detach(&seen.link), 0);
 }
 

@@ -2,9 +2,9 @@
  * function asked for full regs. */
 #include <errno.h>
 
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
 #include "engine/probe/kretprobe.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 
@@ -72,7 +72,7 @@ static void test_what_a_kretprobe_needs(void)
 /* What fg_func_saves_regs() said at the latest entry. */
 static bool saves;
 
-static int asks(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+static int wants_return(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)ops, (void)regs;
     saves = fg_func_saves_regs(trace->func);
@@ -96,10 +96,10 @@ static void check_saves(bool expected)
 /* Fails if a disabled fprobe, or one of another function, counts. */
 static void test_full_regs_are_there_if_any_user_of_the_function_asked(void)
 {
-    struct fgraph_ops asking = {.entryfunc = asks}, saving = {.entryfunc = asks, .flags = 1};
+    struct fgraph_ops plain = {.entryfunc = wants_return}, saving = {.entryfunc = wants_return, .flags = 1};
     struct fprobe fp = {.entry_handler = nothing, .flags = FTRACE_OPS_FL_SAVE_REGS};
 
-    CHECK_EQ(fgraph_register(&asking), 0);
+    CHECK_EQ(fgraph_register(&plain), 0);
     check_saves(false);
     CHECK_EQ(fgraph_register(&saving), 0);
     check_saves(true);
@@ -113,7 +113,7 @@ static void test_full_regs_are_there_if_any_user_of_the_function_asked(void)
     CHECK_EQ(fg_fprobe_set_enabled(&fp, false), 0);
     check_saves(false);
     CHECK_EQ(fg_fprobe_unregister(&fp), 0);
-    CHECK_EQ(fgraph_unregister(&asking), 0);
+    CHECK_EQ(fgraph_unregister(&plain), 0);
 }
 
 int main(void)

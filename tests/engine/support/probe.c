@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/graph/data.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 
 /* Word `i` of an entry's data. It is unique to the entry, so the return can recognize its own entry's

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "engine/core/public.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 struct probe {
     struct fgraph_ops ops;

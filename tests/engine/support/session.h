@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "engine/ring/ring_reader.h"
+#include "engine/reader/ring_reader.h"
 #include "engine/ring/session_page.h"
 #include "engine/tracer/instance_start.h"
 

@@ -8,10 +8,10 @@
 #include "engine/core/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/suspended.h"
 #include "engine/graph/user_list.h"
 #include "engine/probe/fprobe_call.h"
+#include "engine/users/meet.h"
 #include "support/check.h"
 
 static _Atomic uintptr_t next_call = 16;

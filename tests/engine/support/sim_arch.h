@@ -7,7 +7,7 @@
 
 #include "engine/core/function.h"
 #include "engine/core/task.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 /* Starts the engine with this arch. Call it once per program, first. */
 void sim_begin(void);

@@ -9,12 +9,12 @@
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
 #include "engine/graph/data.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/suspended.h"
 #include "engine/graph/user_list.h"
-#include "engine/graph/users.h"
 #include "engine/probe/fprobe.h"
 #include "engine/probe/fprobe_call.h"
+#include "engine/users/meet.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/sim_arch.h"
 
@@ -72,8 +72,8 @@ static uint64_t token_below(const struct fg_task *task, const uint64_t *frame, c
     return token_in(data, bytes);
 }
 
-static void told(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace,
-                 uint64_t token)
+static void log_event(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace,
+                      uint64_t token)
 {
     put((struct sim_event){.kind = kind,
                            .user = (int)(intptr_t)ops->private_data,
@@ -86,16 +86,16 @@ static void told(enum sim_event_kind kind, struct fgraph_ops *ops, const struct 
                            .var = (*fgraph_task_var(trace->task, ops))++});
 }
 
-static void told_begin(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ent *entry,
-                       uint64_t token)
+static void log_begin(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ent *entry,
+                      uint64_t token)
 {
     struct ftrace_graph_ret trace = {
         .func = entry->func, .task = entry->task, .frame = entry->frame, .depth = entry->depth};
 
-    told(kind, ops, &trace, token);
+    log_event(kind, ops, &trace, token);
 }
 
-static void told_end(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace)
+static void log_end(enum sim_event_kind kind, struct fgraph_ops *ops, const struct ftrace_graph_ret *trace)
 {
     size_t bytes = 0;
     const uint64_t *data = fgraph_retrieve_data(trace, ops, &bytes);
@@ -104,7 +104,7 @@ static void told_end(enum sim_event_kind kind, struct fgraph_ops *ops, const str
 
     if (token && object)
         CHECK_EQ((uintptr_t)object, token);
-    told(kind, ops, trace, token);
+    log_event(kind, ops, trace, token);
 }
 
 static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -125,26 +125,26 @@ static int on_entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, stru
     }
     if (is->has_object && !(token % 2))
         CHECK(fgraph_reserve_object(trace, ops, (void *)(uintptr_t)token));
-    told_begin(SIM_ENTRY, ops, trace, token);
+    log_begin(SIM_ENTRY, ops, trace, token);
     return !(is->refused >> trace->func->line & 1);
 }
 
 static void on_return(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    told_end(SIM_RETURN, ops, trace);
+    log_end(SIM_RETURN, ops, trace);
 }
 
 static void on_suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    told_end(SIM_SUSPEND, ops, trace);
+    log_end(SIM_SUSPEND, ops, trace);
 }
 
 static void on_resume(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
     (void)regs;
-    told_begin(SIM_RESUME, ops, trace, 0);
+    log_begin(SIM_RESUME, ops, trace, 0);
 }
 
 static struct fg_domain domains[2]; /* of two arches, to which functions belong in turn */

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
+#include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/session.h"

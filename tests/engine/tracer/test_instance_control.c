@@ -4,11 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/ring/ring_copy.h"
-#include "engine/ring/ring_unread.h"
 #include "engine/tracer/instance_fork.h"
 #include "engine/tracer/instance_mark.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/writer/ring_copy.h"
+#include "engine/writer/ring_unread.h"
 #include "support/check.h"
 #include "support/session.h"
 #include "support/sim_arch.h"

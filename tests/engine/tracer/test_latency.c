@@ -18,7 +18,7 @@ static void find(uint64_t ticks)
 {
     struct fg_latency_section *section;
 
-    if (!fg_latency_is_wanted(&latency, ticks))
+    if (!fg_latency_reports(&latency, ticks))
         return;
     section = fg_latency_section_new(1000, 1000 + ticks);
     CHECK(section);
@@ -40,7 +40,7 @@ static void test_the_longest_is_kept(void)
     find(300);
     CHECK_EQ(kept_ticks(), 500);
     find(500);
-    CHECK_EQ(atomic_load(&latency.nr_kept), 1);
+    CHECK_EQ(atomic_load(&latency.nr_sections), 1);
     find(501);
     CHECK_EQ(kept_ticks(), 501);
     fg_latency_set_max_ns(&latency, 0);
@@ -60,7 +60,7 @@ static void test_with_a_threshold_each_over_it_is_kept(void)
     find(900);
     find(100);
     CHECK_EQ(kept_ticks(), 100);
-    CHECK_EQ(atomic_load(&latency.nr_kept), 2);
+    CHECK_EQ(atomic_load(&latency.nr_sections), 2);
     fg_latency_reset(&latency);
 }
 

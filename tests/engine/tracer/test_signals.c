@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "engine/graph/contexts.h"
-#include "engine/tracer/function_profile.h"
-#include "engine/tracer/profile_figures.h"
+#include "engine/profile/function_profile.h"
+#include "engine/profile/profile_figures.h"
 #include "support/check.h"
 #include "support/probe.h"
 #include "support/session.h"

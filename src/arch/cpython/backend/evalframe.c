@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "arch/cpython/backend/built_backend.h"
 #include "arch/cpython/backend/c_calls.h"
 #include "arch/cpython/backend/call_steps.h"
 #include "arch/cpython/backend/cframe.h"
@@ -243,8 +244,8 @@ FG_COLD static bool is_left_alone(PyThreadState *tstate, const struct fg_func *f
 }
 
 /* A call of a function that has users. */
-FG_NOINLINE static PyObject *eval_wanted(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
-                                         struct fg_func *func)
+FG_NOINLINE static PyObject *eval_with_users(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
+                                             struct fg_func *func)
 {
     struct fg_task *task = fg_likely(fg_task_self != NULL) ? fg_task_self : meet_task(frame);
 
@@ -264,7 +265,7 @@ static inline PyObject *eval_known(PyThreadState *tstate, fg_pyframe *frame, int
 {
     if (fg_likely(!fg_func_has_users(func) && !fg_func_has_pending_returns(func)))
         return evaluate(tstate, frame, throwflag);
-    return eval_wanted(tstate, frame, throwflag, func);
+    return eval_with_users(tstate, frame, throwflag, func);
 }
 
 FG_NOINLINE static PyObject *eval_slow(PyThreadState *tstate, fg_pyframe *frame, int throwflag,
@@ -330,7 +331,7 @@ FG_HOT static PyObject *eval_frame(PyThreadState *tstate, fg_pyframe *frame, int
     return eval_other(tstate, frame, throwflag, func);
 }
 
-static int install(struct fg_interp *interp)
+int fg_backend_install(struct fg_interp *interp)
 {
     struct evaluator *evaluator = interp->hooks;
 
@@ -349,7 +350,7 @@ static int install(struct fg_interp *interp)
     return 0;
 }
 
-static void remove_hooks(struct fg_interp *interp)
+void fg_backend_remove(struct fg_interp *interp)
 {
     struct evaluator *evaluator = interp->hooks;
 
@@ -362,13 +363,13 @@ static void remove_hooks(struct fg_interp *interp)
 }
 
 /* Frees nothing: calls in progress use the evaluator's data until the interpreter is gone. */
-static void end(struct fg_interp *interp)
+void fg_backend_end(struct fg_interp *interp)
 {
     (void)interp;
 }
 
 /* Forces the slow path for good, because greenlet is never unloaded. */
-static void follow_greenlets(struct fg_interp *interp)
+void fg_backend_follow_greenlets(struct fg_interp *interp)
 {
     static bool is_noted;
 
@@ -378,7 +379,7 @@ static void follow_greenlets(struct fg_interp *interp)
     is_noted = true;
 }
 
-static int tool_id(const struct fg_interp *interp)
+int fg_backend_tool_id(const struct fg_interp *interp)
 {
     (void)interp;
     return -1;
@@ -386,7 +387,7 @@ static int tool_id(const struct fg_interp *interp)
 
 /* Users need no hooks of their own: the evaluator looks up the users of each function that it runs.
  * Only users that want C functions need more. */
-static void sync_func(PyCodeObject *code, struct fg_func *func)
+void fg_backend_sync(PyCodeObject *code, struct fg_func *func)
 {
     (void)code;
     if (!fg_c_calls_requested && fg_hooks_wants_c_calls(func))
@@ -395,7 +396,7 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
 
 /* Works only in the main interpreter: the profile functions of other interpreters' threads cannot be
  * reached (c_calls.c). */
-static void hook_c_calls(struct fg_interp *interp)
+void fg_backend_hook_c_calls(struct fg_interp *interp)
 {
     if (!interp->is_main)
         return;
@@ -407,29 +408,16 @@ static void hook_c_calls(struct fg_interp *interp)
     fg_c_calls_hook_all(interp->hooks_c_calls);
 }
 
-static int follow_raises(struct fg_interp *interp)
+int fg_backend_follow_raises(struct fg_interp *interp)
 {
     fg_trace_raises(interp);
     return 0;
 }
 
-static int listen(PyCodeObject *code, struct fg_func *func)
+int fg_backend_listen(PyCodeObject *code, struct fg_func *func)
 {
-    sync_func(code, func);
+    fg_backend_sync(code, func);
     return 0;
 }
-
-const struct fg_hook_backend fg_built_backend = {
-    .name = "frame evaluator",
-    .install = install,
-    .remove = remove_hooks,
-    .end = end,
-    .follow_greenlets = follow_greenlets,
-    .tool_id = tool_id,
-    .sync = sync_func,
-    .listen = listen,
-    .hook_c_calls = hook_c_calls,
-    .follow_raises = follow_raises,
-};
 
 #endif

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "arch/cpython/backend/built_backend.h"
 #include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/monitoring.h"
@@ -105,7 +106,7 @@ static int make_hooks(struct monitoring *m)
     return m->hooks[NR_EVENTS - 1] ? 0 : -1;
 }
 
-static void follow_greenlets(struct fg_interp *interp)
+void fg_backend_follow_greenlets(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
 
@@ -239,7 +240,7 @@ static struct monitoring *monitoring_new(struct fg_interp *interp)
     return m;
 }
 
-static int install(struct fg_interp *interp)
+int fg_backend_install(struct fg_interp *interp)
 {
     struct monitoring *m = monitoring_new(interp);
 
@@ -256,12 +257,12 @@ static int install(struct fg_interp *interp)
     return -1;
 }
 
-static void remove_hooks(struct fg_interp *interp)
+void fg_backend_remove(struct fg_interp *interp)
 {
     release_tool_id(interp->hooks);
 }
 
-static void end(struct fg_interp *interp)
+void fg_backend_end(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
 
@@ -278,7 +279,7 @@ static void end(struct fg_interp *interp)
     free(m);
 }
 
-static int tool_id(const struct fg_interp *interp)
+int fg_backend_tool_id(const struct fg_interp *interp)
 {
     const struct monitoring *m = interp->hooks;
 
@@ -368,7 +369,7 @@ static int set_requested_events(struct monitoring *m, PyCodeObject *code, struct
 
 /* Errors are not reported. A function that cannot be hooked (memory is short) stays untraced, and the
  * program continues. */
-static void sync_func(PyCodeObject *code, struct fg_func *func)
+void fg_backend_sync(PyCodeObject *code, struct fg_func *func)
 {
     fg_exception aside = fg_exception_set_aside();
 
@@ -377,8 +378,8 @@ static void sync_func(PyCodeObject *code, struct fg_func *func)
     fg_exception_put_back(aside);
 }
 
-/* Errors are not reported, as in sync_func(). */
-static void hook_c_calls(struct fg_interp *interp)
+/* Errors are not reported, as in fg_backend_sync(). */
+void fg_backend_hook_c_calls(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
     fg_exception aside = fg_exception_set_aside();
@@ -388,7 +389,7 @@ static void hook_c_calls(struct fg_interp *interp)
     fg_exception_put_back(aside);
 }
 
-static int follow_raises(struct fg_interp *interp)
+int fg_backend_follow_raises(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
 
@@ -397,7 +398,7 @@ static int follow_raises(struct fg_interp *interp)
 
 /* CPython enables events again at places whose callback returned DISABLE when the events are removed
  * and set again. */
-static int listen(PyCodeObject *code, struct fg_func *func)
+int fg_backend_listen(PyCodeObject *code, struct fg_func *func)
 {
     struct monitoring *m = fg_func_interp(func)->hooks;
     long has = local_events(m, code);
@@ -407,18 +408,5 @@ static int listen(PyCodeObject *code, struct fg_func *func)
         return -1;
     return set_requested_events(m, code, func);
 }
-
-const struct fg_hook_backend fg_built_backend = {
-    .name = "sys.monitoring",
-    .install = install,
-    .remove = remove_hooks,
-    .end = end,
-    .follow_greenlets = follow_greenlets,
-    .tool_id = tool_id,
-    .sync = sync_func,
-    .listen = listen,
-    .hook_c_calls = hook_c_calls,
-    .follow_raises = follow_raises,
-};
 
 #endif

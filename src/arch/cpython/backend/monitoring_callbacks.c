@@ -320,7 +320,7 @@ static PyObject *answer_at_place(struct monitoring *m, bool is_probed)
 /* At an instruction that begins a line, CPython fires LINE, then INSTRUCTION. If a callback returns
  * DISABLE for the LINE, CPython continues with the original instruction and skips INSTRUCTION. So LINE
  * is never disabled where a kprobe by offset is. */
-static bool is_kept_for_instruction(const struct fg_kprobe_site *at)
+static bool has_instruction_probe(const struct fg_kprobe_site *at)
 {
     return fg_kprobe_is_at_offset(at->func, _PyInterpreterFrame_LASTI(at->frame) * (int)sizeof(_Py_CODEUNIT));
 }
@@ -333,7 +333,7 @@ static PyObject *on_line(PyObject *self, PyObject *const *args, size_t nargsf, P
     (void)nargsf, (void)kwnames;
     return answer_at_place(
         monitoring_of(self),
-        site.func && (fg_kprobe_hit_line(&at, (int)PyLong_AsLong(args[1])) || is_kept_for_instruction(&at)));
+        site.func && (fg_kprobe_hit_line(&at, (int)PyLong_AsLong(args[1])) || has_instruction_probe(&at)));
 }
 
 static PyObject *on_instruction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)

@@ -36,9 +36,9 @@ int fg_assumption_doctor(const char *name)
     return -1;
 }
 
-bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t said)
+bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t expected)
 {
-    return read == (doctored == (int)assumption ? ~said : said);
+    return read == (doctored == (int)assumption ? ~expected : expected);
 }
 
 int fg_assumption_refuse(enum fg_assumption assumption)
@@ -70,7 +70,7 @@ struct specimen {
     int refused; /* the first assumption that does not hold, or -1 */
 };
 
-#define SAME(id, read, said) fg_assumption_holds(FG_ASSUME_##id, (uintptr_t)(read), (uintptr_t)(said))
+#define SAME(id, read, expected) fg_assumption_holds(FG_ASSUME_##id, (uintptr_t)(read), (uintptr_t)(expected))
 
 static bool check_thread_state(const struct specimen *s)
 {

@@ -78,7 +78,7 @@ enum fg_assumption {
 int fg_assumptions_check(Py_ssize_t code_extra_index);
 
 /* True if the value that we read is the one that CPython returned. */
-bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t said);
+bool fg_assumption_holds(enum fg_assumption assumption, uintptr_t read, uintptr_t expected);
 
 /* Raises RuntimeError for an assumption that does not hold. Returns -1. */
 int fg_assumption_refuse(enum fg_assumption assumption);

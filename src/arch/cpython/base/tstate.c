@@ -57,21 +57,21 @@ static struct block python_block(void)
 }
 
 /* Drops the words that do not equal `tstate` now. */
-static void keep_those_that_are(const struct block *block, const PyThreadState *tstate, bool *kept)
+static void keep_equal(const struct block *block, const PyThreadState *tstate, bool *candidates)
 {
     for (size_t i = 0; i < block->n; i++)
-        kept[i] = kept[i] && block->words[i] == tstate;
+        candidates[i] = candidates[i] && block->words[i] == tstate;
 }
 
 /* 1 + the index of the only word that is kept; 0: none is, or more than one. */
-static size_t only_one_of(const bool *kept, size_t n)
+static size_t only_candidate(const bool *candidates, size_t n)
 {
     size_t found = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (kept[i] && found)
+        if (candidates[i] && found)
             return 0;
-        if (kept[i])
+        if (candidates[i])
             found = i + 1;
     }
     return found;
@@ -80,23 +80,23 @@ static size_t only_one_of(const bool *kept, size_t n)
 void fg_tstate_init(void)
 {
     struct block block = python_block();
-    PyThreadState *tstate = fg_tstate_ask();
-    bool kept[MAX_WORDS];
+    PyThreadState *tstate = fg_tstate_unchecked();
+    bool candidates[MAX_WORDS];
 
     if (atomic_load(&known_word) || block.n > MAX_WORDS)
         return;
-    memset(kept, true, sizeof(kept));
-    keep_those_that_are(&block, tstate, kept);
+    memset(candidates, true, sizeof(candidates));
+    keep_equal(&block, tstate, candidates);
     PyEval_SaveThread();
-    keep_those_that_are(&block, NULL, kept);
+    keep_equal(&block, NULL, candidates);
     PyEval_RestoreThread(tstate);
-    keep_those_that_are(&block, tstate, kept);
-    atomic_store(&known_word, only_one_of(kept, block.n));
+    keep_equal(&block, tstate, candidates);
+    atomic_store(&known_word, only_candidate(candidates, block.n));
 }
 
 PyThreadState *fg_tstate_find(void)
 {
-    PyThreadState *tstate = fg_tstate_ask();
+    PyThreadState *tstate = fg_tstate_unchecked();
     size_t word = atomic_load_explicit(&known_word, memory_order_relaxed);
     struct block block = word && tstate ? python_block() : (struct block){NULL, 0};
 
@@ -137,7 +137,7 @@ void fg_tstate_init(void)
 
 PyThreadState *fg_tstate_find(void)
 {
-    return fg_tstate_ask();
+    return fg_tstate_unchecked();
 }
 
 #endif

@@ -11,7 +11,7 @@
 
 #if FG_HAVE_BORROWED_READS
 
-#define SAME(read, said) fg_assumption_holds(FG_ASSUME_OBJECTS, (uintptr_t)(read), (uintptr_t)(said))
+#define SAME(read, expected) fg_assumption_holds(FG_ASSUME_OBJECTS, (uintptr_t)(read), (uintptr_t)(expected))
 
 static bool has_value(PyObject *dict, PyObject *key)
 {
@@ -44,13 +44,13 @@ static bool check_dict(void)
 static bool has_attribute(PyObject *instance, PyObject *name)
 {
     struct fg_dict_key known = {name, PyObject_Hash(name)};
-    PyObject *value, *said = PyObject_GenericGetAttr(instance, name);
+    PyObject *value, *expected = PyObject_GenericGetAttr(instance, name);
     int32_t entry = -1;
     bool holds;
 
     fg_instance_peek(instance, &known, &entry, &value);
-    holds = !said || SAME(value, said);
-    Py_XDECREF(said);
+    holds = !expected || SAME(value, expected);
+    Py_XDECREF(expected);
     return holds;
 }
 
@@ -72,16 +72,16 @@ static bool check_instance(void)
 static bool has_item(PyObject *sequence, Py_ssize_t n)
 {
     struct fg_fetch_operand getitem = {.key = NULL};
-    PyObject *said = sequence ? PySequence_GetItem(sequence, n) : NULL;
+    PyObject *expected = sequence ? PySequence_GetItem(sequence, n) : NULL;
     struct fg_fetched item =
-        said ? fg_fetch_nth(fg_fetched_object(sequence), n, &getitem) : fg_fetched_fault();
+        expected ? fg_fetch_nth(fg_fetched_object(sequence), n, &getitem) : fg_fetched_fault();
     bool holds = true;
 
-    if (said && item.kind == FG_FETCHED_OBJECT)
-        holds = SAME(item.object, said);
-    else if (said)
-        holds = item.kind == FG_FETCHED_SIGNED && SAME(item.number, PyLong_AsLong(said));
-    Py_XDECREF(said);
+    if (expected && item.kind == FG_FETCHED_OBJECT)
+        holds = SAME(item.object, expected);
+    else if (expected)
+        holds = item.kind == FG_FETCHED_SIGNED && SAME(item.number, PyLong_AsLong(expected));
+    Py_XDECREF(expected);
     Py_XDECREF(sequence);
     return holds;
 }

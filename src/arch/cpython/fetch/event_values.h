@@ -20,9 +20,9 @@ static inline bool fg_regs_has_event_values(const struct ftrace_regs *regs)
 /* Value @n, from 0. */
 static inline struct fg_fetched fg_event_value(const struct ftrace_regs *regs, int64_t n)
 {
-    const struct fg_event_values *told = (const struct fg_event_values *)regs;
+    const struct fg_event_values *event = (const struct fg_event_values *)regs;
 
-    return n >= 0 && n < told->n ? told->values[n] : fg_fetched_fault();
+    return n >= 0 && n < event->n ? event->values[n] : fg_fetched_fault();
 }
 
 #endif

@@ -245,7 +245,8 @@ static int parse_field(struct fg_fetch_program *program, uint32_t i, PyObject *g
     if (!program->names[i] || !field->slot || parse_source(field, PyTuple_GET_ITEM(given, 3)) != 0 ||
         parse_steps(field, PyTuple_GET_ITEM(given, 4)) != 0)
         return -1;
-    field->is_kept = program->is_return && (field->source == FG_FETCH_NAME || field->source == FG_FETCH_ARG);
+    field->is_of_entry =
+        program->is_return && (field->source == FG_FETCH_NAME || field->source == FG_FETCH_ARG);
     return set_layout(&program->fields[i], field, PyTuple_GET_ITEM(given, 1), PyTuple_GET_ITEM(given, 2));
 }
 
@@ -309,15 +310,15 @@ static int lay_out_entry(struct fg_fetch_program *program)
     uint32_t end = 0, bit, later = 0, texts = 0, most;
 
     for (uint32_t i = program->nr_fields; i-- > 0;) {
-        if (program->of[i].is_kept) {
-            program->of[i].later_kept = (uint16_t)later;
+        if (program->of[i].is_of_entry) {
+            program->of[i].later_in_entry = (uint16_t)later;
             later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
         }
     }
     for (uint32_t i = 0; i < program->nr_fields; i++) {
-        if (program->of[i].is_kept) {
-            program->of[i].kept = program->fields[i];
-            program->of[i].kept.offset = (uint16_t)end;
+        if (program->of[i].is_of_entry) {
+            program->of[i].in_entry = program->fields[i];
+            program->of[i].in_entry.offset = (uint16_t)end;
             end += fixed_bytes(&program->fields[i]);
             texts += nr_texts(&program->fields[i]);
         }
@@ -325,8 +326,8 @@ static int lay_out_entry(struct fg_fetch_program *program)
     program->entry_faults_at = (uint16_t)end;
     bit = end * 8;
     for (uint32_t i = 0; i < program->nr_fields; i++) {
-        if (program->of[i].is_kept)
-            bit = fg_field_place_faults(&program->of[i].kept, bit);
+        if (program->of[i].is_of_entry)
+            bit = fg_field_place_faults(&program->of[i].in_entry, bit);
     }
     end = (bit + 7) / 8;
     if (end + later > FG_FETCH_MAX_ENTRY_BYTES)

@@ -36,11 +36,11 @@ struct fg_fetch_field {
     PyObject *name; /* owned */
     enum fg_fetch_source source;
     struct fg_fetch_operand operand;
-    bool is_kept;         /* of a program for returns: it is read at the entry */
-    uint8_t int_bytes;    /* of an integer type that is no array: its length; else 0 */
-    struct fg_field kept; /* as the program's fields, in the entry data; if is_kept */
+    bool is_of_entry;         /* of a program for returns: it is read at the entry */
+    uint8_t int_bytes;        /* of an integer type that is no array: its length; else 0 */
+    struct fg_field in_entry; /* as the program's fields, in the entry data; if is_of_entry */
     /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
-    uint16_t later_text, later_kept;
+    uint16_t later_text, later_in_entry;
     uint32_t nr_steps;
     struct fg_fetch_step *steps;
     struct fg_fetch_operand getitem; /* "__getitem__", if the field is an array */

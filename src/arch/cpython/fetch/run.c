@@ -284,17 +284,17 @@ static inline bool store(struct fg_fetched from, const struct fg_field *layout,
 }
 
 /* From entry data into the image, with its faults. */
-static void copy_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
-                      const uint8_t *entry_data, struct fg_fetch_texts *texts)
+static void copy_from_entry(const struct fg_field *layout, const struct fg_fetch_field *field,
+                            const uint8_t *entry_data, struct fg_fetch_texts *texts)
 {
     uint32_t n = layout->count ? layout->count : 1, bytes = fg_field_element_bytes(layout->type);
-    const uint8_t *stored = entry_data + field->kept.offset;
+    const uint8_t *stored = entry_data + field->in_entry.offset;
     uint8_t *at = texts->base + layout->offset;
 
     if (!fg_field_has_text(layout->type)) {
         memcpy(at, stored, (size_t)n * bytes);
         for (uint32_t i = 0; i < n; i++) {
-            if (fg_field_is_fault(entry_data, FG_FETCH_MAX_ENTRY_BYTES, &field->kept, i))
+            if (fg_field_is_fault(entry_data, FG_FETCH_MAX_ENTRY_BYTES, &field->in_entry, i))
                 fg_field_set_fault(texts->base, layout, i);
         }
         return;
@@ -318,12 +318,12 @@ static void count_faults(const struct fg_fetch_program *program, unsigned n)
 }
 
 /* A field that was read at the entry. */
-FG_NOINLINE static bool store_kept(const struct fg_field *layout, const struct fg_fetch_field *field,
-                                   const uint8_t *entry_data, struct fg_fetch_texts *texts)
+FG_NOINLINE static bool store_from_entry(const struct fg_field *layout, const struct fg_fetch_field *field,
+                                         const uint8_t *entry_data, struct fg_fetch_texts *texts)
 {
     if (!entry_data)
         return store_any(fg_fetched_fault(), layout, field, texts, field->later_text);
-    copy_kept(layout, field, entry_data, texts);
+    copy_from_entry(layout, field, entry_data, texts);
     return true;
 }
 
@@ -340,8 +340,8 @@ uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrac
         const struct fg_field *layout = &program->fields[i];
         const struct fg_fetch_field *field = &program->of[i];
 
-        if (fg_unlikely(field->is_kept))
-            faults += !store_kept(layout, field, entry_data, &texts);
+        if (fg_unlikely(field->is_of_entry))
+            faults += !store_from_entry(layout, field, entry_data, &texts);
         else
             faults += !store(fetch(field, &origin), layout, field, &texts, field->later_text);
     }
@@ -360,8 +360,8 @@ void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_
     for (uint32_t i = 0; i < program->nr_fields; i++) {
         const struct fg_fetch_field *field = &program->of[i];
 
-        if (field->is_kept)
-            faults += !store(fetch(field, &origin), &field->kept, field, &texts, field->later_kept);
+        if (field->is_of_entry)
+            faults += !store(fetch(field, &origin), &field->in_entry, field, &texts, field->later_in_entry);
     }
     count_faults(program, faults);
 }

@@ -170,14 +170,14 @@ static uint32_t encode_big(uint8_t *to, bool is_negative, uint32_t bits)
 static uint32_t encode_text(uint8_t *to, const char *text, uint32_t n)
 {
     uint64_t length = 0;
-    uint32_t kept = n <= FG_VALUE_MAX_TEXT ? n : whole_characters((const uint8_t *)text, FG_VALUE_MAX_TEXT);
+    uint32_t size = n <= FG_VALUE_MAX_TEXT ? n : whole_characters((const uint8_t *)text, FG_VALUE_MAX_TEXT);
 
     for (uint32_t i = 0; i < n; i++)
         length += (text[i] & 0xc0) != 0x80;
     encode_word(to, FG_VALUE_STR, &length);
-    to[9] = (uint8_t)kept;
-    memcpy(to + 10, text, kept);
-    return 10 + kept;
+    to[9] = (uint8_t)size;
+    memcpy(to + 10, text, size);
+    return 10 + size;
 }
 
 static uint32_t encode_lengths(uint8_t *to, uint64_t n)

@@ -22,8 +22,8 @@
 #include "arch/cpython/read/discovery.h"
 #include "arch/cpython/read/task_name.h"
 #include "engine/graph/progress.h"
-#include "engine/graph/users.h"
 #include "engine/tracer/instance_fork.h"
+#include "engine/users/users.h"
 
 /* True if this thread must detach its thread state while it waits for callbacks. With the GIL: a thread
  * may need the GIL to leave its callback. Without the GIL: a thread in a callback may have detached its

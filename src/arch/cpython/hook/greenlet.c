@@ -218,7 +218,7 @@ static bool find_base(struct fg_greenlets *all, const PyTypeObject *type, PyObje
     return frame;
 }
 
-static bool ask(struct fg_greenlets *all, void **api)
+static bool find_main_base(struct fg_greenlets *all, void **api)
 {
     PyObject *current = ((PyObject * (*)(void)) api[API_GET_CURRENT])();
     PyObject *main = main_of(api[API_TYPE], Py_XNewRef(current));
@@ -237,7 +237,7 @@ static void find_main(struct fg_greenlets *all, struct fg_task *task)
     void **api = find_api();
 
     if (api && fg_guard_enter(task)) {
-        all->knows_base = ask(all, api);
+        all->knows_base = find_main_base(all, api);
         fg_guard_leave(task);
     }
     if (PyErr_Occurred())

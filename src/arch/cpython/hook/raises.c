@@ -7,11 +7,11 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/hook/hooks.h"
 
-static _Atomic(fg_on_raise) told;
+static _Atomic(fg_on_raise) callback;
 
 void fg_raises_report(const struct fg_raise *raise)
 {
-    fg_on_raise on_raise = atomic_load_explicit(&told, memory_order_relaxed);
+    fg_on_raise on_raise = atomic_load_explicit(&callback, memory_order_relaxed);
 
     if (on_raise)
         on_raise(raise);
@@ -38,7 +38,7 @@ int fg_raises_follow(struct fg_interp *interp, fg_on_raise on_raise, unsigned ki
 {
     int error = 0;
 
-    atomic_store(&told, on_raise);
+    atomic_store(&callback, on_raise);
     fg_lock(FG_LOCK_EVENTS);
     if (on) {
         count(interp, kinds, 1);

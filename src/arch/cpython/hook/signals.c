@@ -1,9 +1,9 @@
-/* Telling CPython's calls of a signal handler from other calls of the same function.
+/* Distinguishing CPython's calls of a signal handler from other calls of the same function.
  *
  * CPython passes two arguments (_PyErr_CheckSignalsTstate): the number of a signal whose handler the
  * function is, and the frame object of the interrupted code. Nobody else can pass that frame object
- * from C. Before 3.12 a call from Python cannot be told from a call from C. There, a program that calls
- * its handler with its own frame is taken for CPython. */
+ * from C. Before 3.12 a call from Python cannot be distinguished from a call from C. There, a program that
+ * calls its handler with its own frame is taken for CPython. */
 #include "arch/cpython/hook/signals.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/read/variables.h"
-#include "engine/graph/meet.h"
+#include "engine/users/meet.h"
 
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */
 
@@ -166,11 +166,11 @@ static PyObject *passed(fg_pyframe *frame, const PyCodeObject *code, Py_ssize_t 
 static PyObject *passed_number(fg_pyframe *frame, fg_pyframe *interrupted)
 {
     const PyCodeObject *code = fg_pyframe_code(frame);
-    PyObject *wanted = interrupted ? (PyObject *)interrupted->frame_obj : Py_None;
+    PyObject *frame_argument = interrupted ? (PyObject *)interrupted->frame_obj : Py_None;
     PyObject *before = passed(frame, code, 0), *value = NULL;
 
     for (Py_ssize_t n = 1; before && (value = passed(frame, code, n)); n++, before = value) {
-        if (value == wanted && PyLong_CheckExact(before))
+        if (value == frame_argument && PyLong_CheckExact(before))
             return before;
     }
     return NULL;

@@ -1,7 +1,7 @@
 /* See slow_path.h. */
 #include "arch/cpython/hook/slow_path.h"
 
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 _Atomic unsigned fg_slow_path_holds;
 

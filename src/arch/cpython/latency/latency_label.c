@@ -43,24 +43,6 @@ void fg_label_code(PyCodeObject *code, PyObject *globals, int line, char *out)
     Py_XDECREF(module);
 }
 
-/* Writes @str as UTF-8 without calling CPython or allocating. Return: the number of bytes written. */
-static size_t put_str(char *out, size_t room, PyObject *str)
-{
-    size_t n = 0;
-
-    for (Py_ssize_t i = 0; str && i < PyUnicode_GET_LENGTH(str); i++) {
-        uint8_t utf8[4];
-        size_t bytes = fg_utf8_of(PyUnicode_READ_CHAR(str, i), utf8);
-
-        if (n + bytes >= room)
-            break;
-        memcpy(out + n, utf8, bytes);
-        n += bytes;
-    }
-    out[n] = 0;
-    return n;
-}
-
 bool fg_label_thread(PyThreadState *tstate, char *out)
 {
     fg_pyframe *frame = fg_complete_pyframe(fg_current_pyframe(tstate));
@@ -70,10 +52,11 @@ bool fg_label_thread(PyThreadState *tstate, char *out)
 
     if (!code)
         return false;
-    n = func ? (size_t)snprintf(out, room / 2, "%s", func->name) : put_str(out, room / 2, code->co_qualname);
+    n = func ? (size_t)snprintf(out, room / 2, "%s", func->name)
+             : fg_utf8_copy(code->co_qualname, out, room / 2);
     n = n < room / 2 ? n : room / 2 - 1;
     n += (size_t)snprintf(out + n, room - n, " (");
-    n += put_str(out + n, room - n - sizeof(":2147483647)"), code->co_filename);
+    n += fg_utf8_copy(code->co_filename, out + n, room - n - sizeof(":2147483647)"));
     snprintf(out + n, room - n, ":%d)", fg_pyframe_line(frame));
     return true;
 }

@@ -10,7 +10,7 @@ struct fg_thread_watch {
 };
 
 /**
- * fg_thread_watch_start() - Have a watch told of threads.
+ * fg_thread_watch_start() - Have a watch notified of threads.
  * @watch: stays where it is until it is stopped
  *
  * Return: 0; -EBUSY: there is a watch; -EOPNOTSUPP: this build has no call hooks, or threading is not

@@ -116,7 +116,7 @@ static void wait_ended(void)
     int saved = errno;
 
     note_hold(now);
-    if (fg_latency_is_wanted(&latency, now - wait.begin))
+    if (fg_latency_reports(&latency, now - wait.begin))
         keep(now);
     wait.begin = 0;
     errno = saved;

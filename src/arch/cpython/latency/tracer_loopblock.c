@@ -61,7 +61,7 @@ static PyObject *around(PyObject *function, PyObject *const *args, size_t nargsf
     begin = fg_clock_now();
     result = fg_call_hook_go_on(&hook, function, args, nargsf, kwnames);
     end = fg_clock_now();
-    if (fg_latency_is_wanted(&latency, end - begin) && fg_call_hook_is(&hook, generation))
+    if (fg_latency_reports(&latency, end - begin) && fg_call_hook_is(&hook, generation))
         keep(begin, end, callback, "?");
     Py_XDECREF(callback);
     return result;
@@ -86,7 +86,7 @@ static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct f
 {
     (void)regs;
     /* If CPython did not report the return (FG_END_CLOSE), the end time is not known. */
-    if (fg_latency_is_wanted(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
+    if (fg_latency_reports(&latency, trace->rettime - trace->start) && trace->end != FG_END_CLOSE)
         keep(trace->start, trace->rettime, fgraph_retrieve_object(trace, ops), "?");
 }
 
@@ -96,7 +96,7 @@ static void uvloop_ended(uint64_t begin, uint64_t end, PyObject *context)
 {
     PyObject *callback;
 
-    if (fg_latency_is_wanted(&latency, end - begin)) {
+    if (fg_latency_reports(&latency, end - begin)) {
         callback = fg_uvloop_callback(context);
         keep(begin, end, callback, "a callback of a transport of uvloop");
         Py_XDECREF(callback);

@@ -257,7 +257,7 @@ static inline PyObject *handle_runs(PyObject *handle, uint64_t now)
         return NULL;
     when = fg_handle_slot(handle, slots.when);
     ready_ticks = when ? timer_ticks(when, now) : take_ready(handle, &by);
-    if (ready_ticks && now > ready_ticks && fg_latency_is_wanted(&latency, now - ready_ticks))
+    if (ready_ticks && now > ready_ticks && fg_latency_reports(&latency, now - ready_ticks))
         keep(now, handle, ready_ticks, by);
     return callback;
 }

@@ -18,9 +18,9 @@ static _Atomic(fg_uvloop_ended) ended; /* NULL: not hooked */
 static _Atomic unsigned generation;    /* counts how often it was hooked */
 
 /* The contexts that uvloop has entered in this thread. Its own methods, such as the one that runs all handles
- * that are ready, have contexts as well. They are told from callbacks by the next context: uvloop enters
- * that one before any Python function has run. A context that a callback's own code has uvloop enter, as by
- * a write to a transport, belongs to that callback. */
+ * that are ready, have contexts as well. They are distinguished from callbacks by the next context: uvloop
+ * enters that one before any Python function has run. A context that a callback's own code has uvloop enter,
+ * as by a write to a transport, belongs to that callback. */
 #define MAX_LEVELS 4u
 
 static _Thread_local struct {
@@ -76,12 +76,12 @@ static int context_enter(PyObject *context)
 
 static int context_exit(PyObject *context)
 {
-    fg_uvloop_ended tell = atomic_load_explicit(&ended, memory_order_relaxed);
+    fg_uvloop_ended on_ended = atomic_load_explicit(&ended, memory_order_relaxed);
     bool is_known = entered.generation == atomic_load_explicit(&generation, memory_order_relaxed);
     const struct level *callback = is_known ? pop() : NULL;
 
-    if (callback && tell)
-        tell(callback->begin, fg_clock_now(), context);
+    if (callback && on_ended)
+        on_ended(callback->begin, fg_clock_now(), context);
     return PyContext_Exit(context);
 }
 

@@ -13,9 +13,9 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/read/discovery.h"
 #include "engine/core/hash_table.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
 
 #define FIRST_CAPACITY 256u
 

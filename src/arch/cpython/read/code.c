@@ -14,9 +14,9 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/discovery.h"
-#include "engine/graph/meet.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
+#include "engine/users/meet.h"
 
 Py_ssize_t fg_code_extra_index = -1;
 static _Atomic Py_ssize_t first_index = -1; /* atomic: two interpreters may be the first */
@@ -44,19 +44,19 @@ static void code_gone(void *extra)
 
 /* Each interpreter numbers its slots separately, and ours must have the same number in all. Lower slots
  * that are free in this interpreter are wasted. */
-static Py_ssize_t request_index(Py_ssize_t wanted)
+static Py_ssize_t request_index(Py_ssize_t least)
 {
     Py_ssize_t index;
 
     do
         index = PyUnstable_Eval_RequestCodeExtraIndex(code_gone);
-    while (index >= 0 && index < wanted);
+    while (index >= 0 && index < least);
     return index;
 }
 
 int fg_code_init(void)
 {
-    Py_ssize_t none = -1, wanted = atomic_load(&first_index), index = request_index(wanted);
+    Py_ssize_t none = -1, least = atomic_load(&first_index), index = request_index(least);
 
     if (index < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no code extra slot is free in this interpreter");

@@ -290,22 +290,16 @@ static struct fg_func *caller(const struct ftrace_regs *regs)
     return frame ? calling_func(frame) : NULL;
 }
 
-const struct ftrace_regs_ops fg_python_regs_ops = {
-    .encode_arguments = encode_arguments,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-    .caller = caller,
-};
-const struct ftrace_regs_ops fg_python_raise_regs_ops = {
-    .encode_arguments = encode_arguments,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-    .caller = caller,
-};
+/* Of a call: @arguments encodes what it was called with. */
+#define CALL_OPS(arguments)                                                                                  \
+    {                                                                                                        \
+        .encode_arguments = (arguments), .encode_value = encode_value, .encode_exception = encode_exception, \
+        .return_address = fg_regs_find_return_address, .callers = fg_regs_find_callers, .caller = caller,    \
+    }
+
+const struct ftrace_regs_ops fg_python_regs_ops = CALL_OPS(encode_arguments);
+const struct ftrace_regs_ops fg_python_raise_regs_ops = CALL_OPS(encode_arguments);
+const struct ftrace_regs_ops fg_c_function_regs_ops = CALL_OPS(encode_value);
 const struct ftrace_regs_ops fg_place_regs_ops = {
     .return_address = fg_regs_find_return_address,
     .callers = fg_regs_find_callers,
@@ -313,12 +307,4 @@ const struct ftrace_regs_ops fg_place_regs_ops = {
 };
 const struct ftrace_regs_ops fg_event_values_regs_ops = {
     .callers = fg_regs_find_callers,
-};
-const struct ftrace_regs_ops fg_c_function_regs_ops = {
-    .encode_arguments = encode_value,
-    .encode_value = encode_value,
-    .encode_exception = encode_exception,
-    .return_address = fg_regs_find_return_address,
-    .callers = fg_regs_find_callers,
-    .caller = caller,
 };

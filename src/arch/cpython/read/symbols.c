@@ -208,26 +208,26 @@ static struct fg_func *record_of(struct fg_interp *interp, struct symbols *symbo
 }
 
 /* False: the query wants whole names, and the function has none of them. */
-static bool may_be_wanted(const struct symbols *symbols, const struct symbol *symbol)
+static bool may_match(const struct symbols *symbols, const struct symbol *symbol)
 {
     const struct fg_name_tails *names = symbols->query->python_names;
     PyObject *qualname;
 
     if (is_c(symbol) || !names)
-        return true; /* add_c() has asked */
+        return true; /* add_c() has looked */
     qualname = ((PyCodeObject *)symbol->callable)->co_qualname;
     return !PyUnicode_IS_COMPACT_ASCII(qualname) ||
            fg_name_tails_may_have(names, (const char *)PyUnicode_1BYTE_DATA(qualname),
                                   (size_t)PyUnicode_GET_LENGTH(qualname));
 }
 
-/* Return: 1: the query wants the function, and it has a record now; 0: not wanted; or -ENOMEM. */
-static int ask(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol)
+/* Return: 1: the query wants the function, and it has a record now; 0: it does not; or -ENOMEM. */
+static int match(struct fg_interp *interp, struct symbols *symbols, const struct symbol *symbol)
 {
     const struct fg_symbols_query *query = symbols->query;
     struct symbol_name name;
 
-    if (!may_be_wanted(symbols, symbol))
+    if (!may_match(symbols, symbol))
         return 0;
     if (!name_symbol(interp, symbols, symbol, &name))
         return -ENOMEM;
@@ -242,7 +242,7 @@ static int ask(struct fg_interp *interp, struct symbols *symbols, const struct s
     return name.func ? 1 : -ENOMEM;
 }
 
-static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols)
+static Py_ssize_t match_all(struct fg_interp *interp, struct symbols *symbols)
 {
     Py_ssize_t count = 0;
 
@@ -252,7 +252,7 @@ static Py_ssize_t ask_all(struct fg_interp *interp, struct symbols *symbols)
 
         if (!is_c(&symbol))
             add_nested(symbols, symbol);
-        answer = ask(interp, symbols, &symbol);
+        answer = match(interp, symbols, &symbol);
         if (answer < 0)
             return answer;
         count += answer;
@@ -269,7 +269,7 @@ Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_que
     Py_ssize_t count;
 
     fg_visit_objects(add_object, &symbols);
-    count = ask_all(interp, &symbols);
+    count = match_all(interp, &symbols);
     forget(&symbols);
     fg_exception_put_back(aside);
     return count;

@@ -17,19 +17,19 @@ struct fg_symbols_query {
     /* True if the search should include this function. `name` is "module.qualname". Both strings are
      * valid only during the call. */
     bool (*wants)(const char *name, const char *module, bool is_c, void *arg);
-    /* Optional: called with the record of each wanted function. The function is alive during the search. */
+    /* Optional: called with the record of each matching function. The function is alive during the search. */
     void (*found)(struct fg_func *func, void *arg);
     void *arg;
     /* Set if `wants` holds for whole names only: these names. Of the Python functions, and of the C
      * functions. The search then does not make the names of other functions. */
     const struct fg_name_tails *python_names, *c_names;
-    bool first_only; /* stop at the first wanted function */
+    bool first_only; /* stop at the first match */
 };
 
 /**
  * fg_symbols_meet() - Make the records of all functions that a query wants.
  *
- * Return: the number of wanted functions, or -ENOMEM.
+ * Return: the number of matching functions, or -ENOMEM.
  * Context: the engine is running (fg_cpython_init); the interpreter's thread state is attached.
  */
 Py_ssize_t fg_symbols_meet(struct fg_interp *interp, const struct fg_symbols_query *query);

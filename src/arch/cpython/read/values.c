@@ -170,46 +170,41 @@ size_t fg_encode_arguments(fg_pyframe *frame, uint8_t *buffer, size_t bytes)
     return (size_t)(out.at - buffer);
 }
 
-size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes)
+static void put_exception(struct out *out, PyObject *exception)
+{
+    put_tag(out, FG_VALUE_OBJECT);
+    put_u64(out, (uint64_t)(uintptr_t)exception);
+    put_type_name(out, PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception));
+}
+
+/* Return: the bytes written; 0: there is no value, or no room for any. */
+static inline size_t encode(void (*put)(struct out *, PyObject *), PyObject *value, uint8_t *buffer,
+                            size_t bytes)
 {
     struct out out = {buffer, buffer + bytes};
 
     if (!value || room(&out) < FG_VALUE_MAX_BYTES)
         return 0;
-    put_value(&out, value);
+    put(&out, value);
     return (size_t)(out.at - buffer);
+}
+
+size_t fg_encode_value(PyObject *value, uint8_t *buffer, size_t bytes)
+{
+    return encode(put_value, value, buffer, bytes);
 }
 
 size_t fg_encode_str(PyObject *text, uint8_t *buffer, size_t bytes)
 {
-    struct out out = {buffer, buffer + bytes};
-
-    if (room(&out) < FG_VALUE_MAX_BYTES)
-        return 0;
-    put_str(&out, text);
-    return (size_t)(out.at - buffer);
+    return encode(put_str, text, buffer, bytes);
 }
 
 size_t fg_encode_object(PyObject *value, uint8_t *buffer, size_t bytes)
 {
-    struct out out = {buffer, buffer + bytes};
-
-    if (room(&out) < FG_VALUE_MAX_BYTES)
-        return 0;
-    put_object(&out, value);
-    return (size_t)(out.at - buffer);
+    return encode(put_object, value, buffer, bytes);
 }
 
 size_t fg_encode_exception(PyObject *exception, uint8_t *buffer, size_t bytes)
 {
-    struct out out = {buffer, buffer + bytes};
-    PyTypeObject *type;
-
-    if (!exception || room(&out) < FG_VALUE_MAX_BYTES)
-        return 0;
-    type = PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception);
-    put_tag(&out, FG_VALUE_OBJECT);
-    put_u64(&out, (uint64_t)(uintptr_t)exception);
-    put_type_name(&out, type);
-    return (size_t)(out.at - buffer);
+    return encode(put_exception, exception, buffer, bytes);
 }

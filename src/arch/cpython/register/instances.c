@@ -59,7 +59,7 @@ int fg_cpython_stop_instance(int handle)
     int error = -EINVAL;
 
     if (is_here(handle)) {
-        fg_cpython_latency_stop_telling(handle);
+        fg_cpython_latency_stop_of(handle);
         error = fg_instance_stop(handle);
         fg_cpython_instance_stopped();
     }

@@ -5,7 +5,7 @@
 #include "arch/cpython/register/users.h"
 #include "arch/cpython/static/late_source.h"
 #include "engine/core/compiler.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 #define MAX_SOURCES 4
 

@@ -7,9 +7,9 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/register/users.h"
 #include "engine/core/root.h"
-#include "engine/graph/users.h"
-#include "engine/ring/ring_buffer.h"
 #include "engine/tracer/instance_start.h"
+#include "engine/users/users.h"
+#include "engine/writer/ring_buffer.h"
 
 /* In the same order as fg_latency_tracers. */
 static struct state {
@@ -170,7 +170,7 @@ static void stop_inside(const struct fg_latency_tracer *tracer)
 /* ---- texts in an instance's buffer */
 
 /* Opens the buffer now: a detector may have to write where other locks are held. */
-static int start_telling(const struct fg_latency_tracer *tracer, int handle)
+static int start_marking(const struct fg_latency_tracer *tracer, int handle)
 {
     struct fg_instance *instance = handle ? fg_instance_get(handle) : NULL;
 
@@ -179,7 +179,7 @@ static int start_telling(const struct fg_latency_tracer *tracer, int handle)
     fg_ring_is_ready(&instance->ring);
     fg_instance_put(instance);
     tracer->latency->name = tracer->name;
-    atomic_store(&tracer->latency->told, handle);
+    atomic_store(&tracer->latency->instance, handle);
     return 0;
 }
 
@@ -214,7 +214,7 @@ static int start(const struct fg_latency_tracer *tracer, struct fg_interp *inter
         return error;
     error = start_inside(tracer, interp, output);
     if (!error)
-        error = start_telling(tracer, output.told);
+        error = start_marking(tracer, output.instance);
     if (error) {
         stop_detector(tracer);
         stop_inside(tracer);
@@ -250,15 +250,15 @@ int fg_cpython_latency_stop(const struct fg_latency_tracer *tracer)
         return -EINVAL;
     stop_detector(tracer);
     stop_inside(tracer);
-    atomic_store(&tracer->latency->told, 0);
+    atomic_store(&tracer->latency->instance, 0);
     change_owner(tracer, interp, NULL);
     return 0;
 }
 
-void fg_cpython_latency_stop_telling(int handle)
+void fg_cpython_latency_stop_of(int handle)
 {
     for (int i = 0; fg_latency_tracers[i]; i++) {
-        if (handle && atomic_load(&fg_latency_tracers[i]->latency->told) == handle)
+        if (handle && atomic_load(&fg_latency_tracers[i]->latency->instance) == handle)
             fg_cpython_latency_stop(fg_latency_tracers[i]);
     }
 }

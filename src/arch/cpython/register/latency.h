@@ -13,7 +13,7 @@ struct fg_latency_output {
      * tracer's own, or the handle of an existing one, which must register after the tracer, see below. */
     size_t inside_bytes;
     int inside;
-    int told;      /* handle of an instance that gets a text for each section that is kept */
+    int instance;  /* handle of an instance that gets a text for each section that is kept */
     bool is_cheap; /* leave out the user that looks at all calls (fg_latency_user.c_calls) */
 };
 
@@ -37,7 +37,7 @@ int fg_cpython_latency_start(const struct fg_latency_tracer *tracer, struct fg_l
 int fg_cpython_latency_stop(const struct fg_latency_tracer *tracer);
 
 /* Disables the latency tracer that tells the instance, if there is one. */
-void fg_cpython_latency_stop_telling(int handle);
+void fg_cpython_latency_stop_of(int handle);
 
 bool fg_cpython_latency_is_on(const struct fg_latency_tracer *tracer);
 

@@ -8,7 +8,7 @@
 #include "arch/cpython/hook/arch.h"
 #include "arch/cpython/read/symbols.h"
 #include "engine/graph/user.h"
-#include "engine/graph/users.h"
+#include "engine/users/users.h"
 
 static struct fg_interp *interp_here(void)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/read/utf8.h"
 #include "arch/cpython/static/peek.h"
 #include "arch/cpython/static/text_writer.h"
 
@@ -103,7 +104,7 @@ void fg_task_name(PyObject *task, char text[FG_TASK_TEXT_BYTES])
     PyObject *name = name_from_c(task);
 
     if (name)
-        fg_copy_text(name, text, FG_TASK_TEXT_BYTES);
+        fg_utf8_copy(name, text, FG_TASK_TEXT_BYTES);
     else
         fg_peek_text(task, "_name", text, FG_TASK_TEXT_BYTES);
     Py_XDECREF(name);

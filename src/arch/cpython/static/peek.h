@@ -11,7 +11,5 @@ PyObject *fg_peek(PyObject *object, const char *name);
 
 /* The UTF-8 of an attribute that is a str, copied into @text, cut to what has room; "" if it is none. */
 void fg_peek_text(PyObject *object, const char *name, char *text, size_t bytes);
-/* The same of a str, or NULL. */
-void fg_copy_text(PyObject *str, char *text, size_t bytes);
 
 #endif

@@ -71,10 +71,10 @@ struct fg_fetched fg_static_text(const char *text)
 void fg_static_hit_source(struct fg_event_source *source, const struct fg_static_site *site,
                           const struct fg_fetched *values, uint32_t n)
 {
-    struct fg_event_values told = {
+    struct fg_event_values hit = {
         .regs = {&fg_event_values_regs_ops, site->frame, NULL, NULL}, .n = n, .values = values};
     struct fg_event_site at = {
-        .func = site->func ? site->func->id : 0, .regs = &told.regs, .only = site->only};
+        .func = site->func ? site->func->id : 0, .regs = &hit.regs, .only = site->only};
 
     if (interp_here())
         fg_event_source_hit(source, interp_here(), &at);

@@ -2,7 +2,7 @@
  *
  * One table has them all. Each is a source (engine/event/event_source.h) that runs in an interpreter only
  * while somebody there wants its hits; the scope of a probe is its struct fg_interp. At a hit the values
- * are told in the table's order, and the fetch programs of the event and of the dynamic events on it read
+ * are passed in the table's order, and the fetch programs of the event and of the dynamic events on it read
  * them. */
 #ifndef FG_CPYTHON_STATIC_EVENT_H
 #define FG_CPYTHON_STATIC_EVENT_H
@@ -12,7 +12,7 @@
 #include "arch/cpython/fetch/fetched.h"
 #include "engine/event/event_source.h"
 
-/* X(id, system, name, source, values): `values` are names of what is told, separated by blanks. NAME:TYPE
+/* X(id, system, name, source, values): `values` are names of what is passed, separated by blanks. NAME:TYPE
  * is a field of the event, too. FIELD=NAME:TYPE is one whose name differs. A NAME alone is only for
  * dynamic events on this one. */
 #define FG_STATIC_EVENTS(X)                                                                                  \

@@ -1,4 +1,4 @@
-/* The text of an object as far as it can be told without running code: for the messages of exceptions and the
+/* The text of an object as far as it is known without running code: for the messages of exceptions and the
  * arguments of audit events. */
 #ifndef FG_CPYTHON_STATIC_TEXT_WRITER_H
 #define FG_CPYTHON_STATIC_TEXT_WRITER_H

@@ -7,7 +7,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "tracedata/base/real_time.h"
-#include "tracedata/spool/dump.h"
+#include "tracedata/recorder/dump.h"
 #include "tracedata/spool/join.h"
 
 /* Takes (descriptor, host's name or None, host's number, first_ns, first_line_ns, last_ns, last_line_ns,

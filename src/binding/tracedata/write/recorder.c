@@ -13,11 +13,11 @@
 #include "binding/tracedata/base/state.h"
 #include "binding/tracedata/write/dat_format.h"
 #include "tracedata/make/assemble.h"
-#include "tracedata/spool/dump.h"
+#include "tracedata/recorder/dump.h"
+#include "tracedata/recorder/recorder.h"
+#include "tracedata/recorder/recorder_counts.h"
+#include "tracedata/recorder/rotation.h"
 #include "tracedata/spool/heaviest.h"
-#include "tracedata/spool/recorder.h"
-#include "tracedata/spool/recorder_counts.h"
-#include "tracedata/spool/rotation.h"
 
 struct recorder {
     PyObject_HEAD PyObject *path; /* NULL: the spool has none */

@@ -13,7 +13,7 @@
         };
     });
     const whole = boxes[0];
-    let wanted = "";
+    let pattern = "";
 
     function label(box, width) {
         const room = Math.floor((width - 6) / CHARACTER);
@@ -58,9 +58,9 @@
 
     // Boxes within found ones are not counted again.
     function search(word) {
-        wanted = word.toLowerCase();
+        pattern = word.toLowerCase();
         let end = 0, matched = 0;
-        const found = boxes.filter((box) => wanted && box.name.toLowerCase().includes(wanted));
+        const found = boxes.filter((box) => pattern && box.name.toLowerCase().includes(pattern));
         for (const box of boxes)
             box.group.classList.toggle("found", found.includes(box));
         for (const box of found.sort((a, b) => a.x - b.x || b.width - a.width)) {
@@ -69,12 +69,12 @@
             matched += box.width;
             end = box.x + box.width;
         }
-        byId("matched").textContent = wanted ? `matched: ${(100 * matched / INNER).toFixed(1)}%` : "";
-        byId("search").textContent = wanted ? "Clear search" : "Search";
+        byId("matched").textContent = pattern ? `matched: ${(100 * matched / INNER).toFixed(1)}%` : "";
+        byId("search").textContent = pattern ? "Clear search" : "Search";
     }
 
-    function ask() {
-        search(wanted ? "" : prompt("Functions whose names contain:") || "");
+    function promptForPattern() {
+        search(pattern ? "" : prompt("Functions whose names contain:") || "");
     }
 
     for (const box of boxes) {
@@ -87,11 +87,11 @@
         byId("details").textContent = whole.details;
     });
     byId("reset").addEventListener("click", () => zoom(whole));
-    byId("search").addEventListener("click", ask);
+    byId("search").addEventListener("click", promptForPattern);
     window.addEventListener("keydown", (event) => {
         if ((event.ctrlKey || event.metaKey) && event.key === "f") {
             event.preventDefault();
-            ask();
+            promptForPattern();
         } else if (event.key === "Escape") {
             zoom(whole);
         }

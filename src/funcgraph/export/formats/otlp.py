@@ -91,8 +91,8 @@ class _Spans(Generic[T]):
         if SUSPEND not in what:
             return thread, rows
         ended = [number != SUSPEND for number in what]
-        kept = (list(compress(column, ended)) for column in rows)
-        return list(compress(thread, ended)), Rows(*kept)  # type: ignore[arg-type]
+        columns = (list(compress(column, ended)) for column in rows)
+        return list(compress(thread, ended)), Rows(*columns)  # type: ignore[arg-type]
 
     def _rares(self, batch: Columns | None, slices: Slices) -> tuple[list[T], list[T]]:
         """Return what few spans have: further attributes, and events and the status."""

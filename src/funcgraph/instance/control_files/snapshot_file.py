@@ -31,9 +31,9 @@ def read(state: State, lane: int | None = None) -> str:
     """
     with state.lock:
         text = _engine.untraced(_text, state, lane) if state.engine.has_snapshot else ""
-    kept = "allocated" if state.engine.has_snapshot else "freed"
+    condition = "allocated" if state.engine.has_snapshot else "freed"
     file = "this file" if lane is None else "the file snapshot of all lanes"
-    return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=kept, file=file)
+    return text or f"# tracer: {state.engine.tracer}\n" + _COMMANDS.format(state=condition, file=file)
 
 
 def _text(state: State, lane: int | None) -> str:

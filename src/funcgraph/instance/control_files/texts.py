@@ -91,21 +91,21 @@ FORMATS: dict[str, Callable[[Setting, object], str]] = {
 # ---- from text to values
 
 
-def _parse_flag(setting: Setting, text: str, kept: object) -> bool:
+def _parse_flag(setting: Setting, text: str, former: object) -> bool:
     """Any number but 0 is on, as in the kernel."""
     return unsigned(setting.file, text, "0 or 1") != 0
 
 
-def _parse_number(setting: Setting, text: str, kept: object) -> int:
+def _parse_number(setting: Setting, text: str, former: object) -> int:
     number = unsigned(setting.file, text, check.range_text(setting))
     return max(number, setting.least) if number else number
 
 
-def _parse_choice(setting: Setting, text: str, kept: object) -> str:
+def _parse_choice(setting: Setting, text: str, former: object) -> str:
     return text.strip()
 
 
-def _parse_words(setting: Setting, text: str, kept: object) -> list[str]:
+def _parse_words(setting: Setting, text: str, former: object) -> list[str]:
     """One option at a time, as in the kernel."""
     return [text.strip()]
 
@@ -114,15 +114,15 @@ def _tids(value: object) -> list[int]:
     return [tid for tid in _items(value) if isinstance(tid, int)]
 
 
-def _parse_threads(setting: Setting, text: str, kept: object) -> list[int]:
+def _parse_threads(setting: Setting, text: str, former: object) -> list[int]:
     right = f"thread ids, each {check.range_text(setting)}"
     return list(
-        dict.fromkeys([*_tids(kept), *(unsigned(setting.file, word, right) for word in text.split())])
+        dict.fromkeys([*_tids(former), *(unsigned(setting.file, word, right) for word in text.split())])
     )
 
 
-def _parse_patterns(setting: Setting, text: str, kept: object) -> list[str]:
-    patterns = dict.fromkeys(map(str, _items(kept)))  # in their order
+def _parse_patterns(setting: Setting, text: str, former: object) -> list[str]:
+    patterns = dict.fromkeys(map(str, _items(former)))  # in their order
     for word in text.split():
         if word.startswith("!"):
             patterns = dict.fromkeys(_without(setting, list(patterns), word))
@@ -140,38 +140,34 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     A function that is there but not in the list is no error for the function filters, as in the kernel: there
     it is one for the graph filters alone.
     """
-    requested = word[1:]
-    colon = ":" in requested
-    if requested.isdecimal():
-        requested = _function_at(setting, requested)
-    kept = [
-        one
-        for one in patterns
-        if one != requested and (colon or not _engine.untraced(_matches, one, requested))
+    removed = word[1:]
+    colon = ":" in removed
+    if removed.isdecimal():
+        removed = _function_at(setting, removed)
+    rest = [
+        one for one in patterns if one != removed and (colon or not _engine.untraced(_matches, one, removed))
     ]
-    kept = list(_engine.untraced(_without_functions, kept, requested))
+    rest = list(_engine.untraced(_without_functions, rest, removed))
     if (
-        kept == patterns
-        and requested != "*"
+        rest == patterns
+        and removed != "*"
         and not (
-            setting.name in ("filter", "notrace")
-            and not colon
-            and _engine.untraced(_are_functions, requested)
+            setting.name in ("filter", "notrace") and not colon and _engine.untraced(_are_functions, removed)
         )
     ):
         listed = ", ".join(patterns) or "none"
         raise invalid(setting.file, word, f"must be or match a pattern in the list, which has {listed}")
-    return kept
+    return rest
 
 
-def _without_functions(patterns: list[str], requested: str) -> list[str]:
-    """Return patterns that select the same functions without those that `requested` selects."""
-    taken = set(_functions_of(requested))
-    kept: list[str] = []
+def _without_functions(patterns: list[str], removed: str) -> list[str]:
+    """Return patterns that select the same functions without those that `removed` selects."""
+    taken = set(_functions_of(removed))
+    rest: list[str] = []
     for pattern in patterns:
         own = _functions_of(pattern) if taken else []
-        kept += [name for name in own if name not in taken] if taken & set(own) else [pattern]
-    return kept
+        rest += [name for name in own if name not in taken] if taken & set(own) else [pattern]
+    return rest
 
 
 def _functions_of(*patterns: str) -> list[str]:

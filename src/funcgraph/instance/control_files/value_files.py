@@ -57,8 +57,8 @@ def _row(setting: Setting) -> ControlFile[State]:
 
     def write(state: State, text: str, append: bool) -> None:
         with state.lock:  # between reading a list and extending it
-            kept = get(state, setting.file) if append else ()
-            put(state, setting.file, PARSERS[setting.kind](setting, text, kept))
+            former = get(state, setting.file) if append else ()
+            put(state, setting.file, PARSERS[setting.kind](setting, text, former))
 
     return ControlFile(
         setting.file,

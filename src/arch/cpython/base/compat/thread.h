@@ -9,7 +9,7 @@
 #include "internal/pycore_runtime.h"
 
 /* The thread state that this thread holds, or NULL. Calls CPython; fg_tstate() is the faster way. */
-static inline PyThreadState *fg_tstate_ask(void)
+static inline PyThreadState *fg_tstate_unchecked(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyThreadState_GetUnchecked();

@@ -1,0 +1,190 @@
+/* See profile_data.h. */
+#define _GNU_SOURCE
+#include "engine/profile/profile_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/core/array.h"
+
+#define MIN_ROWS 128u /* a page */
+
+static size_t bytes_of(uint32_t nr_rows)
+{
+    return nr_rows * sizeof(struct fg_profile_row);
+}
+
+static struct fg_profile_row *map_rows(uint32_t nr_rows)
+{
+    void *mapping = mmap(NULL, bytes_of(nr_rows), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return mapping == MAP_FAILED ? NULL : mapping;
+}
+
+static struct fg_profile_row *remap_rows(const struct fg_profile_task *task, uint32_t nr_rows)
+{
+    void *mapping = mremap(task->rows, bytes_of(task->nr_rows), bytes_of(nr_rows), MREMAP_MAYMOVE);
+
+    return mapping == MAP_FAILED ? NULL : mapping;
+}
+
+/* Makes room for `least` rows. False: no memory, and nothing has changed. Not an fg_array: rows get
+ * memory only where a function's id touches them, and mremap() moves pages, not contents. */
+static bool task_grow(struct fg_profile_task *task, uint32_t least)
+{
+    uint32_t nr_rows = task->nr_rows ? task->nr_rows : MIN_ROWS;
+    struct fg_profile_row *rows;
+
+    if (least <= task->nr_rows)
+        return true;
+    while (nr_rows < least) {
+        if (nr_rows > UINT32_MAX / 2)
+            return false;
+        nr_rows *= 2;
+    }
+    rows = task->rows ? remap_rows(task, nr_rows) : map_rows(nr_rows);
+    if (!rows)
+        return false;
+    task->rows = rows;
+    task->nr_rows = nr_rows;
+    return true;
+}
+
+void fg_profile_clear_rows(struct fg_profile_task *task)
+{
+    if (task->rows)
+        munmap(task->rows, bytes_of(task->nr_rows));
+    *task = (struct fg_profile_task){0};
+}
+
+static void task_free(struct fg_profile_task *task)
+{
+    fg_profile_clear_rows(task);
+    free(task);
+}
+
+void fg_profile_data_clear_tasks(struct fg_profile_data *data)
+{
+    for (struct fg_profile_task *task = data->tasks, *next; task; task = next) {
+        next = task->next;
+        task_free(task);
+    }
+    data->tasks = NULL;
+    fg_profile_clear_rows(&data->ended);
+}
+
+void fg_profile_data_free(struct fg_profile_data *data)
+{
+    if (!data)
+        return;
+    fg_profile_data_clear_tasks(data);
+    for (size_t i = 0; i < data->nr_functions; i++) {
+        if (data->functions[i])
+            free(data->functions[i]->name);
+        free(data->functions[i]);
+    }
+    free(data->functions);
+    free(data);
+}
+
+static struct fg_profile_function *function_new(const struct fg_func *func)
+{
+    size_t name = strlen(func->name) + 1, file = strlen(func->file) + 1;
+    struct fg_profile_function *known = malloc(sizeof(*known));
+    char *texts = known ? malloc(name + file) : NULL;
+
+    if (!texts) {
+        free(known);
+        return NULL;
+    }
+    memcpy(texts, func->name, name);
+    memcpy(texts + name, func->file, file);
+    *known = (struct fg_profile_function){texts, texts + name, func->line};
+    return known;
+}
+
+/* The function runs in the calling thread, so its record is alive. False: no memory. */
+static bool note_function(struct fg_profile_data *data, const struct fg_func *func)
+{
+    if (fg_array_reserve_zeroed(&data->functions, &data->nr_functions, (size_t)func->id + 1) != 0)
+        return false;
+    if (!data->functions[func->id])
+        data->functions[func->id] = function_new(func);
+    return data->functions[func->id] != NULL;
+}
+
+static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
+{
+    struct fg_profile_task *task = calloc(1, sizeof(*task));
+
+    if (task) {
+        task->tid = tid;
+        task->next = data->tasks;
+        data->tasks = task;
+    }
+    return task;
+}
+
+bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
+                         const struct fg_func *func)
+{
+    if (!cursor->task) {
+        cursor->since = data->since;
+        cursor->task = task_new(data, tid);
+    }
+    if (!cursor->task || !note_function(data, func) || !task_grow(cursor->task, func->id + 1))
+        return false;
+    cursor->rows = cursor->task->rows;
+    cursor->nr_rows = cursor->task->nr_rows;
+    return true;
+}
+
+static void add_row(struct fg_profile_row *to, struct fg_profile_row *from)
+{
+#define ADD(word)                                                                                            \
+    atomic_store_explicit(&to->word,                                                                         \
+                          atomic_load_explicit(&to->word, memory_order_relaxed) +                            \
+                              atomic_load_explicit(&from->word, memory_order_relaxed),                       \
+                          memory_order_relaxed)
+    ADD(hit);
+    ADD(time);
+    ADD(squares);
+#undef ADD
+}
+
+bool fg_profile_row_is_empty(struct fg_profile_row *row)
+{
+    return !atomic_load_explicit(&row->hit, memory_order_relaxed) &&
+           !atomic_load_explicit(&row->time, memory_order_relaxed);
+}
+
+bool fg_profile_add_rows(struct fg_profile_task *sum, const struct fg_profile_task *task)
+{
+    if (!task_grow(sum, task->nr_rows))
+        return false;
+    for (uint32_t i = 0; i < task->nr_rows; i++) {
+        if (!fg_profile_row_is_empty(&task->rows[i]))
+            add_row(&sum->rows[i], &task->rows[i]);
+    }
+    return true;
+}
+
+static void unlink_task(struct fg_profile_data *data, const struct fg_profile_task *task)
+{
+    struct fg_profile_task **at = &data->tasks;
+
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+}
+
+void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data)
+{
+    if (cursor->task && fg_profile_add_rows(&data->ended, cursor->task)) {
+        unlink_task(data, cursor->task);
+        task_free(cursor->task);
+    }
+    *cursor = (struct fg_profile_cursor){0};
+}

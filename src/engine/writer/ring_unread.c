@@ -1,0 +1,23 @@
+/* See ring_unread.h. */
+#include "engine/writer/ring_unread.h"
+
+bool fg_ring_has_unread_locked(const struct fg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+
+        if (fg_ring_holds_records(subbuf) && atomic_load(&subbuf->commit) > subbuf->consumed)
+            return true;
+    }
+    return false;
+}
+
+bool fg_ring_has_unread(struct fg_ring *ring)
+{
+    bool has_unread;
+
+    pthread_mutex_lock(&ring->lock);
+    has_unread = fg_ring_has_unread_locked(ring);
+    pthread_mutex_unlock(&ring->lock);
+    return has_unread;
+}

@@ -1,0 +1,41 @@
+"""What `start` and `set` have in common: each instance of each process is configured, then COMMAND runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from funcgraph.command_support.instance_flags import report_unmatched
+from funcgraph.command_support.live import run_command
+from funcgraph.command_support.processes import Processes
+from funcgraph.steering.changes import Changes
+from funcgraph.steering.configure import InstanceRequest
+from funcgraph.steering.folder import Process
+
+__all__ = ["configure_all"]
+
+
+def configure_all(
+    args: argparse.Namespace,
+    requests: Sequence[InstanceRequest],
+    change: Callable[[Process, InstanceRequest, Changes], None],
+) -> int:
+    """Configure each instance of each process, or none of a process; return the exit status.
+
+    Args:
+        args: with the processes and COMMAND.
+        change: configures one instance.
+    """
+
+    def configure(process: Process) -> None:
+        with Changes() as changes:
+            for request in requests:
+                change(process, request, changes)
+        for request in requests:
+            report_unmatched(process, request)
+
+    with Processes(args) as processes:
+        processes.each(configure)
+        if processes.living:
+            run_command(args.command)
+        return processes.status
