@@ -61,8 +61,8 @@ def _moving_thread(place: int, task: Task) -> Hashable:
 def threads_of(is_kernel: bool) -> Threads:
     """Return the threads of a trace: none so far.
 
-    A task is a thread, but for a kernel's trace, whose lanes are CPUs: there, a thread has a task in each lane
-    that it ran in, maybe in the middle of calls, and each CPU has an idle task with the thread id 0.
+    A task is a thread, but for a kernel's trace, whose lanes are CPUs: there, a thread has a task in each
+    lane that it ran in, maybe in the middle of calls, and each CPU has an idle task with the thread id 0.
 
     Args:
         is_kernel: whether it is a kernel's.
