@@ -717,8 +717,8 @@ class Recorder:
             record: the same function of several processes counts once.
         """
 
-    def seen_names(self) -> list[str]:
-        """Return `module.qualname` of every function that ran, recorded or not."""
+    def seen_functions(self) -> list[tuple[str, str]]:
+        """Return `module.qualname` and module of each function that ran, recorded or not."""
 
     def matched(self) -> int:
         """Return how many of the functions that ran so far may be recorded."""

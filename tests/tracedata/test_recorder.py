@@ -74,7 +74,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
         "functions": 1,
     }
     assert recorder.matched() == 1
-    assert recorder.seen_names() == ["m.f", "m.only_seen"]
+    assert recorder.seen_functions() == [("m.f", "m"), ("m.only_seen", "m")]
     recorder.assemble(desk.output, "{}")
     assert len(read_trace(desk.output).events) == 5002
 
@@ -270,7 +270,7 @@ def test_a_ring_written_over_at_random_never_crashes(desk: Desk, seed: int) -> N
     recorder.info(number)
     recorder.finish(number)
     recorder.totals()
-    recorder.seen_names()
+    recorder.seen_functions()
     recorder.assemble(desk.output, "{}")
     read_trace(desk.output)
     assert desk.part.stat().st_size < 1 << 20

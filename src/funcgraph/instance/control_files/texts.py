@@ -144,11 +144,7 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     colon = ":" in requested
     if requested.isdecimal():
         requested = _function_at(setting, requested)
-    kept = [
-        one
-        for one in patterns
-        if one != requested and (colon or not _engine.untraced(_matches, one, requested))
-    ]
+    kept = [one for one in patterns if one != requested and (colon or not _engine.glob_match(requested, one))]
     kept = list(_engine.untraced(_without_functions, kept, requested))
     if (
         kept == patterns
@@ -183,15 +179,9 @@ def _functions_of(*patterns: str) -> list[str]:
         return sorted({*_functions_of(*patterns[:half]), *_functions_of(*patterns[half:])}) if half else []
 
 
-def _matches(text: str, glob: str) -> bool:
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(text, glob)
-
-
 def _are_functions(glob: str) -> bool:
     """Return whether there are functions of that name."""
-    return any(_matches(name, glob) for name in _functions())
+    return any(_engine.glob_match(glob, name) for name in _functions())
 
 
 def _function_at(setting: Setting, word: str) -> str:
