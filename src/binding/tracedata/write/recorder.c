@@ -157,39 +157,26 @@ static void recorder_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(add_ring_doc, "add_ring($self, file, name='', /, *, private=False)\n--\n\n"
-                           "Map a ring-buffer file. Return its number, for the other methods.");
-
-static int add_ring(struct recorder *recorder, const struct fg_file_arg *file, const char *name,
-                    bool is_private)
-{
-    if (file->path)
-        return fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file->path));
-    return fg_recorder_add_ring_fd(&recorder->c, file->fd, name, is_private);
-}
+PyDoc_STRVAR(add_ring_doc, "add_ring($self, fd, name='', /, *, private=False)\n--\n\n"
+                           "Map an open ring-buffer file. Return its number, for the other methods.");
 
 static PyObject *recorder_add_ring(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"", "", "private", NULL};
     struct recorder *recorder = (struct recorder *)self;
-    struct fg_file_arg file = {.fd = -1};
     const char *name = "";
-    int number, is_private = 0;
+    int fd, number, is_private = 0;
 
     if (!recorder_begin(recorder))
         return NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$p:add_ring", keywords, fg_file_arg_convert, &file,
-                                     &name, &is_private)) {
-        fg_file_arg_clear(&file);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|s$p:add_ring", keywords, &fd, &name, &is_private))
         return NULL;
-    }
-    WITHOUT_GIL(recorder, number = add_ring(recorder, &file, name, is_private != 0));
-    fg_file_arg_clear(&file);
+    WITHOUT_GIL(recorder, number = fg_recorder_add_ring(&recorder->c, fd, name, is_private != 0));
     if (number >= 0)
         return PyLong_FromLong(number);
     if (number == -EINVAL)
         return PyErr_Format(PyExc_ValueError, "not a ring-buffer file, or damaged");
-    return fg_raise_errno(number, PyTuple_GET_ITEM(args, 0));
+    return fg_raise_errno(number, NULL);
 }
 
 PyDoc_STRVAR(drain_doc,
