@@ -16,6 +16,16 @@ TRACERS: Final[tuple[str, ...]]  # ("function_graph", "function", "nop", ...)
 def check_pattern(pattern: str) -> None:
     """Raise ValueError, with column and reason, if `pattern` is not a valid filter pattern."""
 
+def glob_match(glob: str, text: str, /) -> bool:
+    """Return whether a glob matches all of a text: the one way in which patterns are matched.
+
+    Args:
+        glob: `*`, `?`, `[a-z]`, `[!a-z]` and `\\x`, as in the kernel's patterns. A `[` without its `]` stands
+            for itself.
+
+    Raises: ValueError (a NUL in one of them), UnicodeEncodeError (a lone surrogate).
+    """
+
 def _doctor_assumption(name: str) -> None:
     """For tests: from now on what the engine assumes about CPython under this name does not hold.
 

@@ -626,7 +626,8 @@ class Recorder:
 
     Example:
         >>> recorder = Recorder("trace.fg")
-        >>> ring = recorder.add_ring("/run/user/1000/funcgraph-1/4711.0.ring")
+        >>> with open("/run/user/1000/funcgraph-1/4711.0.ring", "r+b") as file:
+        ...     ring = recorder.add_ring(file.fileno(), "4711.0.ring")
         >>> while not recorder.info(ring)["finished"]:
         ...     recorder.drain(ring)
         >>> recorder.finish(ring)
@@ -644,8 +645,8 @@ class Recorder:
         compress: bool = True,
         buffer_kb: int = 0,
     ) -> Self: ...
-    def add_ring(self, file: str | PathLike[str] | int, name: str = "", /, *, private: bool = False) -> int:
-        """Map a ring-buffer file (a path or descriptor). Return its number, for the other methods.
+    def add_ring(self, fd: int, name: str = "", /, *, private: bool = False) -> int:
+        """Map an open ring-buffer file. Return its number, for the other methods.
 
         A file that the resumed spool knows gets its former number, and what the spool has of it is not
         drained again.
@@ -654,14 +655,15 @@ class Recorder:
         SIGBUS is installed while there are such rings.
 
         Args:
-            file: its path, or a descriptor for reading and writing, which stays the caller's.
-            name: of a descriptor: the file's name, by which a resumed spool knows it.
-            private: no other process has the file, so no handler is needed. For a descriptor.
+            fd: for reading and writing. It stays the caller's. There is no path, as the folder may be another
+                user's.
+            name: of the file, by which a resumed spool knows it.
+            private: no other process has the file, so no handler is needed.
 
         Raises:
             ValueError: the file is not a ring buffer, or is damaged.
             FileExistsError: this recorder has it mapped already.
-            OSError: the file cannot be opened, or the spool not written.
+            OSError: no such descriptor; memory or descriptors are short; or the spool cannot be written.
         """
 
     def drain(self, ring: int, /) -> int:
@@ -718,8 +720,8 @@ class Recorder:
             record: the same function of several processes counts once.
         """
 
-    def seen_names(self) -> list[str]:
-        """Return `module.qualname` of every function that ran, recorded or not."""
+    def seen_functions(self) -> list[tuple[str, str]]:
+        """Return `module.qualname` and module of each function that ran, recorded or not."""
 
     def matched(self) -> int:
         """Return how many of the functions that ran so far may be recorded."""

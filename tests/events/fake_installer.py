@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from errno import EILSEQ, EINVAL, ENOENT
-from fnmatch import fnmatchcase
 
+from funcgraph import _engine
 from funcgraph.definitions.definition import Definition
 from funcgraph.events.registry import AnyDefinition
 
@@ -69,7 +69,7 @@ class FakeInstaller:
         return f"{definition.group}/{definition.event}" in self.in_use
 
     def _check(self, definition: Definition) -> None:
-        if not any(fnmatchcase(name, definition.symbol) for name in FUNCTIONS):
+        if not any(_engine.glob_match(definition.symbol, name) for name in FUNCTIONS):
             raise OSError(ENOENT, os.strerror(ENOENT))
         if definition.place is not None:
             kind, at = definition.place

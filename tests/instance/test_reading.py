@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ringfile import add_ring
 from traced import leaf, marks, outer
 
 import funcgraph
@@ -95,7 +96,7 @@ def test_a_reader_that_reads_while_four_threads_write_counts_what_it_loses(
         ring = tmp_path / f"{turn}.ring"
         engine.copy(ring, consume=True)
         recorder = _tracedata.Recorder(tmp_path / f"{turn}.part")
-        recorder.finish(recorder.add_ring(ring))
+        recorder.finish(add_ring(recorder, ring))
         totals = recorder.totals()
         recorder.close()
         records += totals["records"]

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 from compiled import link_engine
+from ringfile import add_ring
 
 from funcgraph._tracedata import Recorder
 from funcgraph.tracedata import TraceFile, parse_options
@@ -80,7 +81,7 @@ def replayed(replay: Path, text: Text, folder: Path) -> Path:
     done = subprocess.run(command, input=script, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + script
     recorder = Recorder(str(folder / "trace.part"))
-    recorder.finish(recorder.add_ring(str(next(folder.glob("*.ring")))))
+    recorder.finish(add_ring(recorder, str(next(folder.glob("*.ring")))))
     recorder.assemble(str(folder / "trace.dat"), "{}")
     return folder / "trace.dat"
 

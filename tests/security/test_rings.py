@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from ringfile import RingFile, leaf
+from ringfile import RingFile, add_ring, leaf
 from sizes import HOSTILE_DESCRIPTORS, TRUNCATED_RINGS, seed
 from tracereader import Desk
 
@@ -280,7 +280,7 @@ def test_a_memory_file_is_taken_sealed_or_not(desk: Desk, tmp_path: Path, seals:
 
 def is_usable(recorder: _tracedata.Recorder, folder: Path) -> None:
     before = recorder.totals()["records"]
-    recorder.finish(recorder.add_ring(sound_ring(folder).path))
+    recorder.finish(add_ring(recorder, sound_ring(folder).path))
     assert recorder.totals()["records"] == before + 2
     recorder.complete("{}")
     recorder.close()
@@ -321,7 +321,7 @@ def test_rings_truncated_at_any_moment_leave_the_recorder_usable(desk: Desk, tmp
     recorder = desk.recorder()
     for round_ in range(TRUNCATED_RINGS):
         ring = sound_ring(tmp_path)
-        number = recorder.add_ring(ring.path)
+        number = add_ring(recorder, ring.path)
         os.truncate(ring.path, round_ % 4 * 4096)
         with pytest.raises(ValueError, match=TRUNCATED):
             recorder.drain(number)

@@ -12,13 +12,14 @@ from funcgraph.recorder.progress import bytes_text, plural
 
 pytestmark = pytest.mark.one_python
 
-NAMES = [
-    "json.loads",
-    "json.decoder.JSONDecoder.decode",
-    "json.decoder.scanstring",
-    "__main__.main",
-    "re.compile",
+FUNCTIONS = [
+    ("json.loads", "json"),
+    ("json.decoder.JSONDecoder.decode", "json.decoder"),
+    ("json.decoder.scanstring", "json.decoder"),
+    ("__main__.main", "__main__"),
+    ("re.compile", "re"),
 ]
+NAMES = [name for name, _ in FUNCTIONS]
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,15 @@ def test_no_name_is_near(pattern: str) -> None:
 
 
 def test_only_the_patterns_that_nothing_matched_are_named() -> None:
-    line = outcome.nothing_matched(["json.*", "mian"], NAMES)
+    line = outcome.nothing_matched(["json.*", "mian"], FUNCTIONS)
     assert line == "nothing matched mian; the nearest names that ran: __main__.main"
 
 
-def test_functions_that_match_but_were_not_called() -> None:
-    assert outcome.nothing_matched(["json.*"], NAMES) == "no function that matches json.* was called"
+@pytest.mark.parametrize(
+    "pattern", ["json.*", ":mod:json", "*.decode:mod:json", ":mod:!asyncio", r"json\.loads"]
+)
+def test_functions_that_match_but_were_not_called(pattern: str) -> None:
+    assert outcome.nothing_matched([pattern], FUNCTIONS) == f"no function that matches {pattern} was called"
 
 
 def test_an_instance_in_which_nothing_matched_is_named() -> None:
@@ -63,6 +67,8 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("quick", "json.*", thresh_us=5),
         instance("slow", "jsno.*", thresh_us=5),
         instance("graph", graph=["re.compile"]),
+        instance("module", "scan*:mod:json"),
+        instance("modules", "*scan*:mod:json"),
         instance("all"),
         instance("nothing", "no.such", tracer="nop"),
         instance("block", "no.such", tracer="loopblock", thresh_us=5),
@@ -71,11 +77,16 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("event", tracer="nop", events=["f:a/b json.lods s"]),
         instance("hit", tracer="nop", events=["f:a/b json.lods s", "f:a/c json.loads s"]),
     ]
-    assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0, "lock": 1}, NAMES) == [
+    assert outcome.silent({"instances": instances}, {"has": 3, "typo": 0, "lock": 1}, FUNCTIONS) == [
         "the top instance: nothing matched mian; the nearest names that ran: __main__.main",
         "instance 'typo': nothing matched json.lods; the nearest names that ran: json.loads",
         "instance 'slow': nothing matched jsno.*",
         "instance 'graph': no function that matches re.compile was called",
+        (
+            "instance 'module': nothing matched scan*:mod:json; the nearest names that ran: "
+            "json.decoder.scanstring"
+        ),
+        "instance 'modules': no function that matches *scan*:mod:json was called",
         "instance 'block': loopblock found no section of 5 us or more",
         "instance 'wait': wakeup found no section; it cannot hear uvloop",
         "instance 'event': nothing matched json.lods; the nearest names that ran: json.loads",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from ringfile import leaf
+from ringfile import add_ring, leaf
 from tracereader import Desk
 
 import funcgraph
@@ -75,7 +75,7 @@ def test_the_heaviest_functions_are_those_with_most_bytes(tmp_path: Path) -> Non
                 ring.put(1, leaf(time, function, 0, 1))
                 time += 10
         ring.finish()
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
     assert recorder.heaviest(5) == [("m.c", 0.65), ("m.b", 0.3), ("m.a", 0.05)]
     assert recorder.heaviest(2) == [("m.c", 0.65), ("m.b", 0.3)]
     for wrong in (0, 33, -1):

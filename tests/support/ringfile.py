@@ -11,6 +11,10 @@ import mmap
 import os
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from funcgraph._tracedata import Recorder
 
 ENTRY, RESUME, RETURN, RAISE, SUSPEND, CLOSE, FUNCTION, WAIT, LOST, OVERRUN = range(10)
 EVENT = 14
@@ -245,3 +249,9 @@ class RingFile:
 
     def finish(self) -> None:
         self.header.finished = 1
+
+
+def add_ring(recorder: Recorder, path: str | os.PathLike[str]) -> int:
+    """Have a recorder map a ring-buffer file; return its number there."""
+    with open(path, "r+b") as ring:
+        return recorder.add_ring(ring.fileno(), os.path.basename(path))

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from ringfile import RingFile
+from ringfile import RingFile, add_ring
 
 from funcgraph._tracedata import Recorder, codec_names, convert
 from funcgraph.tracedata import TraceError, TraceFile
@@ -364,7 +364,7 @@ class Desk:
         """Drain all rings at once, assemble the trace and read it."""
         recorder = self.recorder(clock=clock)
         for ring in rings or self.rings:
-            recorder.finish(recorder.add_ring(ring.path))
+            recorder.finish(add_ring(recorder, ring.path))
         trace = self.assemble(recorder, meta)
         recorder.close()
         return trace

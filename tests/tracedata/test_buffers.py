@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ringfile import RingFile, leaf
+from ringfile import RingFile, add_ring, leaf
 from tracereader import Desk, Trace
 
 from funcgraph import _tracedata
@@ -76,7 +76,7 @@ def test_counts_know_that_instances_share_processes_and_threads(desk: Desk) -> N
     fill_three(desk)
     recorder = desk.recorder()
     for ring in desk.rings:
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
     totals = recorder.totals()
     recorder.close()
     assert (totals["processes"], totals["tasks"], totals["records"]) == (2, 4, 44)
@@ -129,7 +129,7 @@ def test_a_resumed_spool_keeps_its_buffers_and_its_clock(desk: Desk) -> None:
     fill_three(desk)
     recorder = desk.recorder(clock="tai")
     for ring in desk.rings:
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
     recorder.close()
     trace = desk.assemble_spool(desk.part.read_bytes())
     assert trace.clock == trace.meta["clock"] == "tai"

@@ -45,8 +45,8 @@ static void add_ring(struct desk *desk, int number)
     test_ring_begin(&desk->rings[number], 100 + (uint32_t)number);
     for (uint32_t id = 0; id < NR_FUNCTIONS; id++)
         test_ring_function(&desk->rings[number], id);
-    assert(fg_recorder_add_ring_fd(&desk->recorder, desk->rings[number].fd, desk->rings[number].name,
-                                   false) >= 0);
+    assert(fg_recorder_add_ring(&desk->recorder, desk->rings[number].fd, desk->rings[number].name, false) >=
+           0);
 }
 
 static void begin(struct desk *desk)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from dat_events import MOST
 from event_image import FAULT, Kind, kind_of
-from ringfile import RingFile, enter, event, leave
+from ringfile import RingFile, add_ring, enter, event, leave
 from tracefile import value
 from tracereader import Desk, Trace, trace_cmd_compressions
 
@@ -206,7 +206,7 @@ def test_columns_say_which_event_it_is_and_where(desk: Desk) -> None:
 def test_follow_learns_new_kinds_of_events(desk: Desk) -> None:
     ring = ring_with(desk, PAID)
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     ring.put(0, event(S, 1, PAID.pack(1, "x"), CHECKOUT))
     recorder.drain(number)
     with funcgraph.open(desk.part) as trace:

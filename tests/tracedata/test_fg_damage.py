@@ -15,7 +15,7 @@ from typing import Any
 import fgreader
 import pytest
 from fgreader import CHUNK, FgTrace, File
-from ringfile import leaf
+from ringfile import add_ring, leaf
 from tracereader import Desk, read_trace
 
 from funcgraph import _tracedata
@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Desk:
     for number in range(CHUNKS):
         ring.put(1, b"".join(leaf(S + 1000 * (CALLS * number + i), 0, 0, 100 + i) for i in range(CALLS)))
     recorder = desk.recorder()
-    recorder.finish(recorder.add_ring(ring.path))
+    recorder.finish(add_ring(recorder, ring.path))
     recorder.complete(json.dumps({"command": ["app.py"]}))
     recorder.close()
     return desk

@@ -26,7 +26,7 @@ from fgreader import FgTrace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from randomrings import PROCESSES, SESSIONS, Piece, Process, Step, fill_desk
-from ringfile import RingFile
+from ringfile import RingFile, add_ring
 from sizes import TRACE_EXAMPLES
 from tracefile import CLOSE, RAISE, RESUME, RETURN, SUSPEND
 from tracereader import FUNC_BASE, FUNC_STEP, UNKNOWN, Desk, Trace, read_trace
@@ -58,7 +58,7 @@ def recorded(session: list[Process], clock: str) -> Iterator[Desk]:
         fill_desk(desk, session)
         recorder = desk.recorder(clock=clock)
         for ring in desk.rings:
-            recorder.finish(recorder.add_ring(ring.path))
+            recorder.finish(add_ring(recorder, ring.path))
         recorder.complete(json.dumps(META))
         recorder.close()
         assert _tracedata.convert(str(desk.part), str(desk.output)) is None
@@ -240,7 +240,7 @@ def test_files_that_follow_one_another_are_the_same_for_all_readers(
         fill_desk(desk, session)
         recorder = desk.recorder()
         for ring in desk.rings[:before]:
-            recorder.drain(recorder.add_ring(ring.path))
+            recorder.drain(add_ring(recorder, ring.path))
         recorder.describe(json.dumps(META))
         totals = recorder.totals()
         second = desk.part.with_name("second.fg")
@@ -251,7 +251,7 @@ def test_files_that_follow_one_another_are_the_same_for_all_readers(
             ):
                 setattr(ring.header, name, (getattr(ring.header, name) + more) % 2**63)
         numbers = list(range(min(before, len(desk.rings))))
-        numbers += [recorder.add_ring(ring.path) for ring in desk.rings[before:]]
+        numbers += [add_ring(recorder, ring.path) for ring in desk.rings[before:]]
         for number in numbers:
             recorder.finish(number)
         recorder.complete(json.dumps(META))
@@ -277,7 +277,7 @@ def test_a_trace_that_still_grows_has_the_same_events(session: list[Process]) ->
         fill_desk(desk, session)
         recorder = desk.recorder()
         for ring in desk.rings:
-            recorder.drain(recorder.add_ring(ring.path))
+            recorder.drain(add_ring(recorder, ring.path))
             recorder.describe(json.dumps({"command": ["before"]}))
         recorder.describe(json.dumps(META))
         growing = FgTrace(desk.part.read_bytes())
@@ -348,7 +348,7 @@ class RingProgram(Program):
             ring.task(number, 100 + number, f"t{number}")
             ring.put_all(number, task.records)
         recorder = desk.recorder()
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
         recorder.complete("{}")
         recorder.close()
 

@@ -58,7 +58,7 @@ static void begin(struct desk *desk)
         test_ring_begin(&desk->rings[i], 100 + i);
         for (uint32_t id = 0; id < 3; id++)
             test_ring_function(&desk->rings[i], id);
-        assert(fg_recorder_add_ring_fd(&desk->recorder, desk->rings[i].fd, desk->rings[i].name, false) ==
+        assert(fg_recorder_add_ring(&desk->recorder, desk->rings[i].fd, desk->rings[i].name, false) ==
                (int)i);
     }
 }
@@ -365,8 +365,8 @@ static void test_a_ring_larger_than_agreed_is_damaged(void)
     struct fg_recorder recorder = recorder_of(64 * FG_RING_PAGE_BYTES);
     int larger = sparse_ring(65, 4096), agreed = sparse_ring(64, 4096);
 
-    assert(fg_recorder_add_ring_fd(&recorder, larger, "", false) == -EINVAL);
-    assert(fg_recorder_add_ring_fd(&recorder, agreed, "", false) == 0);
+    assert(fg_recorder_add_ring(&recorder, larger, "", false) == -EINVAL);
+    assert(fg_recorder_add_ring(&recorder, agreed, "", false) == 0);
     fg_recorder_close(&recorder);
     close(larger);
     close(agreed);
@@ -378,7 +378,7 @@ static void test_sub_buffers_without_memory_cost_nothing(void)
     struct fg_recorder recorder = recorder_of(0);
     int fd = sparse_ring(UINT64_C(1) << 26, 4096);
 
-    assert(fg_recorder_add_ring_fd(&recorder, fd, "", false) == 0);
+    assert(fg_recorder_add_ring(&recorder, fd, "", false) == 0);
     atomic_store(&nr_reads, 0);
     test_on_read = count_read;
     assert(fg_recorder_drain(&recorder, 0) == 0);
@@ -401,7 +401,7 @@ static struct fg_recorder_info read_symbols_of(int fd, uint64_t *nr_symbols)
     struct fg_recorder recorder = recorder_of(0);
     struct fg_recorder_info info;
 
-    assert(fg_recorder_add_ring_fd(&recorder, fd, "", false) == 0);
+    assert(fg_recorder_add_ring(&recorder, fd, "", false) == 0);
     assert(fg_recorder_finish(&recorder, 0) == 0);
     assert(fg_recorder_info(&recorder, 0, &info) == 0);
     *nr_symbols = recorder.contents.rings[0].nr_symbols;
@@ -444,9 +444,9 @@ static void test_a_private_ring_needs_no_handler(void)
     int fd = sparse_ring(8, 64);
 
     assert(sigaction(SIGBUS, NULL, &before) == 0);
-    assert(fg_recorder_add_ring_fd(&recorder, fd, "", true) == 0);
+    assert(fg_recorder_add_ring(&recorder, fd, "", true) == 0);
     assert(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction == before.sa_sigaction);
-    assert(fg_recorder_add_ring_fd(&recorder, fd, "", false) == 1);
+    assert(fg_recorder_add_ring(&recorder, fd, "", false) == 1);
     assert(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != before.sa_sigaction);
     fg_recorder_close(&recorder);
     assert(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction == before.sa_sigaction);

@@ -141,6 +141,57 @@ def test_an_import_by_a_function_has_the_name_that_the_machinery_finds(
     ]
 
 
+def test_calls_that_import_nothing_are_one_line_while_they_follow_one_another(
+    recording: Recording, command: Command, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        recording.enter(LOAD, LOAD)
+        recording.leave()
+        recording.leave(kind=RAISE)
+    recording.enter(MAIN)
+    recording.enter(LOAD)
+    recording.leave(kind=RAISE)
+    recording.import_json()
+    recording.enter(LOAD)
+    recording.leave()
+    recording.enter(LOAD)
+    recording.enter(SELL)
+    recording.leave(2)
+    recording.leave()
+    recording.enter(LOAD)
+    recording.leave()
+    recording.enter(LOAD)
+    recording.leave()
+    expected = [
+        "  9.000 us    |  (import machinery); /* 6 calls */",
+        "              |  __main__.<module>() {",
+        "  1.000 us    |    (import machinery); /* 1 call raised */",
+        "+ 11.000 us   |    import json; /* 6 calls */",
+        "  1.000 us    |    (import machinery); /* 1 call */",
+        "              |    (import machinery) {",
+        "  1.000 us    |      shop.sell();",
+        "  3.000 us    |    } /* 1 call */",
+        "+ 21.000 us   |  }",
+        "  2.000 us    |  (import machinery); /* 2 calls */",
+    ]
+    assert recording.report(command, tmp_path) == expected
+
+
+def test_calls_that_import_nothing_are_lines_of_their_own_around_other_threads(
+    recording: Recording, command: Command, tmp_path: Path
+) -> None:
+    other = recording.trace.task(2)
+    recording.enter(LOAD)
+    recording.leave()
+    other.enter(recording.now + 1, MAIN, 0)
+    other.leave(recording.now + 2, MAIN, 0, calltime=recording.now + 1)
+    recording.enter(LOAD)
+    recording.leave()
+    lines = recording.report(command, tmp_path)
+    found = [line.partition("| ")[2] for line in lines if "machinery" in line]
+    assert found == ["  1.000 us    |  (import machinery); /* 1 call */"] * 2
+
+
 def test_events_and_losses_in_an_import_do_not_vanish(
     recording: Recording, command: Command, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ import pytest
 import tracefile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ringfile import SUSPEND, WAIT, RingFile, enter, leaf, leave
+from ringfile import SUSPEND, WAIT, RingFile, add_ring, enter, leaf, leave
 from ringfile import record as ring_record
 
 import funcgraph
@@ -53,7 +53,7 @@ class Recording:
         self.path = folder / "trace.fg"
         self.ring = RingFile(folder / "4711.0.ring", **settings)
         self.recorder = _tracedata.Recorder(self.path, clock=clock)
-        self.number = self.recorder.add_ring(self.ring.path)
+        self.number = add_ring(self.recorder, self.ring.path)
 
     def put(self, task: int, data: bytes, *, lost: int = 0) -> None:
         """Let the recorder append these records as one chunk."""
@@ -529,7 +529,7 @@ def test_instances_are_buffers_that_can_be_chosen(tmp_path: Path) -> None:
         ring.function(0, f"m.{instance.decode()}")
         ring.task(1, 4711)
         ring.put(1, b"".join(leaf(S + 1000 * i + calls, 0, 0, 100) for i in range(calls)))
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
     recorder.complete("{}")
     recorder.close()
     with funcgraph.open(tmp_path / "trace.fg") as trace:

@@ -17,10 +17,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from errno import EBADF
 from pathlib import Path
 
 import pytest
-from ringfile import CLAIMED, OWNED, SEEN, leaf
+from ringfile import CLAIMED, OWNED, SEEN, add_ring, leaf
 from tracereader import Desk, read_trace
 
 pytestmark = pytest.mark.one_python
@@ -42,7 +43,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
     ring.function(1, "m.only_seen", kind=SEEN)
     ring.task(1, 1)
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     time = S
     for _ in range(50):  # many times the ring's size
         for _ in range(5):
@@ -74,7 +75,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
         "functions": 1,
     }
     assert recorder.matched() == 1
-    assert recorder.seen_names() == ["m.f", "m.only_seen"]
+    assert recorder.seen_functions() == [("m.f", "m"), ("m.only_seen", "m")]
     recorder.assemble(desk.output, "{}")
     assert len(read_trace(desk.output).events) == 5002
 
@@ -82,7 +83,7 @@ def test_a_running_ring_is_drained_and_its_sub_buffers_released(desk: Desk) -> N
 def test_stop_writer_reaches_the_ring(desk: Desk) -> None:
     ring = desk.ring()
     recorder = desk.recorder()
-    recorder.stop_writer(recorder.add_ring(ring.path))
+    recorder.stop_writer(add_ring(recorder, ring.path))
     assert ring.header.stop == 1
 
 
@@ -91,7 +92,7 @@ def test_a_trace_can_be_made_while_rings_are_still_mapped(desk: Desk) -> None:
     ring.function(0, "m.f")
     ring.task(1, 1)
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     for i in range(3):
         ring.put(1, leaf(S + i * 10, 0, 0, 1))
         recorder.drain(number)
@@ -110,7 +111,8 @@ def test_a_killed_recorders_spool_is_resumed_where_it_ended(desk: Desk) -> None:
         ring.put(1, leaf(S + i * 10, 0, 0, 1))
     program = (
         "import os, signal, sys; from funcgraph._tracedata import Recorder;"
-        "r = Recorder(sys.argv[1]); n = r.add_ring(sys.argv[2]); r.drain(n);"
+        "r = Recorder(sys.argv[1]); ring = open(sys.argv[2], 'r+b');"
+        "n = r.add_ring(ring.fileno(), os.path.basename(sys.argv[2])); r.drain(n);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     status = subprocess.run([sys.executable, "-c", program, desk.part, ring.path]).returncode
@@ -120,7 +122,7 @@ def test_a_killed_recorders_spool_is_resumed_where_it_ended(desk: Desk) -> None:
     ring.put(1, leaf(S + 200, 0, 0, 1), state=OWNED)
     recorder = desk.recorder(resume=True)
     assert recorder.totals()["records"] == 8
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     assert number == 0
     recorder.finish(number)
     recorder.assemble(desk.output, "{}")
@@ -140,12 +142,12 @@ def test_a_sub_buffer_that_was_spooled_but_not_released_counts_once(desk: Desk) 
     ring.task(1, 1)
     index = ring.put(1, leaf(S, 0, 0, 1))
     recorder = desk.recorder()
-    recorder.drain(recorder.add_ring(ring.path))
+    recorder.drain(add_ring(recorder, ring.path))
     recorder.close()
     at = ring.header.data_offset + index * ring.header.subbuf_bytes
     ring.map[at : at + 4] = struct.pack("<I", CLAIMED)
     recorder = desk.recorder(resume=True)
-    recorder.finish(recorder.add_ring(ring.path))
+    recorder.finish(add_ring(recorder, ring.path))
     assert recorder.totals()["records"] == 2
     recorder.assemble(desk.output, "{}")
     assert len(read_trace(desk.output).events) == 2
@@ -159,7 +161,7 @@ def test_a_spool_alone_is_enough(desk: Desk) -> None:
     ring.put(1, leaf(1000, 0, 0, 1))
     ring.header.records_lost = 5
     recorder = desk.recorder()
-    recorder.drain(recorder.add_ring(ring.path))
+    recorder.drain(add_ring(recorder, ring.path))
     recorder.close()
     ring.path.unlink()
     recorder = desk.recorder(resume=True)
@@ -179,7 +181,7 @@ def spool_of(desk: Desk) -> bytes:
     for i in range(6):
         ring.put(1, b"".join(leaf(S + i * 1000 + j * 10, j % 2, 0, 1) for j in range(10)))
     recorder = desk.recorder()
-    recorder.finish(recorder.add_ring(ring.path))
+    recorder.finish(add_ring(recorder, ring.path))
     recorder.close()
     return desk.part.read_bytes()
 
@@ -209,7 +211,7 @@ def test_a_resumed_spool_that_was_cut_takes_more(desk: Desk) -> None:
     ring.task(1, 99)
     ring.put(1, leaf(S, 0, 0, 1))
     recorder = desk.recorder(resume=True)
-    assert recorder.add_ring(ring.path) == 1
+    assert add_ring(recorder, ring.path) == 1
     recorder.finish(1)
     recorder.close()
     trace = desk.assemble_spool(desk.part.read_bytes())
@@ -261,7 +263,7 @@ def test_a_ring_written_over_at_random_never_crashes(desk: Desk, seed: int) -> N
     for i in range(8):
         ring.put(1, leaf(S + i * 10, 0, 0, 1))
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     symbols, data = ring.header.symbols_offset, ring.header.data_offset
     places = [range(72, 240), range(4096, 4096 + 128), range(symbols, symbols + 128), range(data, data + 200)]
     for _ in range(chance.randrange(1, 30)):
@@ -270,7 +272,7 @@ def test_a_ring_written_over_at_random_never_crashes(desk: Desk, seed: int) -> N
     recorder.info(number)
     recorder.finish(number)
     recorder.totals()
-    recorder.seen_names()
+    recorder.seen_functions()
     recorder.assemble(desk.output, "{}")
     read_trace(desk.output)
     assert desk.part.stat().st_size < 1 << 20
@@ -322,17 +324,19 @@ def test_a_file_that_is_not_a_ring_is_refused(desk: Desk) -> None:
     for content in (b"", b"FGRING\0\2" + bytes(10_000), b"x" * 10_000):
         bad.write_bytes(content)
         with pytest.raises(ValueError, match="not a ring-buffer file"):
-            recorder.add_ring(bad)
-    with pytest.raises(FileNotFoundError) as caught:
-        recorder.add_ring(desk.folder / "none.ring")
-    assert str(caught.value.filename).endswith("none.ring")
+            add_ring(recorder, bad)
+    with pytest.raises(OSError) as caught:
+        recorder.add_ring(-1)
+    assert caught.value.errno == EBADF
+    with pytest.raises(TypeError):
+        recorder.add_ring(str(bad))  # type: ignore[arg-type]
     assert recorder.totals()["processes"] == 0
 
 
 def test_numbers_of_rings_are_checked(desk: Desk) -> None:
     ring = desk.ring()
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     recorder.finish(number)
     calls: list[Callable[[int], object]] = [recorder.drain, recorder.finish, recorder.stop_writer]
     for call in calls:
@@ -403,7 +407,7 @@ def test_a_full_disk_loses_nothing_while_draining(desk: Desk, file_size_limit: C
         ring.put(1, b"".join(leaf(S + i * 1000 + j * 10, 0, 0, 1) for j in range(90)))
     ring.put(1, leaf(S + 90_000, 0, 0, 1), state=OWNED)
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     failures = []
     for size in (*range(1000, 20_000, 77), -1):
         file_size_limit(size)
@@ -432,7 +436,7 @@ def test_a_full_disk_leaves_no_half_trace(desk: Desk, file_size_limit: Callable[
     for i in range(30):
         ring.put(1, b"".join(leaf(S + i * 1000 + j * 10, 0, 0, 1) for j in range(90)))
     recorder = desk.recorder()
-    recorder.finish(recorder.add_ring(ring.path))
+    recorder.finish(add_ring(recorder, ring.path))
     desk.output.write_text("the trace before")
     for size in (0, 100, 5000, 50_000, 150_000):
         file_size_limit(size)
@@ -455,7 +459,7 @@ def test_a_second_thread_gets_an_error(desk: Desk) -> None:
     for _ in range(256):
         ring.put(1, data)
     recorder = desk.recorder()
-    number = recorder.add_ring(ring.path)
+    number = add_ring(recorder, ring.path)
     results: list[object] = []
 
     def drain() -> None:

@@ -23,6 +23,7 @@ from ringfile import (
     SEEN,
     SUSPEND,
     WAIT,
+    add_ring,
     enter,
     leaf,
     leave,
@@ -284,7 +285,7 @@ def test_ticks_become_nanoseconds_by_one_line_for_all_processes(desk: Desk) -> N
     # A live recorder would add the clocks' relation of now, which does not fit this invented one.
     recorder = desk.recorder(resume=True)
     for ring in (first, second):
-        recorder.finish(recorder.add_ring(ring.path))
+        recorder.finish(add_ring(recorder, ring.path))
     recorder.assemble(desk.output, "{}")
     trace = read_trace(desk.output)
     for pid in (1, 2):

@@ -55,7 +55,7 @@ static void begin(struct desk *desk)
         test_ring_begin(&desk->rings[i], 100 + i);
         for (uint32_t id = 0; id < NR_FUNCTIONS; id++)
             test_ring_function(&desk->rings[i], id);
-        assert(fg_recorder_add_ring_fd(&desk->recorder, desk->rings[i].fd, desk->rings[i].name, false) ==
+        assert(fg_recorder_add_ring(&desk->recorder, desk->rings[i].fd, desk->rings[i].name, false) ==
                (int)i);
     }
 }
@@ -204,7 +204,7 @@ static bool is_resumed_after_failure(long write)
     fg_recorder_close(&desk.recorder);
     assert(fg_recorder_open(&desk.recorder, path_of(error ? "old" : "new"), FG_TRACE_CLOCK_MONO, true) == 0);
     for (int i = 0; i < 2; i++)
-        assert(fg_recorder_add_ring_fd(&desk.recorder, desk.rings[i].fd, desk.rings[i].name, false) == i);
+        assert(fg_recorder_add_ring(&desk.recorder, desk.rings[i].fd, desk.rings[i].name, false) == i);
     complete(&desk);
     end(&desk);
     has_all("old", error == 0 ? "new" : NULL, 2 * (NR_FUNCTIONS + 2));

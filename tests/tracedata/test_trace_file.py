@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ringfile import RingFile, leaf
+from ringfile import RingFile, add_ring, leaf
 
 from funcgraph import _tracedata
 from funcgraph.tracedata import TraceError, TraceFile
@@ -20,7 +20,7 @@ class Growing:
         self.path = folder / "trace.fg.part"
         self.ring = RingFile(folder / "7.1.ring", 7)
         self.recorder = _tracedata.Recorder(self.path)
-        self.number = self.recorder.add_ring(self.ring.path)
+        self.number = add_ring(self.recorder, self.ring.path)
         self.calls = 0
 
     def call(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ringfile import add_ring
 
 from funcgraph import _engine
 from funcgraph._tracedata import Recorder
@@ -75,7 +76,7 @@ def traced(tmp_path: Path) -> Callable[..., str]:
         finally:
             _engine.stop(handle)
         recorder = Recorder(str(folder / "trace.part"))
-        recorder.finish(recorder.add_ring(str(next(folder.glob("*.ring")))))
+        recorder.finish(add_ring(recorder, str(next(folder.glob("*.ring")))))
         tracer = settings.get("tracer", "function_graph")
         recorder.assemble(str(folder / "trace.dat"), f'{{"tracer": "{tracer}"}}')
         trace = TraceFile(folder / "trace.dat")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ringfile import enter, leaf, leave
+from ringfile import add_ring, enter, leaf, leave
 from tracefile import Sections as Sections7
 from tracefile import Trace
 from tracereader import Desk, Sections, read_trace
@@ -87,7 +87,7 @@ def test_the_best_compression_is_taken_if_none_is_named(desk: Desk) -> None:
 def test_a_file_size_limit_leaves_no_trace_and_no_other_file(desk: Desk) -> None:
     fill(desk, 20_000)
     recorder = desk.recorder()
-    recorder.finish(recorder.add_ring(desk.rings[0].path))
+    recorder.finish(add_ring(recorder, desk.rings[0].path))
     before = sorted(os.listdir(desk.folder))
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

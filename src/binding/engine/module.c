@@ -66,6 +66,15 @@ static PyObject *check_pattern(PyObject *Py_UNUSED(module), PyObject *argument)
     Py_RETURN_NONE;
 }
 
+static PyObject *glob_match(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *glob, *text;
+
+    if (!PyArg_ParseTuple(args, "ss:glob_match", &glob, &text))
+        return NULL;
+    return PyBool_FromLong(fg_glob_match(glob, text));
+}
+
 static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     PyObject *users = fg_users_status();
@@ -125,6 +134,8 @@ static PyMethodDef functions[] = {
      "hold."},
     {"check_pattern", check_pattern, METH_O,
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
+    {"glob_match", glob_match, METH_VARARGS,
+     "glob_match(glob, text) -> bool: whether a glob of patterns matches all of the text."},
     {"start", FG_KEYWORDS(fg_start),
      "start(directory, *, ...) -> int: record into a new ring-buffer file in `directory`; see the type "
      "stub."},

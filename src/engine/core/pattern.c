@@ -45,6 +45,10 @@ static bool match_one(const char **glob, char c)
         break;
     case '[':
         at = match_set(at + 1, (unsigned char)c, &matched);
+        if (!at) {
+            matched = c == '[';
+            at = *glob + 1;
+        }
         break;
     case '\\':
         at++;

@@ -25,6 +25,8 @@ void fg_pattern_clear(struct fg_pattern *pattern);
 /* True for the modules of this package: what traces is not traced, as functions of the kernel's ftrace. */
 bool fg_module_is_own(const char *module);
 
+/* True if @glob, which may be any text, matches all of @text. A `[` without its `]` stands for itself, as in
+ * the kernel's globs. */
 bool fg_glob_match(const char *glob, const char *text);
 /* `name` is module.qualname; `module` is its module part. */
 bool fg_pattern_match(const struct fg_pattern *pattern, const char *name, const char *module);

@@ -32,36 +32,17 @@ bool fg_ring_access_is_truncated(const struct fg_ring_access *access)
                                                      (uint64_t)status.st_size < access->file_bytes);
 }
 
-/* Takes over the descriptor, also in an error. */
-static int take_over(struct fg_ring_access *access, int fd, bool is_private)
+int fg_ring_access_open(struct fg_ring_access *access, int fd, bool is_private)
 {
     struct stat status;
-    int error = fstat(fd, &status) != 0 ? -errno : S_ISREG(status.st_mode) ? 0 : -EINVAL;
 
-    *access = (struct fg_ring_access){.fd = -1, .is_private = is_private};
-    if (error) {
-        close(fd);
-        return error;
-    }
-    access->fd = fd;
+    *access = (struct fg_ring_access){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .is_private = is_private};
+    if (access->fd < 0 || fstat(access->fd, &status) != 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
     access->file_bytes = (uint64_t)status.st_size;
     return 0;
-}
-
-int fg_ring_access_open(struct fg_ring_access *access, const char *path)
-{
-    int fd = open(path, O_RDWR | FG_SESSION_OPEN);
-
-    if (fd < 0)
-        return errno == ELOOP || errno == EISDIR || errno == ENXIO ? -EINVAL : -errno;
-    return take_over(access, fd, false);
-}
-
-int fg_ring_access_open_fd(struct fg_ring_access *access, int fd, bool is_private)
-{
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-
-    return own < 0 ? -errno : take_over(access, own, is_private);
 }
 
 static void unmap(struct fg_guarded_mapping *mapping)

@@ -28,15 +28,12 @@ struct fg_ring_access {
 };
 
 /**
- * fg_ring_access_open() - Open a ring's file by path.
+ * fg_ring_access_open() - Copy the descriptor of a ring's file.
+ * @is_private: no other process has the file open or can open it
  *
- * A link is not followed as the last part of the path, and a FIFO or device does not block.
- *
- * Return: 0 or a negative errno; -EINVAL: not a regular file.
+ * Return: 0 or a negative errno; -EINVAL: not a regular file. @access must be closed in any case.
  */
-int fg_ring_access_open(struct fg_ring_access *access, const char *path);
-/* The same for a copy of a descriptor. @is_private: no other process has the file open or can open it. */
-int fg_ring_access_open_fd(struct fg_ring_access *access, int fd, bool is_private);
+int fg_ring_access_open(struct fg_ring_access *access, int fd, bool is_private);
 void fg_ring_access_close(struct fg_ring_access *access);
 
 /* Maps at least the file's first @bytes at access->mapping, for reading and writing. To be called once.

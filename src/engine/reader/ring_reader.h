@@ -42,16 +42,16 @@ struct fg_ring_counts {
 
 /**
  * fg_ring_reader_open() - Map a ring-buffer file.
+ * @fd: of the file, open for reading and writing. It stays the caller's, who may close it. There is no path,
+ *      as the folder may be another user's
  * @most_bytes: what its sub-buffers may have together, as its reader and its writer agreed
+ * @is_private: no other process has the file, so no signal handler guards against its truncation
  *
- * The file is opened once. Every offset and size in the header is checked against the file's size.
+ * Every offset and size in the header is checked against the file's size.
  *
  * Return: 0 or a negative errno; -EINVAL: not a ring buffer, or damaged.
  */
-int fg_ring_reader_open(const char *path, uint64_t most_bytes, struct fg_ring_reader **reader);
-/* The same for a file that is open for reading and writing. @fd stays the caller's, who may close it.
- * @is_private: no other process has the file, so no signal handler guards against its truncation. */
-int fg_ring_reader_open_fd(int fd, uint64_t most_bytes, bool is_private, struct fg_ring_reader **reader);
+int fg_ring_reader_open(int fd, uint64_t most_bytes, bool is_private, struct fg_ring_reader **reader);
 void fg_ring_reader_close(struct fg_ring_reader *reader);
 
 const struct fg_ring_facts *fg_ring_reader_facts(const struct fg_ring_reader *reader);

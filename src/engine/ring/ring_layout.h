@@ -1,5 +1,5 @@
 /* The layout of the mapped ring-buffer file, shared by its two sides: ring_buffer.c in the traced process
- * and ring_reader.c in the recorder.
+ * and ring_reader.h in the recorder.
  *
  *     +--------------------------+ 0
  *     | struct fg_ring_header    |  one page

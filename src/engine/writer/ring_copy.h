@@ -1,5 +1,5 @@
 /* Reading by the process itself. A ring without a file is copied to a finished ring-buffer file
- * (ring_layout.h), which ring_reader.c reads like any other. Tasks may write to the ring meanwhile. */
+ * (ring_layout.h), which ring_reader.h reads like any other. Tasks may write to the ring meanwhile. */
 #ifndef FG_RING_COPY_H
 #define FG_RING_COPY_H
 

@@ -244,7 +244,7 @@ def _close_written(
             recording.discard()
             return [*lines, f"{nothing}; no trace was written"], False
         if recording.failure is None:
-            lines += outcome.silent(settings, recording.records, recording.seen_names())
+            lines += outcome.silent(settings, recording.records, recording.seen_functions())
         recording.complete(output, meta)
     except (OSError, MemoryError) as error:
         recording.close()
@@ -282,4 +282,4 @@ def _nothing(
     if outcome.looks_for_latency(settings):
         return None
     missing = outcome.undeclared(settings)
-    return missing or outcome.nothing_matched(requested_patterns(settings), recording.seen_names())
+    return missing or outcome.nothing_matched(requested_patterns(settings), recording.seen_functions())

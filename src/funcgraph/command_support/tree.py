@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
+from funcgraph import _engine
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.parser import Common
 from funcgraph.command_support.trace import trace_errors
@@ -105,9 +105,9 @@ def _matcher(trace: TraceFile, patterns: Sequence[str]) -> Callable[[str], bool]
     """Return what tells whether a name is meant. Raises CommandError for a pattern without a match."""
     names = {function.name for function in trace.functions}
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
+        if not any(_engine.glob_match(pattern, name) for name in names):
             raise CommandError(f"{trace.path}: no function '{pattern}'{did_you_mean(pattern, sorted(names))}")
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+    return lambda name: any(_engine.glob_match(pattern, name) for pattern in patterns)
 
 
 def _percent(text: str) -> float:

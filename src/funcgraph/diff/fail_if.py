@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from funcgraph import _engine
 from funcgraph.diff.comparison import Compared, Comparison, Measure
 from funcgraph.names import did_you_mean, nearest_names, printable
 
@@ -78,7 +78,11 @@ class Condition(NamedTuple):
                 yield f"{self.text}: {row.name + ': ' if row.name else ''}{self.figure} is {ratio:.3f} times"
 
     def _functions(self, comparison: Comparison) -> list[Compared]:
-        return [f for f in comparison.functions if self.pattern is None or fnmatchcase(f.name, self.pattern)]
+        return [
+            f
+            for f in comparison.functions
+            if self.pattern is None or _engine.glob_match(self.pattern, f.name)
+        ]
 
     def _of_no_function(self, comparison: Comparison) -> ConditionError:
         near = nearest_names(self.pattern or "", [f.name for f in comparison.functions])

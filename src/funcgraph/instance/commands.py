@@ -260,9 +260,7 @@ def commands_of(state: State) -> FunctionCommands:
 
 
 def _is_meant(action: _Action, request: _CommandRequest) -> bool:
-    from fnmatch import fnmatchcase
-
-    return action.is_as(request) and bool(_engine.untraced(fnmatchcase, action.name, request.functions))
+    return action.is_as(request) and _engine.glob_match(request.functions, action.name)
 
 
 def _matching(pattern: str) -> list[_engine.Function]:

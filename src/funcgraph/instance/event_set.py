@@ -186,20 +186,11 @@ def chosen(names: list[str], word: str) -> list[str]:
     group, colon, event = word.replace("/", ":").partition(":")
     if ":" in event or not word:
         return []
+    match = _engine.glob_match
     if not colon:  # an event's name, or a group's
-        return [name for name in names if any(_matches(part, word) for part in name.split("/"))]
+        return [name for name in names if any(match(word, part) for part in name.split("/"))]
     both = f"{group or '*'}/{event or '*'}"
-    return [name for name in names if all(map(_matches, name.split("/"), both.split("/")))]
-
-
-def _matches(text: str, glob: str) -> bool:
-    return _engine.untraced(_match_glob, text, glob)
-
-
-def _match_glob(text: str, glob: str) -> bool:
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(text, glob)
+    return [name for name in names if all(map(match, both.split("/"), name.split("/")))]
 
 
 # ---- filter

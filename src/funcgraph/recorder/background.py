@@ -190,9 +190,9 @@ class Background:
         """Return lines that say why an instance, or all of them, recorded nothing."""
         patterns = requested_patterns(settings)
         if totals["records"]:
-            return outcome.silent(settings, recording.records, recording.seen_names())
+            return outcome.silent(settings, recording.records, recording.seen_functions())
         if patterns and not outcome.looks_for_latency(settings):
-            return [outcome.nothing_matched(patterns, recording.seen_names())]
+            return [outcome.nothing_matched(patterns, recording.seen_functions())]
         return list(filter(None, [outcome.undeclared(settings)]))
 
     def _line(self, wait_s: float) -> bytes | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias
 
-from funcgraph import _engine
+from funcgraph import _engine, _tracedata
 from funcgraph.events import recording_events
 from funcgraph.names import nearest_names
 from funcgraph.recorder.progress import bytes_text, plural
@@ -26,6 +25,10 @@ __all__ = [
     "waits",
     "write_failure",
 ]
+
+
+# Of each function that ran its name, with its module, and its module.
+_Functions: TypeAlias = list[tuple[str, str]]
 
 
 def figures(totals: dict[str, int]) -> str:
@@ -128,21 +131,27 @@ def write_failure(error: OSError | MemoryError, path: str) -> str:
     return f"{path if error.filename is None else os.fsdecode(error.filename)}: {reason}"
 
 
-def nothing_matched(patterns: Sequence[str], names: Sequence[str]) -> str:
+def nothing_matched(patterns: Sequence[str], functions: _Functions) -> str:
     """Return the line for a recording that recorded no function.
 
     Args:
         patterns: the patterns that functions had to match; empty: no function ran at all.
-        names: the functions that ran, also before the recording began.
+        functions: those that ran, also before the recording began.
     """
-    if not patterns or not names:
+    if not patterns or not functions:
         return "no traced function ran"
-    unknown = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
+    unknown = _unknown(patterns, functions)
     if not unknown:
         return f"no function that matches {', '.join(patterns)} was called"
+    names = [name for name, _ in functions]
     near = list(dict.fromkeys(name for pattern in unknown for name in nearest_names(pattern, names)))
     text = f"nothing matched {', '.join(unknown)}"
     return f"{text}; the nearest names that ran: {', '.join(near[:5])}" if near else text
+
+
+def _unknown(patterns: Sequence[str], functions: _Functions) -> list[str]:
+    """Return the patterns that no function matches."""
+    return [pattern for pattern in patterns if not any(_tracedata.match_functions(pattern, functions))]
 
 
 def looks_for_latency(settings: Mapping[str, Any]) -> bool:
@@ -150,14 +159,14 @@ def looks_for_latency(settings: Mapping[str, Any]) -> bool:
     return any(instance["tracer"] in _engine.LATENCY_TRACERS for instance in settings["instances"])
 
 
-def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Sequence[str]) -> list[str]:
+def silent(settings: Mapping[str, Any], records: Mapping[str, int], functions: _Functions) -> list[str]:
     """Return a line for each instance without records whose patterns match no function that was called, or
     whose latency tracer found no section.
 
     Args:
         settings: the recording's settings.
         records: instance -> number of its records.
-        names: the functions that ran.
+        functions: those that ran.
     """
     lines = []
     for instance in settings["instances"]:
@@ -166,13 +175,13 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], names: Seque
         if instance["tracer"] in _engine.LATENCY_TRACERS:
             reason = _no_section(instance["tracer"], instance["thresh_us"])
         else:
-            reason = _no_call(instance, names)
+            reason = _no_call(instance, functions)
         which = f"instance '{instance['name']}'" if instance["name"] else "the top instance"
         lines += [f"{which}: {reason}"] if reason else []
     return lines
 
 
-def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
+def _no_call(instance: Mapping[str, Any], functions: _Functions) -> str:
     if instance["tracer"] == "nop":
         events = [recording_events.parse(text) for text in instance["events"]]
         if undeclared := _undeclared(events):
@@ -180,13 +189,12 @@ def _no_call(instance: Mapping[str, Any], names: Sequence[str]) -> str:
         # A static event that was never hit is no mistake.
         if not all(event.definition and event.definition.kind != "t" for event in events):
             return ""
-        return _no_hit(events, names)
+        return _no_hit(events, functions)
     patterns = [*instance["filter"], *instance["graph"]]
-    is_known = all(any(fnmatchcase(name, pattern) for name in names) for pattern in patterns)
-    is_quick = instance["thresh_us"] and is_known  # no call took that long
+    is_quick = instance["thresh_us"] and not _unknown(patterns, functions)  # no call took that long
     if not patterns or is_quick:
         return ""
-    return nothing_matched(patterns, names)
+    return nothing_matched(patterns, functions)
 
 
 def undeclared(settings: Mapping[str, Any]) -> str:
@@ -200,18 +208,18 @@ def _undeclared(events: Sequence[recording_events.RecordingEvent]) -> str:
     return f"no hit of {names}: the program declares no such event, or never calls it" if names else ""
 
 
-def _no_hit(events: Sequence[recording_events.RecordingEvent], names: Sequence[str]) -> str:
+def _no_hit(events: Sequence[recording_events.RecordingEvent], functions: _Functions) -> str:
     """Return why events have no hits; "": it is not known, as a filter may have refused them."""
     unknown, places = [], []
     for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:
-        if not any(fnmatchcase(name, definition.symbol) for name in names):
+        if _unknown([definition.symbol], functions):
             unknown.append(definition.symbol)
         elif definition.place and condition is None:
             places.append(definition.target)
     if not events or len(unknown) + len(places) < len(events):
         return ""
     reached = [f"no call reached {', '.join(places)}, or there is no such place"] if places else []
-    return "; ".join([*([nothing_matched(unknown, names)] if unknown else []), *reached])
+    return "; ".join([*([nothing_matched(unknown, functions)] if unknown else []), *reached])
 
 
 def _no_section(tracer: str, thresh_us: int) -> str:

@@ -451,9 +451,9 @@ class Recording:
         """Return how many of the functions that ran so far match the filters."""
         return self._writer.matched()
 
-    def seen_names(self) -> list[str]:
-        """Return the names of all functions that ran so far, whether they match or not."""
-        return self._writer.seen_names()
+    def seen_functions(self) -> list[tuple[str, str]]:
+        """Return name and module of each function that ran so far, whether it matches or not."""
+        return self._writer.seen_functions()
 
     def heaviest(self, count: int) -> list[tuple[str, float]]:
         """Return the functions with the most bytes so far, each with its share of all."""

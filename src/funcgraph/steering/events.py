@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from errno import EOPNOTSUPP
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from funcgraph._engine import glob_match
 from funcgraph.definitions.messages import SAME_PROBE
 from funcgraph.names import did_you_mean
 from funcgraph.steering.changes import Changes
@@ -58,9 +58,9 @@ def choose(word: str, names: Iterable[str]) -> list[str]:
     for name in names:
         its_group, _, its_event = name.partition(":")
         if colon:
-            is_named = fnmatchcase(its_group, group or "*") and fnmatchcase(its_event, event or "*")
+            is_named = glob_match(group or "*", its_group) and glob_match(event or "*", its_event)
         else:
-            is_named = fnmatchcase(its_group, word) or fnmatchcase(its_event, word)
+            is_named = glob_match(word, its_group) or glob_match(word, its_event)
         if is_named:
             found.append(name)
     if not found:

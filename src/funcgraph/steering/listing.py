@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from errno import EPROTO
-from fnmatch import fnmatchcase
 
+from funcgraph import _engine
 from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.steering import events
 from funcgraph.steering.folder import InstanceFolder, Process
@@ -105,7 +105,7 @@ def functions(process: Process, pattern: str) -> list[str]:
     if not pattern:
         return names
     glob = pattern if _GLOB.intersection(pattern) else f"*{pattern}*"
-    return [name for name in names if fnmatchcase(name, glob)]
+    return [name for name in names if _engine.glob_match(glob, name)]
 
 
 def instances(process: Process) -> list[str]:

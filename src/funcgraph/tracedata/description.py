@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from funcgraph.tracedata.large_json import decode_object
@@ -251,7 +250,9 @@ def tasks_named(tasks: Iterable[Task], word: str) -> list[Task]:
     """Return the tasks with this thread id, or whose name the word matches."""
     if word.isdecimal():
         return [task for task in tasks if task.tid == int(word)]
-    return [task for task in tasks if fnmatchcase(task.name, word)]
+    from funcgraph import _engine  # it has the one glob; few readers need it
+
+    return [task for task in tasks if _engine.glob_match(word, task.name)]
 
 
 def shown_buffers(buffers: Sequence[Buffer]) -> list[int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from funcgraph import _engine
 from funcgraph.events import filter as event_filter
 from funcgraph.events.filter_program import SOURCES
 from funcgraph.names import did_you_mean
@@ -99,7 +99,8 @@ def _chosen(kinds: Sequence[_Kind], text: str, functions: Sequence[Function]) ->
     if not match:
         raise SelectionError(f"-F '{text}': must be [SYSTEM/]NAME[: FILTER]")
     system, name, filter_text = match[1] or "*", match[2], (match[3] or "").strip()
-    found = [kind for kind in kinds if fnmatchcase(kind.system, system) and fnmatchcase(kind.name, name)]
+    matches = _engine.glob_match
+    found = [kind for kind in kinds if matches(system, kind.system) and matches(name, kind.name)]
     if not found:
         names = sorted({kind.name for kind in kinds})
         listing = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")

@@ -137,6 +137,14 @@ uint32_t fg_name_table_import(struct fg_name_table *table, const char *module, s
     return place ? table->nr_functions + place : UINT32_MAX;
 }
 
+bool fg_is_unnamed_import(const struct fg_name_table *table, uint32_t func)
+{
+    return fg_is_import(table, func) &&
+           table->imports[func - table->nr_functions - 1].bytes == sizeof(unnamed_import) - 1 &&
+           memcmp(table->imports[func - table->nr_functions - 1].text, unnamed_import,
+                  sizeof(unnamed_import) - 1) == 0;
+}
+
 /* ---- tasks */
 
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task)

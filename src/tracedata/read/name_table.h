@@ -71,6 +71,9 @@ static inline bool fg_is_import(const struct fg_name_table *table, uint32_t func
     return func > table->nr_functions && func - table->nr_functions <= table->nr_imports;
 }
 
+/* Whether it stands for imports whose module is not known. */
+bool fg_is_unnamed_import(const struct fg_name_table *table, uint32_t func);
+
 /* Adds a task; its name is copied. */
 int fg_name_table_add_task(struct fg_name_table *table, const struct fg_task_name *task);
 /* Must be called once, after the last fg_name_table_add_task(). */

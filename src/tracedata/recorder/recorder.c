@@ -170,13 +170,6 @@ static uint64_t most_ring_bytes(const struct fg_recorder *recorder)
     return recorder->most_ring_bytes ? recorder->most_ring_bytes : FG_RING_ANY_BYTES;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static bool is_ring(const struct fg_trace_ring *ring, const struct fg_ring_facts *facts, const char *name)
 {
     return ring->name && strcmp(ring->name, name) == 0 && ring->pid == facts->pid &&
@@ -261,29 +254,17 @@ static int join(struct fg_recorder *recorder, struct fg_ring_reader *reader, con
     return (int)number;
 }
 
-static int add_reader(struct fg_recorder *recorder, struct fg_ring_reader *reader, const char *name)
+int fg_recorder_add_ring(struct fg_recorder *recorder, int fd, const char *name, bool is_private)
 {
-    int number = join(recorder, reader, name);
+    struct fg_ring_reader *reader = NULL;
+    int error = fg_ring_reader_open(fd, most_ring_bytes(recorder), is_private, &reader), number;
 
+    if (error < 0)
+        return error;
+    number = join(recorder, reader, name);
     if (number < 0)
         fg_ring_reader_close(reader);
     return number;
-}
-
-int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path)
-{
-    struct fg_ring_reader *reader = NULL;
-    int error = fg_ring_reader_open(path, most_ring_bytes(recorder), &reader);
-
-    return error < 0 ? error : add_reader(recorder, reader, base_name(path));
-}
-
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name, bool is_private)
-{
-    struct fg_ring_reader *reader = NULL;
-    int error = fg_ring_reader_open_fd(fd, most_ring_bytes(recorder), is_private, &reader);
-
-    return error < 0 ? error : add_reader(recorder, reader, name);
 }
 
 static struct fg_recorder_ring *mapped_ring(struct fg_recorder *recorder, uint32_t number)

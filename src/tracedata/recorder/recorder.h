@@ -52,13 +52,11 @@ void fg_recorder_set_codec(struct fg_recorder *recorder, const struct fg_codec *
  * asked its processes for. */
 void fg_recorder_set_ring_bytes(struct fg_recorder *recorder, uint64_t most_bytes);
 
-/* Maps a ring file. A file that the resumed spool knows gets its former number, and what the spool has of
- * it is not drained again. Return: the ring's number, or a negative errno (-EINVAL: not a ring file, or
- * damaged). */
-int fg_recorder_add_ring(struct fg_recorder *recorder, const char *path);
-/* The same for a ring that is open, as fg_ring_reader_open_fd(). @name: of its file, by which a resumed spool
- * knows it; empty: it has none. */
-int fg_recorder_add_ring_fd(struct fg_recorder *recorder, int fd, const char *name, bool is_private);
+/* Maps a ring file that is open, as fg_ring_reader_open(). A file that the resumed spool knows gets its
+ * former number, and what the spool has of it is not drained again. @name: of the file, by which a resumed
+ * spool knows it; empty: it has none. Return: the ring's number, or a negative errno (-EINVAL: not a ring
+ * file, or damaged). */
+int fg_recorder_add_ring(struct fg_recorder *recorder, int fd, const char *name, bool is_private);
 
 /* The functions below return -ESRCH for a ring that is not mapped. An error of the spool (-ENOSPC, ...)
  * loses nothing: the call may be repeated.

@@ -13,8 +13,8 @@
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/folded.h"
-#include "tracedata/base/values.h"
 #include "tracedata/text/call_text.h"
+#include "tracedata/text/graph_call.h"
 #include "tracedata/text/graph_note.h"
 
 #define NO_TASK UINT32_MAX
@@ -42,6 +42,7 @@ void fg_graph_text_free(struct fg_graph_text *graph)
         free(graph->lanes[i].functions);
     free(graph->lanes);
     graph->lanes = NULL;
+    fg_text_free(&graph->stretch.line);
 }
 
 static inline bool shows(const struct fg_graph_text *graph, enum fg_report_option option)
@@ -108,102 +109,6 @@ static bool is_hidden(struct fg_graph_lane *lane, const struct fg_event *event,
     return call->is_irq;
 }
 
-/* A comment, which its first part begins. Blanks separate the parts. */
-struct comment {
-    const struct fg_graph_text *graph;
-    struct fg_text *text;
-    bool has_begun;
-};
-
-static void comment_part(struct comment *comment, enum fg_color color)
-{
-    if (comment->has_begun) {
-        fg_text_char(comment->text, ' ');
-        return;
-    }
-    comment->has_begun = true;
-    fg_color_begin(comment->text, comment->graph->columns.style, color);
-    fg_text_lit(comment->text, " /* ");
-}
-
-static void comment_end(struct comment *comment)
-{
-    if (!comment->has_begun)
-        return;
-    fg_text_lit(comment->text, " */");
-    fg_color_end(comment->text, comment->graph->columns.style);
-}
-
-static void put_exception(struct fg_text *text, const struct fg_value *value)
-{
-    fg_text_char(text, ' ');
-    if (value->tag == FG_VALUE_OBJECT || value->tag == FG_VALUE_SIZED) /* the type is enough */
-        fg_text_escaped(text, value->text, value->text_bytes, 0);
-    else
-        fg_value_print(text, value, false);
-}
-
-/* How a stretch of a call ended. */
-struct outcome {
-    uint32_t kind; /* enum fg_wire_exit_kind */
-    bool has_value;
-    bool shows_result;
-    struct fg_value value;
-};
-
-static struct outcome outcome_of(const struct fg_graph_text *graph, const struct fg_graph_event *exit)
-{
-    struct outcome outcome = {.kind = exit->kind};
-    const uint8_t *values = exit->values;
-    outcome.has_value = fg_value_next(&values, exit->values_end, &outcome.value);
-    outcome.shows_result = outcome.has_value && shows(graph, FG_REPORT_RETVAL) &&
-                           (exit->kind == FG_WIRE_RETURN || exit->kind == FG_WIRE_SUSPEND);
-    return outcome;
-}
-
-/* "ret=5", "raised ValueError", "suspended", "closed". */
-static void put_outcome(struct comment *comment, const struct outcome *outcome)
-{
-    struct fg_text *text = comment->text;
-
-    switch (outcome->kind) {
-    case FG_WIRE_RETURN:
-        break;
-    case FG_WIRE_RAISE:
-        comment_part(comment, FG_COLOR_WARNING);
-        fg_text_lit(text, "raised");
-        if (outcome->has_value)
-            put_exception(text, &outcome->value);
-        break;
-    case FG_WIRE_SUSPEND:
-        comment_part(comment, FG_COLOR_COMMENT);
-        fg_text_lit(text, "suspended");
-        break;
-    default:
-        comment_part(comment, FG_COLOR_COMMENT);
-        fg_text_lit(text, "closed");
-    }
-    if (!outcome->shows_result)
-        return;
-    comment_part(comment, FG_COLOR_COMMENT);
-    fg_text_lit(text, "ret=");
-    fg_value_print(text, &outcome->value, shows(comment->graph, FG_REPORT_RETVAL_HEX));
-}
-
-/* "<-app.main:12", "resumed". */
-static void put_origin(struct comment *comment, const struct fg_graph_event *entry)
-{
-    if (entry->caller != FG_FUNC_UNKNOWN && shows(comment->graph, FG_REPORT_RETADDR)) {
-        comment_part(comment, FG_COLOR_COMMENT);
-        fg_text_lit(comment->text, "<-");
-        fg_put_place(comment->text, comment->graph->columns.names, entry->caller, entry->caller_place);
-    }
-    if (entry->kind == FG_WIRE_RESUME) {
-        comment_part(comment, FG_COLOR_COMMENT);
-        fg_text_lit(comment->text, "resumed");
-    }
-}
-
 static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
 {
     if (depth < lane->capacity)
@@ -216,118 +121,123 @@ static bool reserve_depth(struct fg_graph_lane *lane, uint32_t depth)
     return true;
 }
 
-/* "f(n=3)", "import json" */
-static void put_call(const struct fg_graph_text *graph, struct fg_text *text,
-                     const struct fg_graph_event *entry)
+/* ---- calls of the import machinery that import nothing: those that follow one another are one line */
+
+/* Whether an entry comes right after the calls that wait, and may be one of them. */
+static bool is_next_in_stretch(const struct fg_graph_text *graph, const struct fg_event *event)
 {
-    fg_text_fill(text, ' ', 2 * (size_t)entry->depth);
-    fg_put_function(text, graph->columns.style, graph->columns.names, entry->func);
-    if (fg_is_import(graph->columns.names, entry->func))
-        return;
-    fg_text_char(text, '(');
-    if (shows(graph, FG_REPORT_ARGS))
-        fg_put_arguments(text, graph->columns.names, entry->func, entry->values, entry->values_end);
-    fg_text_char(text, ')');
+    const struct fg_graph_stretch *stretch = &graph->stretch;
+    struct fg_graph_event entry;
+
+    return stretch->calls && event->type == FG_EVENT_funcgraph_entry && !event->lost &&
+           event->lane == stretch->begin.lane && event->task == stretch->begin.task &&
+           fg_decode_entry(event, &entry) && entry.func == stretch->entry.func &&
+           entry.depth == stretch->entry.depth && !entry.is_irq;
 }
 
-/* "1,234 calls", at the end of an import. */
-static void put_folded(struct comment *comment, const struct fg_event *event, uint32_t func)
+void fg_graph_text_flush(struct fg_graph_text *graph, struct fg_text *text)
 {
-    uint64_t calls;
+    struct fg_graph_stretch *stretch = &graph->stretch;
 
-    if (!fg_is_import(comment->graph->columns.names, func))
-        return;
-    calls = fg_event_folded(event).calls + 1; /* the outermost one, too */
-    comment_part(comment, FG_COLOR_COMMENT);
-    fg_put_calls(comment->text, calls);
+    if (stretch->line.failed)
+        text->failed = true;
+    fg_text_put(text, stretch->line.data, stretch->line.bytes);
+    stretch->line.bytes = 0;
+    stretch->calls = 0;
 }
 
-static void put_leaf(const struct fg_graph_text *graph, struct fg_text *text,
+/* The line waits for the next event. */
+static void put_in_stretch(struct fg_graph_text *graph, const struct fg_event *event,
+                           const struct fg_graph_event *entry, const struct fg_event *end,
+                           const struct fg_graph_event *exit)
+{
+    struct fg_graph_stretch *stretch = &graph->stretch;
+    bool is_first = !stretch->calls;
+
+    if (is_first)
+        *stretch = (struct fg_graph_stretch){.line = stretch->line, .begin = *event, .entry = *entry};
+    stretch->calls += fg_event_folded(end).calls + 1;
+    stretch->duration_ns += fg_duration_ns(exit);
+    stretch->line.bytes = 0;
+    fg_graph_put_prefix(&stretch->line, &graph->columns, &stretch->begin);
+    if (is_first)
+        fg_graph_put_leaf(&stretch->line, &graph->columns, entry, end, exit);
+    else
+        fg_graph_put_leaves(&stretch->line, &graph->columns, &stretch->entry, stretch->duration_ns,
+                            stretch->calls);
+}
+
+/* ---- calls */
+
+static void put_leaf(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event,
                      const struct fg_graph_event *entry, const struct fg_event *end,
                      const struct fg_graph_event *exit)
 {
-    struct comment comment = {.graph = graph, .text = text};
-    const struct outcome outcome = outcome_of(graph, exit);
-    fg_graph_put_duration(text, &graph->columns, fg_duration_ns(exit));
-    put_call(graph, text, entry);
-    fg_text_char(text, ';');
-    put_origin(&comment, entry);
-    put_folded(&comment, end, exit->func);
-    put_outcome(&comment, &outcome);
-    comment_end(&comment);
-    fg_text_char(text, '\n');
+    struct fg_graph_lane *lane = &graph->lanes[event->lane];
+
+    if (fg_is_unnamed_import(graph->columns.names, entry->func) && !entry->is_irq) {
+        put_in_stretch(graph, event, entry, end, exit);
+    } else {
+        if (entry->is_irq)
+            put_arrow(graph, text, event, ENTER_ARROW);
+        fg_graph_put_prefix(text, &graph->columns, event);
+        fg_graph_put_leaf(text, &graph->columns, entry, end, exit);
+        if (exit->is_irq)
+            put_arrow(graph, text, event, LEAVE_ARROW);
+    }
+    fg_merge_skip(graph->merge);
+    lane->depth = entry->depth;
+    lane->functions[entry->depth] = FG_FUNC_UNKNOWN;
 }
 
-static void put_nested(const struct fg_graph_text *graph, struct fg_text *text,
+static void put_nested(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event,
                        const struct fg_graph_event *entry)
 {
-    struct comment comment = {.graph = graph, .text = text};
-    fg_graph_put_no_duration(text, &graph->columns);
-    put_call(graph, text, entry);
-    fg_text_lit(text, " {");
-    put_origin(&comment, entry);
-    comment_end(&comment);
-    fg_text_char(text, '\n');
+    struct fg_graph_lane *lane = &graph->lanes[event->lane];
+
+    fg_graph_text_flush(graph, text);
+    if (entry->is_irq)
+        put_arrow(graph, text, event, ENTER_ARROW);
+    fg_graph_put_prefix(text, &graph->columns, event);
+    fg_graph_put_nested(text, &graph->columns, entry);
+    lane->depth = entry->depth + 1;
+    lane->functions[entry->depth] = entry->func;
 }
 
 static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
-    struct fg_graph_lane *lane = &graph->lanes[event->lane];
     struct fg_graph_event entry, exit;
+    const struct fg_event *next;
+
     if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(graph->merge, event);
-    if (!reserve_depth(lane, entry.depth))
+    if (!reserve_depth(&graph->lanes[event->lane], entry.depth))
         return -ENOMEM;
-    if (entry.is_irq)
-        put_arrow(graph, text, event, ENTER_ARROW);
-    fg_graph_put_prefix(text, &graph->columns, event);
-    const struct fg_event *next = fg_merge_peek(graph->merge);
-    bool leaf = next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
-                exit.func == entry.func && exit.depth == entry.depth;
-    if (leaf) {
-        put_leaf(graph, text, &entry, next, &exit);
-        if (exit.is_irq)
-            put_arrow(graph, text, event, LEAVE_ARROW);
-        fg_merge_skip(graph->merge);
-        lane->depth = entry.depth;
-        lane->functions[entry.depth] = FG_FUNC_UNKNOWN;
-    } else {
-        put_nested(graph, text, &entry);
-        lane->depth = entry.depth + 1;
-        lane->functions[entry.depth] = entry.func;
-    }
+    next = fg_merge_peek(graph->merge);
+    if (next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
+        exit.func == entry.func && exit.depth == entry.depth)
+        put_leaf(graph, text, event, &entry, next, &exit);
+    else
+        put_nested(graph, text, event, &entry);
     return 0;
 }
 
 static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
     struct fg_graph_lane *lane = &graph->lanes[event->lane];
-    struct comment comment = {.graph = graph, .text = text};
-    struct outcome outcome;
     struct fg_graph_event exit;
+    bool has_entry;
+
     if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(graph->merge, event);
     if (!reserve_depth(lane, exit.depth))
         return -ENOMEM;
-    bool has_entry =
+    has_entry =
         exit.depth < lane->depth && lane->functions[exit.depth] == exit.func && exit.func != FG_FUNC_UNKNOWN;
     lane->depth = exit.depth;
     lane->functions[exit.depth] = FG_FUNC_UNKNOWN;
-
     fg_graph_put_prefix(text, &graph->columns, event);
-    fg_graph_put_duration(text, &graph->columns, fg_duration_ns(&exit));
-    fg_text_fill(text, ' ', 2 * (size_t)exit.depth);
-    fg_text_char(text, '}');
-    outcome = outcome_of(graph, &exit);
-    if (!has_entry || shows(graph, FG_REPORT_TAIL) || outcome.shows_result) {
-        const struct fg_label *name = fg_function_label(graph->columns.names, exit.func);
-        comment_part(&comment, FG_COLOR_COMMENT);
-        fg_text_put(text, name->text, name->bytes);
-    }
-    put_folded(&comment, event, exit.func);
-    put_outcome(&comment, &outcome);
-    comment_end(&comment);
-    fg_text_char(text, '\n');
+    fg_graph_put_end(text, &graph->columns, event, &exit, has_entry);
     if (shows(graph, FG_REPORT_OVERRUN)) {
         fg_text_lit(text, " (Overruns: ");
         fg_text_u64(text, exit.overrun, 0, ' ');
@@ -349,6 +259,8 @@ static bool is_left_out(struct fg_graph_text *graph, const struct fg_event *even
 
 int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event)
 {
+    if (!is_next_in_stretch(graph, event))
+        fg_graph_text_flush(graph, text);
     if (event->lost)
         fg_put_lost(text, graph->columns.style, graph->columns.names, event);
     if (!shows(graph, FG_REPORT_IRQS) && is_left_out(graph, event))

@@ -29,10 +29,20 @@ struct fg_graph_lane {
     uint32_t irq_task, irq_depth; /* the task in a hidden call for a signal, and that call's depth */
 };
 
+/* Calls of the import machinery that import nothing, with nothing in between: one line, which waits. */
+struct fg_graph_stretch {
+    struct fg_text line;         /* of all of them */
+    struct fg_event begin;       /* of the first one; its data are gone */
+    struct fg_graph_event entry; /* likewise, without values */
+    uint64_t duration_ns;
+    uint64_t calls; /* 0: none waits */
+};
+
 struct fg_graph_text {
     struct fg_graph_columns columns;
     struct fg_merge *merge;
     struct fg_graph_lane *lanes;
+    struct fg_graph_stretch stretch;
     uint32_t last_task; /* of the event printed last in any lane */
 };
 
@@ -44,5 +54,7 @@ void fg_graph_text_free(struct fg_graph_text *graph);
 /* Prints one event, together with the exit after it if the two make one line. Return: 0, or an error of
  * fg_merge_next(). */
 int fg_graph_text_event(struct fg_graph_text *graph, struct fg_text *text, const struct fg_event *event);
+/* Prints a line that waits for the next event. */
+void fg_graph_text_flush(struct fg_graph_text *graph, struct fg_text *text);
 
 #endif

@@ -20,6 +20,7 @@ struct fg_report {
     struct part *parts;
     uint32_t nr_parts;
     uint32_t header;
+    struct part *latest; /* whose event was printed last; NULL: none was */
     struct fg_text line; /* to which a prefix is added */
     struct fg_kernel_holes holes;
     bool has_begun;
@@ -121,6 +122,22 @@ static int put_prefixed_event(struct fg_report *report, struct part *part, struc
     return error;
 }
 
+/* Prints what waits for the next event of the part that was printed last. */
+static void flush(struct fg_report *report, struct fg_text *text)
+{
+    struct part *part = report->latest;
+
+    if (!part)
+        return;
+    if (!part->prefix) {
+        fg_graph_text_flush(&part->graph, text);
+        return;
+    }
+    report->line.bytes = 0;
+    fg_graph_text_flush(&part->graph, &report->line);
+    put_prefixed(text, part->prefix, &report->line);
+}
+
 int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes)
 {
     text->bytes = 0;
@@ -132,10 +149,13 @@ int fg_report_next(struct fg_report *report, struct fg_text *text, size_t bytes)
     while (text->bytes < bytes) {
         struct fg_event event;
         int result = fg_merge_next(report->merge, &event);
-        if (result <= 0)
-            return result;
-        struct part *part = &report->parts[event.buffer];
+        struct part *part = result > 0 ? &report->parts[event.buffer] : NULL;
         int error;
+        if (report->latest != part)
+            flush(report, text);
+        report->latest = part;
+        if (!part)
+            return text->failed ? -ENOMEM : result;
         if (part->style.layout == FG_LAYOUT_TRACE_CMD)
             error = fg_kernel_text_event(text, &part->style, report->merge, &event, &report->holes);
         else if (part->prefix)

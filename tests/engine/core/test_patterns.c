@@ -52,6 +52,16 @@ static const struct match matches[] = {
     {"m.\xc3\xa9*", "m", "\xc3\xa9tat", true},
 };
 
+/* A glob that is no pattern: a `[` without its `]` is a letter. */
+static void test_any_text_is_a_glob(void)
+{
+    CHECK(fg_glob_match("f[", "f["));
+    CHECK(fg_glob_match("*[a", "f[a"));
+    CHECK(fg_glob_match("f[]", "f[]"));
+    CHECK(!fg_glob_match("f[a", "fa"));
+    CHECK(!fg_glob_match("f\\", "f"));
+}
+
 /* Fails without the retry from the newest `*`, or if only the beginning of a module name is matched. */
 static void test_what_matches(void)
 {
@@ -215,6 +225,7 @@ static void test_a_set_matches_what_one_of_its_patterns_does(void)
 int main(void)
 {
     test_what_matches();
+    test_any_text_is_a_glob();
     test_globs_select_no_functions_of_the_package_unless_they_name_it();
     test_errors_name_reason_and_column();
     test_many_stars_take_no_time();

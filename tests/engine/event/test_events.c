@@ -53,7 +53,7 @@ static uint64_t take_events(struct fg_instance *instance)
     /* A user that registered after the fprobes writes a call's entry, of an earlier time, after an event. */
     session.tally.has_signals = true;
     CHECK(fg_ring_copy(&instance->ring, fd, &options) >= 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
+    CHECK_EQ(session_open_ring(path, &session.reader), 0);
     session_finish(&session);
     close(fd);
     unlink(path);

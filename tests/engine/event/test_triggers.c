@@ -54,7 +54,7 @@ static uint64_t read_kind(struct fg_instance *instance, bool is_snapshot, enum f
     session.tally.has_signals = true; /* records of two users may not be in order of time */
     CHECK((is_snapshot ? fg_ring_copy_snapshot(&instance->ring, fd)
                        : fg_ring_copy(&instance->ring, fd, &options)) >= 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
+    CHECK_EQ(session_open_ring(path, &session.reader), 0);
     session_finish(&session);
     close(fd);
     unlink(path);

@@ -3,6 +3,7 @@
 #include "support/session.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -245,9 +246,20 @@ static void read_chunk(struct session *session, const struct fg_ring_chunk *chun
     }
 }
 
+int session_open_ring(const char *path, struct fg_ring_reader **reader)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC), error;
+
+    if (fd < 0)
+        return -errno;
+    error = fg_ring_reader_open(fd, FG_RING_ANY_BYTES, false, reader);
+    close(fd);
+    return error;
+}
+
 void session_open(struct session *session)
 {
-    CHECK_EQ(fg_ring_reader_open(session_ring(session, getpid()), FG_RING_ANY_BYTES, &session->reader), 0);
+    CHECK_EQ(session_open_ring(session_ring(session, getpid()), &session->reader), 0);
 }
 
 uint32_t session_drain(struct session *session)
@@ -312,7 +324,7 @@ void session_finish(struct session *session)
 
 void session_read_of(struct session *session, pid_t pid)
 {
-    CHECK_EQ(fg_ring_reader_open(session_ring(session, pid), FG_RING_ANY_BYTES, &session->reader), 0);
+    CHECK_EQ(session_open_ring(session_ring(session, pid), &session->reader), 0);
     session_finish(session);
 }
 

@@ -74,6 +74,8 @@ int session_try_trace(struct session *session, const struct session_trace *trace
 
 /* Returns the path of process `pid`'s latest ring file. */
 const char *session_ring(struct session *session, pid_t pid);
+/* Maps a ring file by its path. Return: 0 or a negative errno. */
+int session_open_ring(const char *path, struct fg_ring_reader **reader);
 /* Opens this process's ring file for reading. */
 void session_open(struct session *session);
 /* Reads and releases the sub-buffers that are full now; returns their number. */

@@ -370,7 +370,7 @@ static void test_fork_while_other_threads_are_in_the_engine(void)
 
         memset(&session.tally, 0, sizeof(session.tally));
         snprintf(path, sizeof(path), "%s/%d.0%s", session.directory, (int)children[i], FG_RING_SUFFIX);
-        CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
+        CHECK_EQ(session_open_ring(path, &session.reader), 0);
         session_finish(&session);
         CHECK(session.tally.records <= 12);
     }

@@ -49,7 +49,7 @@ static int64_t read_copy(struct fg_instance *instance, bool consumes)
     CHECK(fd >= 0);
     bytes = fg_ring_copy(&instance->ring, fd, &options);
     CHECK(bytes >= 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
+    CHECK_EQ(session_open_ring(path, &session.reader), 0);
     CHECK_TEXT(fg_ring_reader_facts(session.reader)->instance, instance->ring.instance);
     session_finish(&session);
     CHECK(session.tally.finished);

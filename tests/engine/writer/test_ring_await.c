@@ -54,7 +54,7 @@ static void take(struct fg_instance *instance)
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CHECK(fd >= 0);
     CHECK(fg_ring_copy(&instance->ring, fd, &options) >= 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &session.reader), 0);
+    CHECK_EQ(session_open_ring(path, &session.reader), 0);
     session_finish(&session);
     close(fd);
     unlink(path);

@@ -103,7 +103,7 @@ static void open_changed(const char *path, off_t offset, uint64_t value, size_t 
 
     CHECK_EQ(pread(fd, &before, bytes, offset), bytes);
     CHECK_EQ(pwrite(fd, &value, bytes, offset), bytes);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &reader), expected);
+    CHECK_EQ(session_open_ring(path, &reader), expected);
     CHECK_EQ(pwrite(fd, &before, bytes, offset), bytes);
     close(fd);
     if (!expected)
@@ -146,18 +146,20 @@ static void test_damaged_files_are_refused(void)
     open_changed(path, 0, 0x464c457f, 4, -EINVAL);
     for (size_t i = 0; i < NR_OF(damages); i++)
         open_changed(path, (off_t)damages[i].offset, damages[i].value, damages[i].bytes, -EINVAL);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &reader), 0);
+    CHECK_EQ(session_open_ring(path, &reader), 0);
     fg_ring_reader_close(reader);
     fd = open(path, O_RDWR);
     CHECK_EQ(ftruncate(fd, 1 << 20), 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &reader), -EINVAL);
+    CHECK_EQ(session_open_ring(path, &reader), -EINVAL);
     CHECK_EQ(ftruncate(fd, 100), 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &reader), -EINVAL);
+    CHECK_EQ(session_open_ring(path, &reader), -EINVAL);
     CHECK_EQ(ftruncate(fd, 0), 0);
-    CHECK_EQ(fg_ring_reader_open(path, FG_RING_ANY_BYTES, &reader), -EINVAL);
+    CHECK_EQ(session_open_ring(path, &reader), -EINVAL);
     close(fd);
-    CHECK_EQ(fg_ring_reader_open(session.directory, FG_RING_ANY_BYTES, &reader), -EINVAL);
-    CHECK_EQ(fg_ring_reader_open("/dev/shm/there-is-no-such-file", FG_RING_ANY_BYTES, &reader), -ENOENT);
+    fd = open(session.directory, O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(fg_ring_reader_open(fd, FG_RING_ANY_BYTES, false, &reader), -EINVAL);
+    close(fd);
+    CHECK_EQ(fg_ring_reader_open(fd, FG_RING_ANY_BYTES, false, &reader), -EBADF);
     session_end(&session);
 }
 
@@ -181,7 +183,7 @@ static void test_a_mad_writer_does_no_harm_to_the_reader(void)
     bytes = (size_t)lseek(fd, 0, SEEK_END);
     header = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    CHECK_EQ(fg_ring_reader_open(session_ring(&session, getpid()), FG_RING_ANY_BYTES, &reader), 0);
+    CHECK_EQ(session_open_ring(session_ring(&session, getpid()), &reader), 0);
     subbuf = (struct fg_subbuf *)((uint8_t *)header + header->data_offset);
     atomic_store(&subbuf->commit, UINT64_MAX);
     ((uint32_t *)((uint8_t *)header + header->queue_offset))[0] = 1u << 30;

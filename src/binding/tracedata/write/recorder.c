@@ -157,39 +157,26 @@ static void recorder_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(add_ring_doc, "add_ring($self, file, name='', /, *, private=False)\n--\n\n"
-                           "Map a ring-buffer file. Return its number, for the other methods.");
-
-static int add_ring(struct recorder *recorder, const struct fg_file_arg *file, const char *name,
-                    bool is_private)
-{
-    if (file->path)
-        return fg_recorder_add_ring(&recorder->c, PyBytes_AS_STRING(file->path));
-    return fg_recorder_add_ring_fd(&recorder->c, file->fd, name, is_private);
-}
+PyDoc_STRVAR(add_ring_doc, "add_ring($self, fd, name='', /, *, private=False)\n--\n\n"
+                           "Map an open ring-buffer file. Return its number, for the other methods.");
 
 static PyObject *recorder_add_ring(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"", "", "private", NULL};
     struct recorder *recorder = (struct recorder *)self;
-    struct fg_file_arg file = {.fd = -1};
     const char *name = "";
-    int number, is_private = 0;
+    int fd, number, is_private = 0;
 
     if (!recorder_begin(recorder))
         return NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$p:add_ring", keywords, fg_file_arg_convert, &file,
-                                     &name, &is_private)) {
-        fg_file_arg_clear(&file);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|s$p:add_ring", keywords, &fd, &name, &is_private))
         return NULL;
-    }
-    WITHOUT_GIL(recorder, number = add_ring(recorder, &file, name, is_private != 0));
-    fg_file_arg_clear(&file);
+    WITHOUT_GIL(recorder, number = fg_recorder_add_ring(&recorder->c, fd, name, is_private != 0));
     if (number >= 0)
         return PyLong_FromLong(number);
     if (number == -EINVAL)
         return PyErr_Format(PyExc_ValueError, "not a ring-buffer file, or damaged");
-    return fg_raise_errno(number, PyTuple_GET_ITEM(args, 0));
+    return fg_raise_errno(number, NULL);
 }
 
 PyDoc_STRVAR(drain_doc,
@@ -323,24 +310,28 @@ static PyObject *function_name(const struct fg_trace_function *function)
     return PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
 }
 
-PyDoc_STRVAR(seen_names_doc, "seen_names($self, /)\n--\n\n"
-                             "Return the names of all functions that ran, recorded or not.");
+PyDoc_STRVAR(seen_functions_doc,
+             "seen_functions($self, /)\n--\n\n"
+             "Return the name and the module of each function that ran, recorded or not.");
 
-static PyObject *recorder_seen_names(PyObject *self, PyObject *Py_UNUSED(ignored))
+static PyObject *recorder_seen_functions(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     struct recorder *recorder = (struct recorder *)self;
     const struct fg_symbols *symbols = &recorder->c.contents.symbols;
-    PyObject *names;
+    PyObject *seen;
 
     if (!recorder_begin(recorder))
         return NULL;
-    names = PyList_New(0);
-    for (size_t i = 0; names && i < symbols->nr_functions; i++) {
-        PyObject *name = function_name(&symbols->functions[i]);
+    seen = PyList_New(0);
+    for (size_t i = 0; seen && i < symbols->nr_functions; i++) {
+        const struct fg_trace_function *function = &symbols->functions[i];
+        const char *module = function->strings[FG_FUNCTION_MODULE];
 
-        fg_list_append(&names, name);
+        fg_list_append(&seen,
+                       Py_BuildValue("(NN)", function_name(function),
+                                     PyUnicode_DecodeUTF8(module, (Py_ssize_t)strlen(module), "replace")));
     }
-    return names;
+    return seen;
 }
 
 PyDoc_STRVAR(matched_doc,
@@ -650,7 +641,7 @@ FG_ALONE(recorder_finish)
 FG_ALONE(recorder_stop_writer)
 FG_ALONE(recorder_info)
 FG_ALONE(recorder_totals)
-FG_ALONE(recorder_seen_names)
+FG_ALONE(recorder_seen_functions)
 FG_ALONE(recorder_matched)
 FG_ALONE(recorder_heaviest)
 FG_ALONE(recorder_describe)
@@ -669,7 +660,7 @@ static PyMethodDef recorder_methods[] = {
     {"stop_writer", recorder_stop_writer_alone, METH_O, stop_writer_doc},
     {"info", recorder_info_alone, METH_O, info_doc},
     {"totals", recorder_totals_alone, METH_NOARGS, totals_doc},
-    {"seen_names", recorder_seen_names_alone, METH_NOARGS, seen_names_doc},
+    {"seen_functions", recorder_seen_functions_alone, METH_NOARGS, seen_functions_doc},
     {"matched", recorder_matched_alone, METH_NOARGS, matched_doc},
     {"heaviest", recorder_heaviest_alone, METH_O, heaviest_doc},
     {"describe", recorder_describe_alone, METH_O, describe_doc},

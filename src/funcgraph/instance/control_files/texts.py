@@ -144,9 +144,7 @@ def _without(setting: Setting, patterns: list[str], word: str) -> list[str]:
     colon = ":" in removed
     if removed.isdecimal():
         removed = _function_at(setting, removed)
-    rest = [
-        one for one in patterns if one != removed and (colon or not _engine.untraced(_matches, one, removed))
-    ]
+    rest = [one for one in patterns if one != removed and (colon or not _engine.glob_match(removed, one))]
     rest = list(_engine.untraced(_without_functions, rest, removed))
     if (
         rest == patterns
@@ -179,15 +177,9 @@ def _functions_of(*patterns: str) -> list[str]:
         return sorted({*_functions_of(*patterns[:half]), *_functions_of(*patterns[half:])}) if half else []
 
 
-def _matches(text: str, glob: str) -> bool:
-    from fnmatch import fnmatchcase
-
-    return fnmatchcase(text, glob)
-
-
 def _are_functions(glob: str) -> bool:
     """Return whether there are functions of that name."""
-    return any(_matches(name, glob) for name in _functions())
+    return any(_engine.glob_match(glob, name) for name in _functions())
 
 
 def _function_at(setting: Setting, word: str) -> str:
