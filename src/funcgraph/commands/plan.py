@@ -6,19 +6,20 @@ import argparse
 from collections.abc import Sequence
 from contextlib import closing
 
-from funcgraph.command_support.messages import os_error_text, print_message
+from funcgraph.command_support.messages import print_message, process_error_text
+from funcgraph.command_support.native import plans_of_process, print_plan_error
 from funcgraph.names import printable
-from funcgraph.native.cache import PlanCache
 from funcgraph.native.errors import PlanError
-from funcgraph.native.objects import ObjectPlan, plan_file_at
+from funcgraph.native.objects import ObjectPlan, Planner
 from funcgraph.native.reasons import Reason
 
 NAME = "plan"
 HELP = "plan hooks of native functions ahead"
 DESCRIPTION = """\
 Find out which functions of libraries and programs can be hooked, and keep that in the cache
-(~/.cache/funcgraph/native), where recordings find it. Prints a line for each object: its functions, how many
-can be hooked, why the others cannot, and how long it took. Takes iced-x86 (pip install 'funcgraph[native]')."""
+(~/.cache/funcgraph/native), where recordings find it. A line for each object says how many functions it has,
+how many can be hooked, why the others cannot, and how long that took. pip install 'funcgraph[native]' brings
+what it needs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,19 +35,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan each object; return the exit status."""
-    plans, failed = [], 0
-    with closing(PlanCache()) as cache:
-        for path in args.objects:
+    plans: dict[str, ObjectPlan] = {}  # by path: several processes may have loaded an object
+    failed = 0
+    with closing(Planner(afresh=args.afresh)) as planner:
+        for name in args.objects:
             try:
-                plans.append(plan_file_at(path, cache, afresh=args.afresh))
+                found = plans_of_process(planner, int(name)) if name.isdecimal() else [planner.of_file(name)]
+                plans.update((plan.path, plan) for plan in found)
             except (OSError, PlanError) as error:
                 failed += 1
-                print_message(os_error_text(error) if isinstance(error, OSError) else f"{path}: {error}")
-        if cache.flaw:
-            print_message(f"plans are not kept: {cache.flaw}")
+                _print_error(name, error)
+        if planner.cache.flaw:
+            print_message(f"plans are not kept: {planner.cache.flaw}")
     if plans:
-        print(_table(plans), end="")
+        print(_table(list(plans.values())), end="")
     return 0 if not failed else 1 if plans else 2
+
+
+def _print_error(name: str, error: OSError | PlanError) -> None:
+    if name.isdecimal():
+        print_message(process_error_text(int(name), error))
+    else:
+        print_plan_error(name, error)
 
 
 def _table(plans: Sequence[ObjectPlan]) -> str:

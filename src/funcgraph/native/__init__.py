@@ -1,1 +1,1 @@
-"""Native functions of ELF objects: which there are, which can be hooked, and how; all from outside of a process."""
+"""Native functions of ELF objects: which there are, which can be hooked, and how; from outside."""

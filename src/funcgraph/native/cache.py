@@ -2,9 +2,9 @@
 
     $XDG_CACHE_HOME/funcgraph/native/93ac61ec....-1.plan
 
-A plan is found by the build id of its object, if we or root alone can have made the object. Anybody can give a
-file the build id of another one, so the plan of an object of another user is found by a hash of its content.
-A file that is another user's, of another version or damaged is made again.
+A plan is found by the build id of its object, if we or root alone can have made the object. Anybody can give
+a file the build id of another one. So the plan of an object of another user is found by a hash of its
+content. A plan that is another user's, of another version or damaged is made again.
 """
 
 from __future__ import annotations
@@ -88,16 +88,18 @@ def _own_folder(path: str) -> OwnFolder:
     Raises:
         OSError: it cannot be made; another user owns it, or others may use it.
     """
-    base, name = os.path.split(path)
     with suppress(FileExistsError):
-        os.makedirs(base, 0o700)
+        os.makedirs(os.path.dirname(path), 0o700)
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
     return OwnFolder.at(path)
 
 
 def debug_file_time(elf: Elf) -> float:
-    """Return when the object's debug file was changed; 0: it has none. It may bring symbols that a plan lacks."""
+    """Return when an object's debug file was changed; 0: it has none.
+
+    One that came after the plan may have symbols that the plan lacks.
+    """
     try:
         return os.stat(debug_file_of(elf)).st_mtime
     except OSError:

@@ -13,19 +13,20 @@ from funcgraph.native.errors import MISSING, PlanError
 if TYPE_CHECKING:
     from iced_x86 import ConstantOffsets, Instruction
 
-__all__ = ["Code", "require_decoder"]
+__all__ = ["Code", "require_libraries"]
 
 _LONGEST = 15  # bytes of an x86 instruction
 
 
-def require_decoder() -> None:
-    """Raise PlanError, with what a person can do, if the library that decodes is not there."""
+def require_libraries() -> None:
+    """Raise PlanError, with what a person can do, if a library is not there that plans are made with."""
     try:
         import iced_x86  # noqa: F401
+        import pydemumble  # noqa: F401
     except ImportError:
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
             raise PlanError(
-                "planning takes a CPython with the GIL: iced-x86 has no wheel for this one"
+                "planning takes a CPython with the GIL: iced-x86 does not load in this one"
             ) from None
         raise PlanError(MISSING) from None
 

@@ -1,4 +1,4 @@
-"""Call frame information (.eh_frame): where code begins and ends, and what the stack is like at its first byte.
+"""Call frame information (.eh_frame): where code begins and ends, and how the stack is at its first byte.
 
 Compilers describe each function and each part of a split one by an entry (FDE). It knows ends that no symbol
 has, and names none. What is called has the return address on top of the stack at its first instruction; the
@@ -18,13 +18,15 @@ __all__ = ["Extent", "extents"]
 _RSP, _RETURN_ADDRESS = 7, 16
 _PC_RELATIVE, _ABSOLUTE, _OMIT = 0x10, 0x00, 0xFF
 #: Of a pointer's encoding, the low four bits: struct format and size.
-_FORMATS = {0x00: ("<Q", 8), 0x02: ("<H", 2), 0x03: ("<I", 4), 0x04: ("<Q", 8), 0x0A: ("<h", 2), 0x0B: ("<i", 4),
-            0x0C: ("<q", 8)}  # fmt: skip
-# What an instruction of a CFA program has after it: u: ULEB128, s: SLEB128, b: a block, digits: so many bytes.
+_FORMATS = {
+    0x00: ("<Q", 8), 0x02: ("<H", 2), 0x03: ("<I", 4), 0x04: ("<Q", 8), 0x0A: ("<h", 2), 0x0B: ("<i", 4),
+    0x0C: ("<q", 8),
+}  # fmt: skip
+# What an instruction of a CFA program has after it: u: a ULEB128, s: a SLEB128, b: a block.
 _OPERANDS = {
-    0x00: "", 0x05: "uu", 0x06: "u", 0x07: "u", 0x08: "u", 0x09: "uu", 0x0A: "", 0x0B: "", 0x0C: "uu", 0x0D: "u",
-    0x0E: "u", 0x0F: "b", 0x10: "ub", 0x11: "us", 0x12: "us", 0x13: "s", 0x14: "uu", 0x15: "us", 0x16: "ub",
-    0x2E: "u", 0x2F: "uu",
+    0x00: "", 0x05: "uu", 0x06: "u", 0x07: "u", 0x08: "u", 0x09: "uu", 0x0A: "", 0x0B: "", 0x0C: "uu",
+    0x0D: "u", 0x0E: "u", 0x0F: "b", 0x10: "ub", 0x11: "us", 0x12: "us", 0x13: "s", 0x14: "uu", 0x15: "us",
+    0x16: "ub", 0x2E: "u", 0x2F: "uu",
 }  # fmt: skip
 _ADVANCES = (0x01, 0x02, 0x03, 0x04)
 

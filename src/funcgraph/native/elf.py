@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from funcgraph.native.errors import PlanError
 
@@ -22,8 +23,14 @@ _PT_LOAD, _PT_NOTE = 1, 4
 _PF_X = 1
 _SHF_ALLOC, _SHF_EXECINSTR, _SHF_COMPRESSED = 2, 4, 0x800
 _SHT_NOBITS = 8
+_DT_NEEDED, _DT_SONAME = 1, 14
 _NT_GNU_BUILD_ID = 3
+_HEADER_BYTES = 64
 _MOST_SEGMENTS = 256
+#: How often each byte of a file may be read. Hostile headers name all of it in each of thousands of sections.
+_MOST_READS = 8
+#: Of one segment of code: some programs have 200 MB.
+_MOST_CODE = 1 << 30
 _MOST_NOTE_BYTES = 1 << 16
 _MOST_BUILD_ID = 32
 _ADDRESS_END = 1 << 63
@@ -82,10 +89,11 @@ class Elf:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self.size = os.fstat(fd).st_size
-        header = self._pread(0, 64)
+        self._budget = _MOST_READS * self.size + _HEADER_BYTES
+        header = self._pread(0, _HEADER_BYTES)
         if header[:4] != b"\x7fELF":
             raise PlanError("is not an ELF file")
-        if header[4:6] != b"\2\1" or len(header) < 64:
+        if header[4:6] != b"\2\1" or len(header) < _HEADER_BYTES:
             raise PlanError("is not a 64-bit little-endian ELF file")
         self.kind, self.machine = struct.unpack_from("<HH", header, 16)
         if self.kind not in (ET_EXEC, _ET_DYN):
@@ -95,6 +103,9 @@ class Elf:
         self._segment_bytes, self._segments, self._section_bytes, self._sections, self._names = sizes
 
     def _pread(self, at: int, size: int) -> bytes:
+        self._budget -= size
+        if self._budget < 0:
+            raise PlanError("is damaged: its headers name the same bytes many times")
         pieces, end = [], at + size
         while at < end and (piece := os.pread(self._fd, end - at, at)):
             pieces.append(piece)
@@ -116,7 +127,8 @@ class Elf:
 
     @cached_property
     def segments(self) -> list[tuple[int, ...]]:
-        """The program headers: type, flags, offset, address, physical address, bytes in file and memory, align."""
+        """The program headers: type, flags, offset, address, physical address, bytes in file and memory,
+        alignment."""
         if self._segment_bytes != 56 or self._segments > _MOST_SEGMENTS:
             raise PlanError("has damaged program headers")
         table = self.bytes_at(self._at_segments, 56 * self._segments)
@@ -155,14 +167,29 @@ class Elf:
             raise PlanError(f"has a compressed section {section.name}")
         return self.bytes_at(section.offset, section.size)
 
+    def loaded(self, address: int, size: int) -> bytes:
+        """Return bytes of data by their address, fewer at the end of a section, none outside of sections."""
+        for begin, data in self._data:
+            if begin <= address < begin + len(data):
+                return data[address - begin : address - begin + size]
+        return b""
+
+    @cached_property
+    def _data(self) -> list[tuple[int, bytes]]:
+        sections = [section for section in self.sections if section.is_loaded_data and section.size]
+        return [(section.address, self.data(section)) for section in sections]
+
     @cached_property
     def code(self) -> list[Block]:
         """The bytes of its executable segments, by address."""
         loads = [row for row in self.segments if row[0] == _PT_LOAD and row[1] & _PF_X and row[5]]
+        if any(row[5] > _MOST_CODE for row in loads):
+            raise PlanError(f"has a segment of more than {_MOST_CODE >> 20} MiB of code")
         blocks = [
             Block(row[3], self.bytes_at(row[2], row[5])) for row in sorted(loads, key=lambda row: row[3])
         ]
-        if any(block.end >= _ADDRESS_END for block in blocks):
+        overlap = any(first.end > second.address for first, second in pairwise(blocks))
+        if overlap or any(block.end >= _ADDRESS_END for block in blocks):
             raise PlanError("has damaged program headers")
         return blocks
 
@@ -178,6 +205,24 @@ class Elf:
         section = self.section(".note.gnu.build-id")
         found = _build_id(self.data(section), 4) if section and section.size <= _MOST_NOTE_BYTES else b""
         return found if len(found) <= _MOST_BUILD_ID else b""
+
+    @cached_property
+    def _dynamic(self) -> list[tuple[int, int]]:
+        section = self.section(".dynamic")
+        data = self.data(section) if section else b""
+        return list(struct.iter_unpack("<QQ", data[: len(data) // 16 * 16]))
+
+    @property
+    def needs_others(self) -> bool:
+        """Whether other libraries are loaded with it."""
+        return any(tag == _DT_NEEDED for tag, _ in self._dynamic)
+
+    @property
+    def soname(self) -> str:
+        """The name under which others need it; "": it has none."""
+        names = self.section(".dynstr")
+        at = next((value for tag, value in self._dynamic if tag == _DT_SONAME), None)
+        return "" if names is None or at is None else _string(self.data(names), at)
 
 
 def _string(table: bytes, at: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["MISSING", "PlanError"]
 
-#: The library that decodes instructions is an extra.
-MISSING = "planning native functions needs iced-x86: pip install 'funcgraph[native]'"
+#: The libraries that decode instructions and names are an extra.
+MISSING = "planning native functions needs iced-x86 and pydemumble: pip install 'funcgraph[native]'"
 
 
 class PlanError(Exception):

@@ -9,9 +9,9 @@ The moved copy is final but for 32-bit fields that count from their own place, t
 copy somewhere adds what it is far from there. A short branch becomes one with 32 bits. Code that no run can
 reach, as the padding after a `ret`, is displaced without a copy.
 
-A call that is the last displaced instruction returns to the code behind the displaced bytes, as before: unwinders
-find that function, and no thread ever returns to moved code. The copy makes it of a call, which keeps the
-processor's prediction of returns in step, another return address, and a jump:
+A call that is the last displaced instruction returns to the code behind the displaced bytes, as before. So
+unwinders find its function, and no thread ever returns to moved code. The copy makes it of a call, which
+keeps the processor's prediction of returns in step, another return address, and a jump:
 
         call  1f
         int3                (processors do not predict the return of a call of the very next instruction)
@@ -49,7 +49,7 @@ _CALL_TO_JUMP = 0x30  # between /2 and /4 in the ModRM byte of opcode 0xff
 
 @dataclass(frozen=True, slots=True)
 class FixUp:
-    """A 32-bit field of moved code: the distance from `end`, in the moved code, to `target`, in the object."""
+    """A 32-bit field of moved code: the distance from `end`, in this code, to `target`, in the object."""
 
     target: int
     at: int

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from funcgraph.native.reasons import Reason
 
-__all__ = ["reason_of_names", "reason_of_object"]
+__all__ = ["is_loader", "reason_of_names"]
 
 # Their frame is used again after they have returned, or they go on with another stack than they began with:
 # the stub that they would be called from is gone by then. GCC has the first part of this list, too (calls.cc,
@@ -29,8 +29,8 @@ _UNSAFE = re.compile(
     r"|__morestack\w*|__asan_\w+|__tsan_\w+|__msan_\w+|__ubsan_\w+|__sanitizer_\w+|__interceptor_\w+|fg_\w+"
 )
 
-#: Objects of which nothing is hooked: the dynamic loader, which runs in the middle of a call to bind it.
-_UNSAFE_OBJECTS = re.compile(r"ld-linux[\w-]*|ld-\d[\d.]*|ld64|ld|linux-vdso|linux-gate")
+# The dynamic loader runs in the middle of a call that it binds.
+_LOADER = re.compile(r"ld-linux|ld-\d|ld64\.")
 
 
 def reason_of_names(names: Iterable[str]) -> Reason:
@@ -43,10 +43,6 @@ def reason_of_names(names: Iterable[str]) -> Reason:
     return Reason.HOOKABLE
 
 
-def reason_of_object(name: str) -> Reason:
-    """Return why no function of an object is hooked; HOOKABLE: nothing is against it.
-
-    Args:
-        name: its name without path, version and suffix.
-    """
-    return Reason.UNSAFE if _UNSAFE_OBJECTS.fullmatch(name) else Reason.HOOKABLE
+def is_loader(soname: str) -> bool:
+    """Return whether an object is the dynamic loader, of which nothing is hooked."""
+    return bool(_LOADER.match(soname))

@@ -6,27 +6,44 @@
     code       the moved instructions of all functions
     names      of all functions, ended by NUL
 
-All numbers are little-endian, all tables begin at multiples of eight bytes. The names of a function follow each
-other, the best one first; an empty one ends them.
+All numbers are little-endian, all tables begin at multiples of eight bytes. The names of a function follow
+each other, the best one first; an empty one ends them. What plan.h keeps in reserve has the revision of the
+rules and a checksum of the header.
 """
 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from funcgraph import _plan
 from funcgraph.native.reasons import Reason
 
-__all__ = ["FIX_UP", "FUNCTION", "HEADER", "VERSION", "DamagedPlanError", "Plan", "PlanEntry", "pack"]
+__all__ = [
+    "CALLS",
+    "FIX_UP",
+    "FUNCTION",
+    "HEADER",
+    "MAGIC",
+    "ROOM",
+    "VERSION",
+    "DamagedPlanError",
+    "Plan",
+    "PlanEntry",
+    "pack",
+]
 
 VERSION = 1
+#: Of the rules by which functions are found, refused and moved: one more with each change of what plans say.
+RULES = 1
 MAGIC = b"FGPLAN\r\n"
-#: struct fg_plan_header: magic, version, machine, build_id_bytes, build_id, file_bytes, checksum, text_begin,
-#: text_end, functions, fix_ups, code_bytes, name_bytes.
-HEADER = struct.Struct("<8sIHH32sQQQQIIII32x")
+#: struct fg_plan_header: the fields of Header.
+HEADER = struct.Struct("<8sIHH32sQQQQIIIIII24x")
 #: struct fg_plan_function: address, size, name, code, fix_up, reason, patch, displaced, moved, fix_ups,
 #: instructions, flags, original.
 FUNCTION = struct.Struct("<QIIIIHBBBBBB16s")
@@ -36,6 +53,30 @@ FIX_UP = struct.Struct("<QBBB5x")
 ROOM, CALLS = 1, 2
 _REASON_AT, _STRIDE = 12, FUNCTION.size // 2  # of `reason` among 16-bit words
 _DISPLACEMENT = 0  # the kind of a fix-up
+
+
+class Header(NamedTuple):
+    """The fields of struct fg_plan_header, and two of ours in its reserve."""
+
+    magic: bytes
+    version: int
+    machine: int
+    build_id_bytes: int
+    build_id: bytes
+    file_bytes: int
+    checksum: int
+    text_begin: int
+    text_end: int
+    functions: int
+    fix_ups: int
+    code_bytes: int
+    name_bytes: int
+    rules: int
+    header_checksum: int = 0
+
+    def pack(self) -> bytes:
+        """Return its bytes, with their checksum."""
+        return HEADER.pack(*self._replace(header_checksum=zlib.crc32(HEADER.pack(*self[:-1], 0))))
 
 
 class DamagedPlanError(Exception):
@@ -70,15 +111,17 @@ def pack(entries: Iterable[PlanEntry], machine: int, build_id: bytes) -> bytes:
         machine: e_machine of the object.
         build_id: of the object; b"": it has none.
     """
-    functions, fix_ups, code, names = [], [], bytearray(), _Names()
-    begin, end = 1 << 64, 0
+    functions: list[bytes] = []
+    fix_ups: list[bytes] = []
+    code, names = bytearray(), _Names()
+    begin = end = 0
     for entry in entries:
-        begin, end = min(begin, entry.address), max(end, entry.address + max(entry.size, 1))
+        begin, end = begin or entry.address, max(end, entry.address + max(entry.size, 1))
         functions.append(
             FUNCTION.pack(
-                entry.address, entry.size, names.add(entry.names), len(code), len(fix_ups), entry.reason, entry.patch,
-                len(entry.original), len(entry.moved), len(entry.fix_ups), entry.instructions, entry.flags,
-                entry.original,
+                entry.address, entry.size, names.add(entry.names), len(code), len(fix_ups), entry.reason,
+                entry.patch, len(entry.original), len(entry.moved), len(entry.fix_ups), entry.instructions,
+                entry.flags, entry.original,
             )
         )  # fmt: skip
         code += entry.moved
@@ -86,11 +129,11 @@ def pack(entries: Iterable[PlanEntry], machine: int, build_id: bytes) -> bytes:
     code += bytes(-len(code) % 8)
     text = bytes(names.text) + bytes(-len(names.text) % 8)
     body = b"".join([*functions, *fix_ups, code, text])
-    header = HEADER.pack(
+    header = Header(
         MAGIC, VERSION, machine, len(build_id), build_id, HEADER.size + len(body), _plan.checksum(body),
-        begin if functions else 0, end, len(functions), len(fix_ups), len(code), len(text),
+        begin, end, len(functions), len(fix_ups), len(code), len(text), RULES,
     )  # fmt: skip
-    return header + body
+    return header.pack() + body
 
 
 class _Names:
@@ -122,26 +165,25 @@ class Plan:
     def __init__(self, data: bytes, build_id: bytes) -> None:
         if len(data) < HEADER.size:
             raise DamagedPlanError
-        (
-            magic, version, self.machine, id_bytes, found, size, checksum, self.text_begin, self.text_end, functions,
-            fix_ups, code, names,
-        ) = HEADER.unpack_from(data)  # fmt: skip
-        if (magic, version, size) != (MAGIC, VERSION, len(data)) or found[:id_bytes] != build_id:
-            raise DamagedPlanError
-        places = [HEADER.size, functions * FUNCTION.size, fix_ups * FIX_UP.size, code, names]
+        header = Header(*HEADER.unpack_from(data))
+        sizes = [
+            HEADER.size, header.functions * FUNCTION.size, header.fix_ups * FIX_UP.size, header.code_bytes,
+            header.name_bytes,
+        ]  # fmt: skip
+        view = memoryview(data)
         if (
-            sum(places) != size
-            or found[id_bytes:].strip(b"\0")
-            or HEADER.pack(*HEADER.unpack_from(data)) != data[:128]
+            (header.magic, header.version, header.rules) != (MAGIC, VERSION, RULES)
+            or header.build_id[: header.build_id_bytes] != build_id
+            or header.file_bytes != len(data)
+            or sum(sizes) != len(data)
+            or header.pack() != data[: HEADER.size]
+            or header.checksum != _plan.checksum(view[HEADER.size :])
         ):
             raise DamagedPlanError
-        view = memoryview(data)
-        if _plan.checksum(view[HEADER.size :]) != checksum:
-            raise DamagedPlanError
-        self.data = data
-        ends = [sum(places[: index + 1]) for index in range(len(places))]
+        self.machine = header.machine
+        ends = accumulate(sizes)
         self._functions, self._fix_ups, self._code, self._names = (
-            view[begin:end] for begin, end in zip(ends, ends[1:], strict=False)
+            view[begin:end] for begin, end in pairwise(ends)
         )
 
     def __len__(self) -> int:
@@ -173,8 +215,8 @@ class Plan:
                 original,
             ) = row
             yield PlanEntry(
-                address, size, _names_at(text, name), Reason(reason), patch, original[:displaced], code[at : at + moved],
-                tuple(fix_ups[first : first + count]), instructions, flags,
+                address, size, _names_at(text, name), Reason(reason), patch, original[:displaced],
+                code[at : at + moved], tuple(fix_ups[first : first + count]), instructions, flags,
             )  # fmt: skip
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from funcgraph.native.branches import Watch, refuse_branch_targets
-from funcgraph.native.code import Code, require_decoder
+from funcgraph.native.code import Code, require_libraries
+from funcgraph.native.demangle import readable
 from funcgraph.native.elf import EM_X86_64, Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.functions import Function, layout_of
 from funcgraph.native.head import Head, HeadReader
+from funcgraph.native.jump_tables import refuse_table_targets
 from funcgraph.native.plan_file import CALLS, ROOM, PlanEntry, pack
 from funcgraph.native.reasons import Reason
 
@@ -22,7 +24,7 @@ def make_plan(elf: Elf) -> bytes:
     Raises:
         PlanError: the object is not for x86-64, or damaged; or the library that decodes is missing.
     """
-    require_decoder()
+    require_libraries()
     if elf.machine != EM_X86_64:
         raise PlanError("is not for x86-64")
     layout = layout_of(elf)
@@ -32,6 +34,7 @@ def make_plan(elf: Elf) -> bytes:
         (function, heads[function.address]) for function in layout.functions if function.address in heads
     )
     refuse_branch_targets(code, watch)
+    refuse_table_targets(elf, code, layout, watch)
     entries = [_entry(function, heads.get(function.address)) for function in layout.functions]
     return pack(entries, elf.machine, elf.build_id)
 
@@ -48,12 +51,18 @@ def _heads(reader: HeadReader, functions: list[Function]) -> Iterator[tuple[int,
 
 
 def _entry(function: Function, head: Head | None) -> PlanEntry:
-    names = tuple(function.names)
+    names = _names(function)
     if head is None or function.reason is not Reason.HOOKABLE:
         return PlanEntry(function.address, function.size, names, function.reason)
     fix_ups = tuple((fix_up.target, fix_up.at, fix_up.end) for fix_up in head.fix_ups)
     flags = (ROOM if head.has_room else 0) | (CALLS if head.makes_call else 0)
     return PlanEntry(
-        function.address, function.size, names, function.reason, head.patch, head.original, head.moved, fix_ups,
-        head.instructions, flags,
+        function.address, function.size, names, function.reason, head.patch, head.original, head.moved,
+        fix_ups, head.instructions, flags,
     )  # fmt: skip
+
+
+def _names(function: Function) -> tuple[str, ...]:
+    """Return the names that people read, the best one first: a short one without underscores before it."""
+    names = set(map(readable, function.names))
+    return tuple(sorted(names, key=lambda name: (len(name), name.startswith("_"), name)))

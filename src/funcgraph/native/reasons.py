@@ -10,22 +10,34 @@ __all__ = ["Reason"]
 class Reason(IntEnum):
     """The `reason` of a plan's function. `enum fg_plan_reason` of plan.h has the same numbers."""
 
-    HOOKABLE = 0, "can be hooked"
-    TOO_SHORT = 1, "too short for a jump"
-    JUMP_TARGET = 2, "a branch leads to its first bytes"
-    INDIRECT_JUMP = 3, "an indirect jump may lead to its first bytes"
-    CALL = 4, "a call is among its first bytes"
-    UNMOVABLE = 5, "an instruction cannot be moved"
-    RETURNS_TWICE = 6, "returns twice, or on another stack"
-    SHARED_BYTES = 7, "shares its bytes with another function"
-    IFUNC_RESOLVER = 8, "resolver of an ifunc"
-    BAD_CODE = 9, "its first bytes are no instructions"
-    UNSAFE = 10, "unsafe to trace"
+    HOOKABLE = 0
+    TOO_SHORT = 1
+    JUMP_TARGET = 2
+    INDIRECT_JUMP = 3
+    CALL = 4
+    UNMOVABLE = 5
+    RETURNS_TWICE = 6
+    SHARED_BYTES = 7
+    IFUNC_RESOLVER = 8
+    BAD_CODE = 9
+    UNSAFE = 10
 
-    text: str
+    @property
+    def text(self) -> str:
+        """What a person reads, after "N functions: " or "NAME: "."""
+        return _TEXTS[self]
 
-    def __new__(cls, number: int, text: str) -> Reason:
-        member = int.__new__(cls, number)
-        member._value_ = number
-        member.text = text
-        return member
+
+_TEXTS = {
+    Reason.HOOKABLE: "can be hooked",
+    Reason.TOO_SHORT: "too short for a jump",
+    Reason.JUMP_TARGET: "a branch leads to its first bytes",
+    Reason.INDIRECT_JUMP: "an indirect jump may lead to its first bytes",
+    Reason.CALL: "a call is among its first bytes",
+    Reason.UNMOVABLE: "an instruction among its first bytes cannot be moved",
+    Reason.RETURNS_TWICE: "returns twice, or on another stack",
+    Reason.SHARED_BYTES: "shares its bytes with another function",
+    Reason.IFUNC_RESOLVER: "resolver of an ifunc",
+    Reason.BAD_CODE: "its first bytes are no instructions",
+    Reason.UNSAFE: "unsafe to trace",
+}

@@ -1,4 +1,4 @@
-"""Symbols of an object's code: from its own tables, the compressed one of Fedora, and debug files by build id."""
+"""Symbols of an object's code: its own, those in its compressed .gnu_debugdata, those of its debug file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from funcgraph import _system
 from funcgraph.native.elf import Elf, Section
@@ -33,14 +34,12 @@ class Symbol:
         size: the largest of their sizes; 0: none has one.
         names: of those that are functions.
         is_resolver: whether one is an ifunc: its code chooses the function, and is not it.
-        is_global: whether another object may find it by a name.
     """
 
     address: int
     size: int = 0
     names: set[str] = field(default_factory=set)
     is_resolver: bool = False
-    is_global: bool = False
 
 
 def symbols(elf: Elf) -> dict[int, Symbol]:
@@ -65,7 +64,7 @@ def _code_indices(elf: Elf) -> set[int]:
 
 
 def _collect(found: dict[int, Symbol], elf: Elf, kind: int, indices: set[int]) -> None:
-    for section in elf.sections_of(kind):
+    for section in islice(elf.sections_of(kind), 1):
         names = _strings(elf, section)
         data = elf.data(section)
         for at, info, _, index, address, size in struct.iter_unpack("<IBBHQQ", data[: len(data) // 24 * 24]):
@@ -73,17 +72,16 @@ def _collect(found: dict[int, Symbol], elf: Elf, kind: int, indices: set[int]) -
                 continue
             symbol_kind = info & 15
             is_function = symbol_kind in (_STT_FUNC, _STT_GNU_IFUNC)
-            is_global = info >> 4 != _STB_LOCAL
-            if not is_function and not (symbol_kind == _STT_NOTYPE and is_global):
-                continue
+            if not is_function and (symbol_kind != _STT_NOTYPE or info >> 4 == _STB_LOCAL):
+                continue  # a local label is a target of branches, which are looked at in any case
+            name = _name(names, at) if is_function else ""
             symbol = found.get(address)
             if symbol is None:
                 symbol = found[address] = Symbol(address)
-            symbol.is_global |= is_global
-            if is_function:
+            if name:
                 symbol.size = max(symbol.size, size)
                 symbol.is_resolver |= symbol_kind == _STT_GNU_IFUNC
-                symbol.names.add(_name(names, at))
+                symbol.names.add(name)
 
 
 def _strings(elf: Elf, section: Section) -> bytes:
