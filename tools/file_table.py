@@ -56,6 +56,8 @@ FOLDERS = {
     "src/arch/cpython/register": "registering users in an interpreter, with the hooks that they need",
     "src/arch/cpython/static": "static events: of CPython, each with its source, and of the program",
     "src/arch/elf": "ELF: replacing what a library calls",
+    "src/arch/native": "native functions: plans, objects, hooks, and the way of a call; what all machines share",
+    "src/arch/native/x86_64": "trampolines and stubs of x86-64",
     "src/binding/base": "what all extension modules share, with nothing of the engine in it",
     "src/binding/capi": "the C API: the table behind its capsule",
     "src/binding/control": "the control socket: `funcgraph._control`",

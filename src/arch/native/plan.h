@@ -36,7 +36,8 @@ enum fg_plan_reason {
 
 /* Bits of fg_plan_function.flags. */
 enum fg_plan_flags {
-    FG_PLAN_ROOM = 1, /* the compiler left room for a hook: the displaced bytes are nops */
+    FG_PLAN_ROOM = 1,  /* the compiler left room for a hook: the displaced bytes are nops */
+    FG_PLAN_CALLS = 2, /* its moved call has another return address than a shadow stack would have */
 };
 
 /* Kinds of fix-ups. */
@@ -51,11 +52,12 @@ struct fg_plan_header {
     uint16_t build_id_bytes;
     uint8_t build_id[FG_PLAN_BUILD_ID_BYTES];
     uint64_t file_bytes;
-    uint64_t checksum;              /* FNV-1a, 64 bits, of all that follows the header */
-    uint64_t text_begin, text_end;  /* what the functions lie in */
-    uint32_t functions, fix_ups;    /* counts */
+    uint64_t checksum;             /* FNV-1a, 64 bits, of all that follows the header */
+    uint64_t text_begin, text_end; /* what the functions lie in */
+    uint32_t functions, fix_ups;   /* counts */
     uint32_t code_bytes, name_bytes;
-    uint8_t reserved[32];
+    uint32_t rules; /* the revision of the planner's rules, for the planner */
+    uint8_t reserved[28];
 };
 
 struct fg_plan_function {
