@@ -136,9 +136,8 @@ void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
  * as it is. */
 static bool is_over(const struct fg_native_entry *entry, const uintptr_t *stack)
 {
-    uintptr_t old = entry ? atomic_load_explicit(&entry->stack, memory_order_relaxed) : 0;
-
-    return old && old <= (uintptr_t)stack && (uintptr_t)stack - old < FAR_BYTES;
+    return entry && fg_native_is_passed(entry, stack) &&
+           (uintptr_t)stack - atomic_load_explicit(&entry->stack, memory_order_relaxed) < FAR_BYTES;
 }
 
 static void close_those_over(struct fg_task *task, struct fg_native_thread *thread, const uintptr_t *stack)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "arch/native/entry.h"
+#include "arch/native/machine.h"
 #include "arch/native/site.h"
 
 /* What fg_native_enter() returns instead of an entry. */
@@ -35,6 +36,17 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
 /* The call of an entry returns. 0: done; else call fg_native_leave_slow() with the time that this is. */
 uint64_t fg_native_leave(struct fg_native_entry *entry);
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter);
+
+/* True if a call is not made inside that of @entry, provided that it is on the same stack. A function that ends with a jump
+ * to another one gives it its own return address. */
+static inline bool fg_native_is_passed(const struct fg_native_entry *entry, const uintptr_t *stack)
+{
+    uintptr_t old = atomic_load_explicit(&entry->stack, memory_order_relaxed);
+    size_t distance = (size_t)((const char *)entry - (const char *)fg_native_entries);
+
+    return old < (uintptr_t)stack ||
+           (old == (uintptr_t)stack && *stack != (uintptr_t)fg_machine_first_return + distance);
+}
 
 /* Set while this thread is in a slow function. */
 extern _Thread_local bool fg_native_busy __attribute__((tls_model("initial-exec")));

@@ -32,12 +32,10 @@ static inline bool enter_plain(struct fg_task *task, struct fg_func *func, uintp
     return is_done;
 }
 
-/* True if the thread's newest call can have ended unseen: the new one is not below it on the stack. */
+/* True if the thread's newest call can have ended unseen. */
 static inline bool is_out_of_order(const struct fg_native_thread *thread, const uintptr_t *stack)
 {
-    const struct fg_native_entry *newest = thread->newest;
-
-    return newest && atomic_load_explicit(&newest->stack, memory_order_relaxed) <= (uintptr_t)stack;
+    return thread->newest && fg_native_is_passed(thread->newest, stack);
 }
 
 struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack)

@@ -47,6 +47,9 @@ const struct fg_native_site *fg_machine_site(uintptr_t address);
 /* The bytes with which the function at @from begins while it is hooked: fg_machine_jump_bytes. */
 void fg_machine_make_jump(uint8_t *jump, uintptr_t from, uintptr_t trampoline);
 
+/* Where the function of the first entry returns to: in that entry's stub. The others follow at the entries' distance. */
+extern const char fg_machine_first_return[] __attribute__((visibility("hidden")));
+
 /* The entry whose stub a function returns to, at this address; NULL: there is no stub. */
 struct fg_native_entry *fg_machine_entry_at(uintptr_t address);
 

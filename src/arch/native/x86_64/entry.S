@@ -236,6 +236,9 @@ fg_x86_64_stubs:
     .cfi_escape 0x16, 7, 2, 0x31, 0x1c
     /* rip is at: stub + FG_STUB_END + the displacement of the instruction that pushes it */
     .cfi_escape 0x10, 16, 13, 0x80, 0, 0x09, 0xe0, 0x1a, 0x12, 0x23, FG_STUB_PUSH + 2, 0x94, 4, 0x22, 0x23, FG_STUB_END
+    .globl fg_machine_first_return
+    .hidden fg_machine_first_return
+    .set fg_machine_first_return, fg_x86_64_stubs + FG_STUB_RETURN
     .set number, 0
     .rept FG_ENTRIES
     .balign FG_STUB_BYTES, 0xcc
