@@ -18,6 +18,16 @@
  * Values below the stack pointer are safe for 128 bytes (the red zone): no signal handler touches them. */
 #include "arch/native/x86_64/layout.h"
 
+.macro push_register register:vararg
+    pushq %\register
+    .cfi_adjust_cfa_offset 8
+.endm
+
+.macro pop_register register:vararg
+    popq %\register
+    .cfi_adjust_cfa_offset -8
+.endm
+
     .text
 
 /* ---- into the function */
@@ -31,17 +41,15 @@ fg_x86_64_enter:
     endbr64
     leaq -16(%rsp), %rsp        /* S-8: r11, S-16: free */
     .cfi_adjust_cfa_offset 16
-    pushq %rax
-    pushq %rcx
-    pushq %rdx
-    pushq %rsi
-    pushq %rdi
-    pushq %r8
-    pushq %r9
-    pushq %r10
-    .cfi_adjust_cfa_offset 64
-    pushq %r11
-    .cfi_adjust_cfa_offset 8
+    push_register rax
+    push_register rcx
+    push_register rdx
+    push_register rsi
+    push_register rdi
+    push_register r8
+    push_register r9
+    push_register r10
+    push_register r11
     leaq FG_TRAMPOLINE_SITE(%r11), %rdi
     leaq 88(%rsp), %rsi
     call fg_native_enter
@@ -56,15 +64,14 @@ fg_x86_64_enter:
     movq 72(%rsp), %r11
     movq %rcx, 72(%rsp)
     .cfi_remember_state
-    popq %r10
-    popq %r9
-    popq %r8
-    popq %rdi
-    popq %rsi
-    popq %rdx
-    popq %rcx
-    popq %rax
-    .cfi_adjust_cfa_offset -64
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
     leaq 16(%rsp), %rsp
     .cfi_adjust_cfa_offset -16
     jmp *-8(%rsp)
@@ -77,15 +84,14 @@ fg_x86_64_enter:
     movq 72(%rsp), %r11
     movq %rcx, 72(%rsp)
     movq %rax, 64(%rsp)
-    popq %r10
-    popq %r9
-    popq %r8
-    popq %rdi
-    popq %rsi
-    popq %rdx
-    popq %rcx
-    popq %rax
-    .cfi_adjust_cfa_offset -64
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
     leaq 24(%rsp), %rsp
     .cfi_adjust_cfa_offset -24
     jmp *-24(%rsp)
@@ -106,8 +112,7 @@ fg_x86_64_enter:
     call with_vectors_saved
     movq %rbx, %rsp
     .cfi_def_cfa_register rsp
-    popq %rbx
-    .cfi_adjust_cfa_offset -8
+    pop_register rbx
     .cfi_restore rbx
     jmp 1b
     .cfi_endproc
@@ -156,18 +161,16 @@ fg_x86_64_leave:
     .cfi_startproc
     leaq -8(%rsp), %rsp
     .cfi_adjust_cfa_offset 8
-    pushq %rax
-    pushq %rcx
-    pushq %rdx
-    pushq %rsi
-    pushq %rdi
-    pushq %r8
-    pushq %r9
-    pushq %r10
-    pushq %r11
-    .cfi_adjust_cfa_offset 72
-    pushq %rax                  /* for alignment */
-    .cfi_adjust_cfa_offset 8
+    push_register rax
+    push_register rcx
+    push_register rdx
+    push_register rsi
+    push_register rdi
+    push_register r8
+    push_register r9
+    push_register r10
+    push_register r11
+    push_register rax           /* for alignment */
     movl 80(%rsp), %edi
     shlq $FG_ENTRY_SHIFT, %rdi
     leaq fg_native_entries(%rip), %rsi
@@ -176,17 +179,16 @@ fg_x86_64_leave:
     call fg_native_leave
     testq %rax, %rax
     jne 2f
-1:  popq %rax
-    popq %r11
-    popq %r10
-    popq %r9
-    popq %r8
-    popq %rdi
-    popq %rsi
-    popq %rdx
-    popq %rcx
-    popq %rax
-    .cfi_adjust_cfa_offset -80
+1:  pop_register rax
+    pop_register r11
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
     leaq 8(%rsp), %rsp
     .cfi_adjust_cfa_offset -8
     ret
@@ -196,8 +198,7 @@ fg_x86_64_leave:
     .cfi_def_cfa_offset 96
 2:  movq (%rsp), %rdi
     movq %rax, %rsi             /* the time of the return */
-    pushq %rbx
-    .cfi_adjust_cfa_offset 8
+    push_register rbx
     .cfi_rel_offset rbx, 0
     movq %rsp, %rbx
     .cfi_def_cfa_register rbx
@@ -205,8 +206,7 @@ fg_x86_64_leave:
     call with_vectors_saved
     movq %rbx, %rsp
     .cfi_def_cfa_register rsp
-    popq %rbx
-    .cfi_adjust_cfa_offset -8
+    pop_register rbx
     .cfi_restore rbx
     jmp 1b
     .cfi_endproc

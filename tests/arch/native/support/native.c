@@ -106,8 +106,13 @@ struct native_records native_recorded(void)
 
     CHECK_EQ(fg_instance_stop(handle), 0);
     session_read(&session);
-    records = (struct native_records){session.tally.kinds[FG_RECORD_ENTRY],
-                                      session.tally.kinds[FG_RECORD_RETURN], session.tally.records_lost};
+    records = (struct native_records){
+        .entries = session.tally.kinds[FG_RECORD_ENTRY],
+        .returns = session.tally.kinds[FG_RECORD_RETURN],
+        .raises = session.tally.kinds[FG_RECORD_RAISE],
+        .closes = session.tally.kinds[FG_RECORD_CLOSE],
+        .lost = session.tally.records_lost,
+    };
     session_end(&session);
     return records;
 }

@@ -18,7 +18,7 @@ void native_finish(struct probe *probe, uint64_t calls);
 
 /* What an instance has recorded. */
 struct native_records {
-    uint64_t entries, returns, lost;
+    uint64_t entries, returns, raises, closes, lost;
 };
 
 /* Start and stop an instance that records these functions. With default settings, calls take the fast path. */

@@ -6,19 +6,23 @@
     .globl target_read_word
     .type target_read_word, @function
 target_read_word:
+    .cfi_startproc
     movq word(%rip), %rax
     ret
+    .cfi_endproc
     .size target_read_word, . - target_read_word
 
     .globl target_branch
     .type target_branch, @function
 target_branch:
+    .cfi_startproc
     testq %rdi, %rdi
     jz 1f
     movl $20, %eax
     ret
 1:  movl $10, %eax
     ret
+    .cfi_endproc
     .size target_branch, . - target_branch
 
     .globl target_leaf
@@ -58,6 +62,7 @@ target_misaligned:
     .globl target_check_registers
     .type target_check_registers, @function
 target_check_registers:
+    .cfi_startproc
 check_registers:
     cmpq $0x101, %rax
     jne 1f
@@ -101,6 +106,7 @@ check_registers:
     ret
 1:  xorl %eax, %eax
     ret
+    .cfi_endproc
     .size target_check_registers, . - target_check_registers
 
 .macro expect register, value, number
@@ -328,8 +334,10 @@ target_fill_vectors:
     .globl target_word
     .type target_word, @function
 target_word:
+    .cfi_startproc
     leaq word(%rip), %rax
     ret
+    .cfi_endproc
     .size target_word, . - target_word
 
     .data
