@@ -95,6 +95,7 @@ void native_record(const char *pattern)
     struct fg_pattern_error error;
 
     session_begin(&session);
+    session.tally.has_signals = true; /* some tests have handlers */
     config.ring.directory = session.directory;
     CHECK_EQ(fg_filter_add(&config.filter, FGRAPH_FILTER, texts, 1, &error), 0);
     CHECK_EQ(fg_instance_start(&config, &handle), 0);
