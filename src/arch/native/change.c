@@ -2,10 +2,12 @@
 #include "arch/native/change.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "arch/native/stop.h"
 
-#define MAX_STOPS 16 /* for threads to leave the bytes that change */
+#define MAX_STOPS 12           /* for threads to leave the bytes that change, */
+#define FIRST_PAUSE_NS 500000L /* and how long they may run for that, twice as long each time */
 
 static int compare_changes(const void *a, const void *b)
 {
@@ -66,6 +68,13 @@ static void set_ranges(const struct fg_code_change *changes, struct fg_stop_rang
             (struct fg_stop_range){changes[i].address + 1, changes[i].address + changes[i].bytes, false};
 }
 
+static void pause_for(long ns)
+{
+    struct timespec time = {ns / 1000000000L, ns % 1000000000L};
+
+    nanosleep(&time, NULL);
+}
+
 static bool change_with_stops(struct fg_code_change *changes, struct fg_stop_range *ranges, size_t n,
                               const struct fg_code_writer *writer, struct fg_native_refusal *refusal)
 {
@@ -74,6 +83,8 @@ static bool change_with_stops(struct fg_code_change *changes, struct fg_stop_ran
     if (!fg_code_settle())
         return fg_native_refuse(refusal, "this kernel has no membarrier that serializes processors");
     for (int i = 0; i < MAX_STOPS && left; i++) {
+        if (i)
+            pause_for(FIRST_PAUSE_NS << (i - 1));
         set_ranges(changes, ranges, n);
         if (!fg_stop_begin(refusal))
             return i > 0;

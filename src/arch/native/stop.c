@@ -25,9 +25,12 @@ struct parked {
 };
 
 static struct {
-    int signal; /* 0: none chosen yet */
-    _Atomic(int) is_on;
-    _Atomic(unsigned) arrived, left;
+    int signal;            /* 0: none chosen yet */
+    _Atomic(uint32_t) now; /* the number of the stop, 0 between two of them; a futex */
+    uint32_t latest;
+    /* The number of the latest stop, and below it how many threads have arrived. In one word: a thread that is late does
+     * not count in the next stop. */
+    _Atomic(uint64_t) arrived;
     struct parked threads[MAX_THREADS];
     int tasks; /* /proc/self/task */
 } stop = {.tasks = -1};
@@ -39,23 +42,37 @@ static int own_tid(void)
     return (int)FG_SYSCALL(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
+/* Returns how many have arrived before; MAX_THREADS: this stop is over, or full. */
+static unsigned arrive(uint32_t number)
+{
+    uint64_t arrived = atomic_load(&stop.arrived);
+
+    do {
+        if (arrived >> 32 != number || (uint32_t)arrived >= MAX_THREADS)
+            return MAX_THREADS;
+    } while (!atomic_compare_exchange_weak(&stop.arrived, &arrived, arrived + 1));
+    return (uint32_t)arrived;
+}
+
 /* A signal that comes late finds no stop, or the next one. */
 static void park(int number, siginfo_t *info, void *context)
 {
-    unsigned at;
+    uint32_t now = atomic_load(&stop.now);
+    unsigned at = now ? arrive(now) : MAX_THREADS;
 
     (void)number, (void)info;
-    if (!atomic_load(&stop.is_on))
+    if (at == MAX_THREADS)
         return;
-    at = atomic_fetch_add(&stop.arrived, 1);
-    if (at < MAX_THREADS) {
-        stop.threads[at].context = context;
-        /* release: who reads the number reads the context */
-        atomic_store_explicit(&stop.threads[at].tid, own_tid(), memory_order_release);
-    }
-    while (atomic_load(&stop.is_on))
-        FG_SYSCALL(SYS_futex, &stop.is_on, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
-    atomic_fetch_add(&stop.left, 1);
+    stop.threads[at].context = context;
+    /* release: who reads the number reads the context */
+    atomic_store_explicit(&stop.threads[at].tid, own_tid(), memory_order_release);
+    while (atomic_load(&stop.now) == now)
+        FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+}
+
+static unsigned count_arrived(void)
+{
+    return (uint32_t)atomic_load(&stop.arrived);
 }
 
 /* ---- which threads there are */
@@ -169,9 +186,9 @@ static bool choose_signal(struct fg_native_refusal *refusal)
 
 static bool has_arrived(int tid)
 {
-    unsigned n = atomic_load(&stop.arrived);
+    unsigned n = count_arrived();
 
-    for (unsigned i = 0; i < n && i < MAX_THREADS; i++) {
+    for (unsigned i = 0; i < n; i++) {
         if (atomic_load_explicit(&stop.threads[i].tid, memory_order_acquire) == tid)
             return true;
     }
@@ -261,11 +278,11 @@ bool fg_stop_begin(struct fg_native_refusal *refusal)
 
     if (!choose_signal(refusal) || !open_tasks(refusal))
         return false;
-    atomic_store(&stop.arrived, 0);
-    atomic_store(&stop.left, 0);
-    for (unsigned i = 0; i < MAX_THREADS && stop.threads[i].tid; i++)
+    for (unsigned i = count_arrived(); i-- > 0;)
         atomic_store(&stop.threads[i].tid, 0);
-    atomic_store(&stop.is_on, 1);
+    stop.latest += stop.latest == UINT32_MAX ? 2 : 1; /* 0 is none */
+    atomic_store(&stop.arrived, (uint64_t)stop.latest << 32);
+    atomic_store(&stop.now, stop.latest);
     is_stopped = stop_all(&why);
     if (!is_stopped) {
         fg_stop_end();
@@ -276,10 +293,8 @@ bool fg_stop_begin(struct fg_native_refusal *refusal)
 
 void fg_stop_end(void)
 {
-    atomic_store(&stop.is_on, 0);
-    FG_SYSCALL(SYS_futex, &stop.is_on, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-    while (atomic_load(&stop.left) != atomic_load(&stop.arrived))
-        pause_shortly();
+    atomic_store(&stop.now, 0);
+    FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     close_tasks();
 }
 
@@ -330,9 +345,9 @@ static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack)
 
 void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n)
 {
-    unsigned threads = atomic_load(&stop.arrived);
+    unsigned threads = count_arrived();
 
-    for (unsigned i = 0; i < threads && i < MAX_THREADS; i++) {
+    for (unsigned i = 0; i < threads; i++) {
         const void *context = stop.threads[i].context;
 
         mark(ranges, n, fg_machine_pc(context));
