@@ -67,6 +67,7 @@ FOLDERS = {
     "src/binding/event": "events as Python objects",
     "src/binding/graph": "the function graph's Python API",
     "src/binding/inject": "`funcgraph._inject`",
+    "src/binding/plan": "`funcgraph._plan`",
     "src/binding/probe": "fprobes and kprobes as Python objects",
     "src/binding/system": "`funcgraph._system`",
     "src/binding/tracedata": "`funcgraph._tracedata`: reading traces",

@@ -64,6 +64,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/tracedata": ("tracedata/select", "binding/tracedata/write", "binding/tracedata/export"),
     "binding/environ": ("binding/base",),
     "binding/system": ("binding/base",),
+    "binding/plan": ("binding/base", "engine/core"),
     "binding/control": ("binding/base",),
     "inject/unwind": (),
     "inject": ("inject/unwind",),
@@ -81,6 +82,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata": ("extensions", "events"),
     "export": ("tracedata",),
     "rights": ("extensions", "base"),
+    "native": ("rights",),
     "session": ("tracedata", "rights"),
     "merge": ("session",),
     "cluster": ("merge",),
@@ -95,14 +97,14 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "attach": ("package",),
     "steering": ("control",),
     "mount": ("control",),
-    "command_support": ("selftest", "export", "merge", "attach", "steering", "mount"),
+    "command_support": ("selftest", "export", "merge", "attach", "steering", "mount", "native"),
     "commands": ("command_support",),
     "command line": ("commands",),
 }
 
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
-    "extensions": ("_engine", "_tracedata", "_environ", "_system", "_control", "_inject"),
+    "extensions": ("_engine", "_tracedata", "_environ", "_system", "_control", "_inject", "_plan"),
     "base": ("names", "output_file", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),

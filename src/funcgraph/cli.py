@@ -28,7 +28,7 @@ GROUPS = {
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",
     ),
-    "files and upkeep": ("merge", "recover", "status", "selftest"),
+    "files and upkeep": ("plan", "merge", "recover", "status", "selftest"),
 }  # fmt: skip
 COMMANDS = (*FIRST, *(name for names in GROUPS.values() for name in names))
 

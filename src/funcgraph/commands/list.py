@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 
-from funcgraph.command_support.messages import CommandError
-from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes
+from funcgraph.command_support.messages import CommandError, print_message, process_error_text
+from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes, chosen
 from funcgraph.session.progress import plural
 from funcgraph.steering import listing
 from funcgraph.steering.folder import Process
+from funcgraph.steering.output import Output
 
 NAME = "list"
 HELP = "list events, tracers, options, functions, ... of running processes"
@@ -50,6 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the functions that can be traced, and how many they are; GLOB: only those that match",
     )
     add("--count", action="store_true", help="with -f: only how many they are")
+    add(
+        "--native",
+        metavar="GLOB",
+        nargs="?",
+        const="",
+        help="with -f: the functions of libraries and of the program, as 'malloc [libc]'; GLOB:mod:OBJECT: "
+        "those of one object",
+    )
+    add("--why", action="store_true", help="with --native: those that cannot be hooked, and why")
     add("-B", dest="instances", action="store_true", help="the instances")
     add("-C", dest="clocks", action="store_true", help="the clocks; the current one is in brackets")
     add("-c", dest="compression", action="store_true", help="the compressions of a trace.dat")
@@ -63,9 +74,38 @@ def run(args: argparse.Namespace) -> int:
         print(_compressions(), end="")
         if not _needs_processes(args):
             return 0
+    if args.why and args.native is None:
+        raise CommandError(f"list: --why needs --native (see 'funcgraph {NAME} --help')")
+    if args.native is not None:
+        return _list_native(args)
     with Processes(args) as processes:
         processes.each(lambda process: processes.output.text(process.pid, _text(process, args)))
         return processes.status
+
+
+def _list_native(args: argparse.Namespace) -> int:
+    """List native functions. Their process is looked at from outside, and need not answer."""
+    from funcgraph.command_support.native import native_functions
+    from funcgraph.native.objects import Planner
+    from funcgraph.native.reasons import Reason
+
+    if args.functions is None:
+        raise CommandError(f"list: --native needs -f (see 'funcgraph {NAME} --help')")
+    pids, failed = chosen(args), 0
+    output = Output(pids)
+    with closing(Planner()) as planner:
+        for pid in pids:
+            lines = []
+            try:
+                for name, entry in native_functions(planner, pid, args.native or args.functions):
+                    if args.why == (entry.reason is not Reason.HOOKABLE):
+                        lines.append(f"{name}: {entry.reason.text}" if args.why else name)
+            except OSError as error:
+                failed += 1
+                print_message(process_error_text(pid, error))
+                continue
+            output.text(pid, ("" if args.count else _lines(lines)) + plural(len(lines), "function"))
+    return 0 if not failed else 1 if failed < len(pids) else 2
 
 
 def _compressions() -> str:

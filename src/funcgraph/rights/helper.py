@@ -123,6 +123,14 @@ class Helper:
         """Return what is in a directory, as the process sees it; whoever owns it."""
         return packets.unpack_names(self.request_data("names_in", place))
 
+    def open_file(self, path: str) -> int:
+        """Open a regular file for reading, whoever owns it; return the descriptor.
+
+        Raises:
+            OSError: there is none, or its file system may keep us waiting.
+        """
+        return regular(self.request_fd("open_file", path), path)
+
     def statvfs(self, path: str) -> os.statvfs_result:
         """Return facts about the file system of a path, as os.statvfs()."""
         return os.statvfs_result(self.ask("statvfs", path)[0])

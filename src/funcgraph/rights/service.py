@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from funcgraph.rights import packets
-from funcgraph.rights.descriptors import require_local
+from funcgraph.rights.descriptors import regular, require_local
 from funcgraph.rights.folder import OwnFolder, first_folder, own_folders
 from funcgraph.rights.target import Target
 
@@ -138,6 +138,15 @@ class _Service:
     def names_in(self, place: str) -> Answer:
         return None, packets.memory_with(packets.pack_names(os.listdir(place)))
 
+    def open_file(self, path: str) -> Answer:
+        fd = regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), path)
+        try:
+            require_local(fd, self._has_own_mounts)
+        except BaseException:
+            os.close(fd)
+            raise
+        return None, fd
+
     def _keep(self, folder: OwnFolder) -> int:
         """Return the number by which the owner names a folder."""
         self._folders.append(folder)
@@ -171,6 +180,7 @@ _CALLS: dict[str, Callable[..., Answer]] = {
     "make_folder": _Service.make_folder,
     "open_folder": _Service.open_folder,
     "names_in": _Service.names_in,
+    "open_file": _Service.open_file,
     "statvfs": _Service.statvfs,
     "connect": _Service.connect,
 }

@@ -102,10 +102,12 @@ def functions(process: Process, pattern: str) -> list[str]:
             trace-cmd does it. "": all.
     """
     names = process.instance().read("available_filter_functions").splitlines()
-    if not pattern:
-        return names
-    glob = pattern if _GLOB.intersection(pattern) else f"*{pattern}*"
-    return [name for name in names if fnmatchcase(name, glob)]
+    return [name for name in names if fnmatchcase(name, glob_of(pattern))]
+
+
+def glob_of(pattern: str) -> str:
+    """Return the glob that a pattern of names stands for: itself, or what has it somewhere. "": all."""
+    return pattern if _GLOB.intersection(pattern) else f"*{pattern}*"
 
 
 def instances(process: Process) -> list[str]:

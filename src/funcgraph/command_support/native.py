@@ -1,0 +1,55 @@
+"""What commands say of native functions: objects that cannot be planned, and names with their objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from funcgraph.command_support.messages import os_error_text, print_message
+from funcgraph.native.errors import PlanError
+from funcgraph.native.objects import ObjectPlan, Planner
+from funcgraph.native.plan_file import PlanEntry
+from funcgraph.steering.listing import glob_of
+
+__all__ = ["native_functions", "plans_of_process", "print_plan_error"]
+
+_OF_OBJECT = ":mod:"
+
+
+def print_plan_error(path: str, error: OSError | PlanError) -> None:
+    """Say why an object cannot be planned."""
+    print_message(f"{path}: {error}" if isinstance(error, PlanError) else os_error_text(error))
+
+
+def plans_of_process(planner: Planner, pid: int, objects: str = "*") -> Iterator[ObjectPlan]:
+    """Yield the plans of what a process has loaded; say of the other objects why they have none.
+
+    Args:
+        objects: a glob for the names of the objects.
+
+    Raises:
+        OSError: we may not look into the process.
+    """
+    for found in planner.of_process(pid, lambda name: fnmatchcase(name, objects)):
+        if isinstance(found, ObjectPlan):
+            yield found
+        else:
+            print_plan_error(*found)
+
+
+def native_functions(planner: Planner, pid: int, pattern: str) -> Iterator[tuple[str, PlanEntry]]:
+    """Yield the native functions of a process that match a pattern, each with its name as graphs show it.
+
+    Args:
+        pattern: a glob for names, GLOB:mod:OBJECT, or :mod:OBJECT. Without `*`, `?` and `[`, a glob stands
+            for the functions that have it somewhere in their names.
+
+    Raises:
+        OSError: we may not look into the process.
+    """
+    names, _, objects = pattern.partition(_OF_OBJECT)
+    glob = glob_of(names)
+    for found in plans_of_process(planner, pid, objects or "*"):
+        for entry in found.plan.entries():
+            if any(fnmatchcase(name, glob) for name in entry.names):
+                yield f"{entry.names[0]} [{found.name}]", entry

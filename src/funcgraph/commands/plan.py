@@ -1,0 +1,83 @@
+"""funcgraph plan: find out which native functions of objects can be hooked, and keep it in the cache."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import closing
+
+from funcgraph.command_support.messages import print_message, process_error_text
+from funcgraph.command_support.native import plans_of_process, print_plan_error
+from funcgraph.names import printable
+from funcgraph.native.errors import PlanError
+from funcgraph.native.objects import ObjectPlan, Planner
+from funcgraph.native.reasons import Reason
+
+NAME = "plan"
+HELP = "plan hooks of native functions ahead"
+DESCRIPTION = """\
+Find out which functions of libraries and programs can be hooked, and keep that in the cache
+(~/.cache/funcgraph/native), where recordings find it. A line for each object says how many functions it has,
+how many can be hooked, why the others cannot, and how long that took. pip install 'funcgraph[native]' brings
+what it needs."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument(
+        "objects",
+        metavar="OBJECT|PID",
+        nargs="+",
+        help="a library or program; a process: all that it has loaded",
+    )
+    parser.add_argument("--afresh", action="store_true", help="plan again what the cache has")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan each object; return the exit status."""
+    plans: dict[str, ObjectPlan] = {}  # by path: several processes may have loaded an object
+    failed = 0
+    with closing(Planner(afresh=args.afresh)) as planner:
+        for name in args.objects:
+            try:
+                found = plans_of_process(planner, int(name)) if name.isdecimal() else [planner.of_file(name)]
+                plans.update((plan.path, plan) for plan in found)
+            except (OSError, PlanError) as error:
+                failed += 1
+                _print_error(name, error)
+        if planner.cache.flaw:
+            print_message(f"plans are not kept: {planner.cache.flaw}")
+    if plans:
+        print(_table(list(plans.values())), end="")
+    return 0 if not failed else 1 if plans else 2
+
+
+def _print_error(name: str, error: OSError | PlanError) -> None:
+    if name.isdecimal():
+        print_message(process_error_text(int(name), error))
+    else:
+        print_plan_error(name, error)
+
+
+def _table(plans: Sequence[ObjectPlan]) -> str:
+    rows = [("object", "functions", "hookable", "%", "seconds", "plan", "not hookable"), *map(_row, plans)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *cells, reasons in rows:
+        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths[1:-1], strict=True))
+        lines.append(f"{name:<{widths[0]}}  {numbers}  {reasons}".rstrip() + "\n")
+    return "".join(lines)
+
+
+def _row(found: ObjectPlan) -> tuple[str, ...]:
+    counts = found.plan.reasons()
+    hookable = counts.get(Reason.HOOKABLE, 0)
+    total = len(found.plan)
+    others = sorted(
+        (reason for reason in counts if reason is not Reason.HOOKABLE), key=lambda reason: -counts[reason]
+    )
+    return (
+        printable(found.name), str(total), str(hookable), f"{100 * hookable / total:.1f}" if total else "-",
+        f"{found.seconds:.3f}", "new" if found.is_new else "cache",
+        ", ".join(f"{counts[reason]} {reason.text}" for reason in others),
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Planning an object: each function with how it is hooked, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from funcgraph.native.branches import Watch, refuse_branch_targets
+from funcgraph.native.code import Code, require_libraries
+from funcgraph.native.demangle import readable
+from funcgraph.native.elf import EM_X86_64, Elf
+from funcgraph.native.errors import PlanError
+from funcgraph.native.functions import Function, layout_of
+from funcgraph.native.head import Head, HeadReader
+from funcgraph.native.jump_tables import refuse_table_targets
+from funcgraph.native.plan_file import CALLS, ROOM, PlanEntry, pack
+from funcgraph.native.reasons import Reason
+
+__all__ = ["make_plan"]
+
+
+def make_plan(elf: Elf) -> bytes:
+    """Plan the functions of an object; return the file of the plan.
+
+    Raises:
+        PlanError: the object is not for x86-64, or damaged; or the library that decodes is missing.
+    """
+    require_libraries()
+    if elf.machine != EM_X86_64:
+        raise PlanError("is not for x86-64")
+    layout = layout_of(elf)
+    code = Code(elf.code, layout.starts)
+    heads = dict(_heads(HeadReader(code), layout.functions))
+    watch = Watch.of(
+        (function, heads[function.address]) for function in layout.functions if function.address in heads
+    )
+    refuse_branch_targets(code, watch)
+    refuse_table_targets(elf, code, layout, watch)
+    entries = [_entry(function, heads.get(function.address)) for function in layout.functions]
+    return pack(entries, elf.machine, elf.build_id)
+
+
+def _heads(reader: HeadReader, functions: list[Function]) -> Iterator[tuple[int, Head]]:
+    """Yield the heads of those that may be hooked, by address; say of the others why not."""
+    for function in functions:
+        if function.reason is Reason.HOOKABLE:
+            head = reader.read(function)
+            if isinstance(head, Reason):
+                function.reason = head
+            else:
+                yield function.address, head
+
+
+def _entry(function: Function, head: Head | None) -> PlanEntry:
+    names = _names(function)
+    if head is None or function.reason is not Reason.HOOKABLE:
+        return PlanEntry(function.address, function.size, names, function.reason)
+    fix_ups = tuple((fix_up.target, fix_up.at, fix_up.end) for fix_up in head.fix_ups)
+    flags = (ROOM if head.has_room else 0) | (CALLS if head.makes_call else 0)
+    return PlanEntry(
+        function.address, function.size, names, function.reason, head.patch, head.original, head.moved,
+        fix_ups, head.instructions, flags,
+    )  # fmt: skip
+
+
+def _names(function: Function) -> tuple[str, ...]:
+    """Return the names that people read, the best one first: a short one without underscores before it."""
+    names = set(map(readable, function.names))
+    return tuple(sorted(names, key=lambda name: (len(name), name.startswith("_"), name)))
