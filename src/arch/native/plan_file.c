@@ -9,19 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/hash_table.h"
+
 #define MOST_BYTES (256u << 20)
 #define DISTANCE_BYTES 4u
 
 /* ---- the tables */
-
-static uint64_t checksum_of(const uint8_t *bytes, size_t n)
-{
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
 
 /* Takes the next table. Its size cannot overflow: a count has 32 bits. */
 static const void *take(const uint8_t *memory, size_t *at, uint64_t count, size_t item)
@@ -92,8 +85,6 @@ static const char *bad_hook(const struct fg_plan_file *plan, const struct fg_pla
         return "has no displaced bytes, or too many";
     if (!function->instructions || function->instructions > function->displaced)
         return "has a wrong number of instructions";
-    if (function->size && (uint32_t)function->patch + function->displaced > function->size)
-        return "is shorter than its displaced bytes";
     if (first + function->displaced > plan->header->text_end)
         return "is outside of the text";
     if ((uint64_t)function->code + function->moved > plan->header->code_bytes)
@@ -137,7 +128,7 @@ bool fg_plan_check(const void *memory, size_t bytes, uint16_t machine, struct fg
         return false;
     if (!take_tables(memory, bytes, plan))
         return fg_native_refuse(refusal, "its tables do not fill it");
-    if (checksum_of((const uint8_t *)(header + 1), bytes - sizeof(*header)) != header->checksum)
+    if (fg_hash_bytes(FG_HASH_BYTES_BEGIN, header + 1, bytes - sizeof(*header)) != header->checksum)
         return fg_native_refuse(refusal, "it is damaged: its checksum is wrong");
     if (header->name_bytes && plan->names[header->name_bytes - 1])
         return fg_native_refuse(refusal, "its last name has no end");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/hash_table.h"
 #include "support/check.h"
 #include "target/target.h"
 
@@ -222,11 +223,9 @@ struct planned planned_make(void)
 
 void planned_seal(struct planned *planned)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    struct fg_plan_header *header = planned_header(planned);
 
-    for (size_t i = sizeof(struct fg_plan_header); i < planned->size; i++)
-        hash = (hash ^ planned->bytes[i]) * 0x100000001b3u;
-    planned_header(planned)->checksum = hash;
+    header->checksum = fg_hash_bytes(FG_HASH_BYTES_BEGIN, header + 1, planned->size - sizeof(*header));
 }
 
 char *planned_write(const struct planned *planned)
