@@ -68,6 +68,7 @@ FOLDERS = {
     "src/binding/graph": "the function graph's Python API",
     "src/binding/inject": "`funcgraph._inject`",
     "src/binding/plan": "`funcgraph._plan`",
+    "src/binding/native": "native functions: plans of objects, and which functions are hooked",
     "src/binding/probe": "fprobes and kprobes as Python objects",
     "src/binding/system": "`funcgraph._system`",
     "src/binding/tracedata": "`funcgraph._tracedata`: reading traces",
