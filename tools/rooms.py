@@ -84,7 +84,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "export": ("tracedata",),
     "rights": ("extensions", "base"),
     "native": ("rights",),
-    "session": ("tracedata", "rights"),
+    "session": ("tracedata", "rights", "native"),
     "merge": ("session",),
     "cluster": ("merge",),
     "adapters": ("cluster",),

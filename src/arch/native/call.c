@@ -172,7 +172,9 @@ static struct fg_native_entry *find_entry(struct fg_native_thread *thread)
 static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack)
 {
     struct fg_task *task = fg_task_current();
-    struct fg_native_thread *thread = task && !task->exiting ? fg_native_thread_of(task) : NULL;
+    /* A thread that is apart has a task that is not its current one. */
+    bool is_current = task && task == fg_task_self && !task->exiting;
+    struct fg_native_thread *thread = is_current ? fg_native_thread_of(task) : NULL;
     struct fg_native_entry *entry;
 
     if (!thread)
