@@ -120,6 +120,7 @@ FOLDERS = {
     "tests/kernel_text/data": "texts that a Linux kernel printed",
     "tests/merge": "traces of several machines as one; a time namespace is a machine whose clock is known",
     "tests/mount": "mounts, of processes and of trees in memory",
+    "tests/native": "plans of native functions: refusals, moved code, files, the cache",
     "tests/real": "recordings of real programs: cProfile's counts, other tools beside, unchanged behaviour",
     "tests/real/programs": "these programs",
     "tests/security": "what another user's process may do to us: attacks, with real users and namespaces",

@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 SRC = Path(__file__).parents[2] / "src"
-ROOMS = ("session", "attach", "control", "mount", "steering", "rights")
+ROOMS = ("session", "attach", "control", "mount", "steering", "rights", "native")
 
 #: Functions of os that take a path, if not a descriptor of the folder and a name.
 BY_PATH = {
@@ -59,6 +59,12 @@ PYTHON: dict[str, dict[str, str]] = {
     "attach/process.py": {"open": _OF_KERNEL},
     "mount/background.py": {"open": _DEVICE, "open for writing": _DEVICE},
     "mount/mountpoint.py": {"open": _DEVICE, "realpath": "compared with the kernel's table, never opened"},
+    "native/cache.py": dict.fromkeys(
+        ["makedirs", "mkdir"], "a folder of our own user: owner and mode are checked on the descriptor"
+    ),
+    "native/loaded.py": {"open": "an object of a process that is like us, for reading"},
+    "native/objects.py": {"open": "an object that the user named, for reading"},
+    "native/symbols.py": {"open": _DEVICE},
     "rights/folder.py": {
         "open": "the folder around one of ours, O_PATH: our own path, before anything is kept of it"
     },

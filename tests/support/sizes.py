@@ -44,6 +44,8 @@ RIGHTS_RACES = 5_000 if NIGHTLY else 60
 KILLED_CALLS = 1 if NIGHTLY else 7
 #: Images in a process's memory, with damaged tables.
 DAMAGED_IMAGES = 3_000 if NIGHTLY else 100
+#: Objects with damaged headers, tables or code.
+DAMAGED_OBJECTS = 20_000 if NIGHTLY else 500
 #: An attacher is held at one in so many of its calls, while its process executes a setuid program.
 HELD_CALLS = 1 if NIGHTLY else 6
 #: Exchange folders whose names lead elsewhere a moment later.

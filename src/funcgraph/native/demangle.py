@@ -30,7 +30,8 @@ def readable(name: str) -> str:
     if name.startswith(("_Z", "_R", "__Z")):
         import pydemumble
 
-        name = _without_types(pydemumble.demangle(name) or name)
+        demangled = pydemumble.demangle(name)
+        name = _without_types(demangled) if demangled else name
     return shortened(name, _LONGEST)
 
 

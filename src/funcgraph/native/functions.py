@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from funcgraph.native.eh_frame import Extent, extents
 from funcgraph.native.elf import Elf
-from funcgraph.native.never import is_loader, reason_of_names
+from funcgraph.native.never import is_unsafe_object, reason_of_names
 from funcgraph.native.reasons import Reason
 from funcgraph.native.references import resolvers
 from funcgraph.native.symbols import Symbol, symbols
@@ -124,7 +124,7 @@ def layout_of(elf: Elf) -> Layout:
         function.parts += [part for name in function.names for part in parts.get(name, ())]
         if len(function.parts) > _MOST_PARTS:
             function.reason, function.parts = Reason.SHARED_BYTES, []
-    if is_loader(elf.soname):
+    if is_unsafe_object(elf):
         for function in functions:
             function.reason = Reason.UNSAFE
     _refuse_odd(functions, pieces, sorted(pieces))

@@ -95,6 +95,7 @@ class HeadReader:
 
         self._code = code
         self._nop, self._breakpoint = Mnemonic.NOP, Opcode.INT3
+        self._landing = Mnemonic.ENDBR64
         self._next = FlowControl.NEXT
         self._endings = (FlowControl.UNCONDITIONAL_BRANCH, FlowControl.RETURN, FlowControl.INDIRECT_BRANCH)
         self._branches = (FlowControl.UNCONDITIONAL_BRANCH, FlowControl.CONDITIONAL_BRANCH)
@@ -114,6 +115,8 @@ class HeadReader:
 
     def _displace(self, head: Head, function: Function) -> None:
         begin = address = used = function.address + head.patch
+        if self._displace_sled(head, function):
+            return
         is_reachable, head.has_room = True, True
         while address < begin + JUMP_BYTES:
             instruction = self._instruction(address, function)
@@ -121,6 +124,8 @@ class HeadReader:
             if is_reachable:
                 if address >= function.end and not is_nop:
                     raise _RefusalError(Reason.TOO_SHORT)
+                if instruction.mnemonic == self._landing:
+                    raise _RefusalError(Reason.INDIRECT_JUMP)
                 head.instructions += 1
                 if not is_nop:
                     head.has_room = False
@@ -136,6 +141,25 @@ class HeadReader:
             raise _RefusalError(Reason.SHARED_BYTES if function.limit < function.end else Reason.TOO_SHORT)
         if head.displaced > MOST_DISPLACED:
             raise _RefusalError(Reason.UNMOVABLE)
+
+    def _displace_sled(self, head: Head, function: Function) -> bool:
+        """Displace a jump over nops, which XRay has at each entry. Returns whether there is one."""
+        begin = function.address + head.patch
+        jump = self._code.decode(begin)
+        if jump is None or not jump.is_jmp_short:
+            return False
+        end, address = jump.near_branch_target, jump.next_ip
+        if not JUMP_BYTES <= end - begin <= MOST_DISPLACED or end > min(function.end, function.limit):
+            return False
+        while address < end:
+            nop = self._code.decode(address)
+            if nop is None or nop.mnemonic != self._nop:
+                return False
+            address = nop.next_ip
+        if address != end:
+            return False
+        head.displaced, head.instructions, head.has_room = end - begin, 1, True
+        return True
 
     def _instruction(self, address: int, function: Function) -> Instruction:
         if address >= function.limit:

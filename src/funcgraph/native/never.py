@@ -1,48 +1,80 @@
-"""Functions that are never hooked, whatever their code is, by their names."""
+"""Functions and objects that are never hooked, whatever their code is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+from funcgraph.native.elf import Elf
 from funcgraph.native.reasons import Reason
 
-__all__ = ["is_loader", "reason_of_names"]
+__all__ = ["is_unsafe_object", "reason_of_names"]
 
-# Their frame is used again after they have returned, or they go on with another stack than they began with:
-# the stub that they would be called from is gone by then. GCC has the first part of this list, too (calls.cc,
-# special_function_p).
-_RETURNS_TWICE = re.compile(
-    r"_*(?:setjmp|sigsetjmp|savectx|vfork|getcontext|swapcontext)(?:_syscall|_plt)?"
-    r"|__libc_vfork"
-    r"|(?:jump|ontop|make|swap)_fcontext|slp_switch(?:\..*)?|coro_transfer|lj_vm_\w+"
+#: Each is a regular expression for a whole name. They use their return address again after they have
+#: returned, or go on with another stack: the stub that they would return to is gone by then. The first line
+#: has the names that GCC knows (special_function_p() in its calls.cc).
+_RETURNS_TWICE = (
+    r"_*(?:setjmp|sigsetjmp|savectx|vfork|getcontext)(?:_syscall)?",
+    r"__libc_vfork",
+    r"_*swapcontext",
+    r"_*(?:unw|U\w+)_getcontext",  # libunwind
+    r"(?:jump|ontop)_fcontext",  # Boost
+    r"slp_switch(?:\..*)?",  # greenlet
 )
 
-# They look at their own return address to learn who called them, are called with another convention than C's,
-# end a signal handler, or are what the hook itself stands on.
-_UNSAFE = re.compile(
-    r"_*(?:dlsym|dlvsym|dlopen|dlmopen|dl_iterate_phdr)(?:_compat|_implementation|_doit)?|___?dl(?:v?sym|m?open)"
-    r"|_*(?:fentry|mcount)_*|mcount_internal|__mcount_internal|_dl_mcount\w*|__cyg_profile_func_(?:enter|exit)"
-    r"|_dl_runtime_\w+|_dl_fixup|_dl_profile_fixup|_dl_tlsdesc_\w+|__tls_get_addr(?:_slow)?|__tlsdesc_\w+|_dl_audit\w*"
-    r"|_*restore(?:_rt)?|__libc_sigreturn|sigreturn|__?sigreturn|_*setcontext|__start_context|__push___start_context"
-    r"|_start|_start_c|_init|_fini|_dlstart\w*|__dls\d\w*|__unmapself|__syscall_cp_(?:asm|c)|__cp_(?:begin|end|cancel)"
-    r"|__morestack\w*|__asan_\w+|__tsan_\w+|__msan_\w+|__ubsan_\w+|__sanitizer_\w+|__interceptor_\w+|fg_\w+"
+_UNSAFE = (
+    # They look at their return address to learn who called them.
+    r"_*(?:dlopen|dlmopen|dlsym|dlvsym|dl_iterate_phdr)",
+    r"_*mcount(?:_internal)?",
+    r"__fentry__",
+    r"_dl_mcount\w*",
+    r"__cyg_profile_func_(?:enter|exit)",
+    # They have another calling convention than C, and bind or look up symbols in the middle of a call.
+    r"_dl_runtime_\w+",
+    r"_dl_(?:profile_)?fixup",
+    r"_dl_tlsdesc_\w+|__tlsdesc_\w+",
+    r"__tls_get_addr(?:_slow)?",
+    r"__morestack\w*",
+    # They end a signal handler, a thread or a context, and have no caller; or begin a program.
+    r"_*restore(?:_rt)?",
+    r"_*(?:rt_)?sigreturn",
+    r"_*setcontext",
+    r"__start_context",
+    r"__unmapself",
+    r"_start(?:_c)?|_dlstart\w*|__dls\d\w*",
+    r"_init|_fini",
+    # A sanitizer's hooks of functions.
+    r"__(?:a|t|m|ub|hwa)san_\w+|__sanitizer_\w+|__interceptor_\w+",
 )
 
-# The dynamic loader runs in the middle of a call that it binds.
-_LOADER = re.compile(r"ld-linux|ld-\d|ld64\.")
+#: Objects, by the name under which others need them: the dynamic loader, which runs in the middle of a call
+#: that it binds; virtual machines that find out who called them by the return address on the stack.
+_UNSAFE_SONAMES = r"ld-linux.*|ld-\d.*|ld64\..*|libjvm\..*|libnode\..*|libv8\..*|libmozjs-.*|libcoreclr\..*"
+
+#: The table of functions that Go has: it moves stacks, and knows all return addresses on them.
+_GO_TABLES = (".gopclntab", ".data.rel.ro.gopclntab")
+
+_TWICE_NAMES, _UNSAFE_NAMES = (re.compile("|".join(patterns)) for patterns in (_RETURNS_TWICE, _UNSAFE))
+_OWN_MODULE = re.compile(rb"\0funcgraph\._(?:engine|environ|control)\0")
 
 
 def reason_of_names(names: Iterable[str]) -> Reason:
     """Return why a function of these names is not hooked; HOOKABLE: nothing is against it."""
     for name in names:
-        if _RETURNS_TWICE.fullmatch(name):
+        if _TWICE_NAMES.fullmatch(name):
             return Reason.RETURNS_TWICE
-        if _UNSAFE.fullmatch(name):
+        if _UNSAFE_NAMES.fullmatch(name):
             return Reason.UNSAFE
     return Reason.HOOKABLE
 
 
-def is_loader(soname: str) -> bool:
-    """Return whether an object is the dynamic loader, of which nothing is hooked."""
-    return bool(_LOADER.match(soname))
+def is_unsafe_object(elf: Elf) -> bool:
+    """Return whether no function of an object is hooked. Those of funcgraph itself are such objects.
+
+    Raises:
+        PlanError: the object is damaged.
+    """
+    if re.fullmatch(_UNSAFE_SONAMES, elf.soname) or any(map(elf.section, _GO_TABLES)):
+        return True
+    strings = elf.section(".rodata")
+    return strings is not None and _OWN_MODULE.search(elf.data(strings)) is not None

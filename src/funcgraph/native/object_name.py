@@ -8,7 +8,7 @@ __all__ = ["object_name"]
 
 _SUFFIX = re.compile(r"(?:\.(?:cpython|pypy)[\w-]*|\.abi3t?)?\.so(?:\.[\w.]+)?$")
 #: What auditwheel puts into the names of libraries that a wheel brings along.
-_OF_A_WHEEL = re.compile(r"-[0-9a-f]{8}$")
+_OF_A_WHEEL = re.compile(r"(?:-[0-9a-f]{8})+$")
 _DASH_VERSION = re.compile(r"-\d+(?:\.\d+)+$")
 #: Of programs: python3.13t, perl5.36.0; a single number at the end of another name may be a part of it.
 _PROGRAM_VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)+[a-z]*$|(?<=^python)\d[a-z]*$")

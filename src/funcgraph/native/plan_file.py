@@ -88,6 +88,7 @@ class PlanEntry:
     """A function of a plan: what struct fg_plan_function has of it.
 
     Attributes:
+        size: its bytes at its entry, and displaced padding behind them; 0: not known.
         fix_ups: target, at and end of each.
     """
 

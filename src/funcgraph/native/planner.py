@@ -56,9 +56,10 @@ def _entry(function: Function, head: Head | None) -> PlanEntry:
         return PlanEntry(function.address, function.size, names, function.reason)
     fix_ups = tuple((fix_up.target, fix_up.at, fix_up.end) for fix_up in head.fix_ups)
     flags = (ROOM if head.has_room else 0) | (CALLS if head.makes_call else 0)
+    size = max(function.size, head.patch + head.displaced)
     return PlanEntry(
-        function.address, function.size, names, function.reason, head.patch, head.original, head.moved,
-        fix_ups, head.instructions, flags,
+        function.address, size, names, function.reason, head.patch, head.original, head.moved, fix_ups,
+        head.instructions, flags,
     )  # fmt: skip
 
 

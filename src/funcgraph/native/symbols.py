@@ -133,7 +133,8 @@ def _debugdata(elf: Elf) -> Iterator[Elf | None]:
     except PlanError:
         yield None
         return
-    with open(_system.memfd_create("debugdata"), "w+b") as file:
+    fd = _system.memfd_create("debugdata")
+    with open(fd, "w+b") as file:
         file.write(data)
         file.flush()
         try:
