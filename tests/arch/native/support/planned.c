@@ -225,7 +225,8 @@ void planned_seal(struct planned *planned)
 {
     struct fg_plan_header *header = planned_header(planned);
 
-    header->checksum = fg_hash_bytes(FG_HASH_BYTES_BEGIN, header + 1, planned->size - sizeof(*header));
+    if (planned->size > sizeof(*header))
+        header->checksum = fg_hash_bytes(FG_HASH_BYTES_BEGIN, header + 1, planned->size - sizeof(*header));
 }
 
 char *planned_write(const struct planned *planned)
