@@ -570,6 +570,24 @@ def apart(function: Callable[..., _T], /, *args: object) -> _T:
     gets no shadow stack. The function may wait for locks.
     """
 
+def native_meet(plan: str, name: str, patterns: Sequence[str], /) -> int:
+    """Make records of the functions of a loaded object that patterns with ":mod:" select; return how many match.
+
+    Those that have users are hooked. Not there on machines whose native functions cannot be hooked.
+
+    Args:
+        plan: the path of its plan.
+        name: of the object.
+
+    Raises: OSError: EOPNOTSUPP: native functions, or those of this object, cannot be hooked. MemoryError.
+    """
+
+def native_functions() -> list[tuple[str, str, bool, str | None]]:
+    """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
+
+def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:
+    """Run a program and return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""
+
 def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
     """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.
 

@@ -36,6 +36,7 @@
 #include "binding/graph/symbols.h"
 #include "binding/graph/trace.h"
 #include "binding/graph/users.h"
+#include "binding/native/native.h"
 #include "binding/probe/fprobe.h"
 #include "binding/probe/kprobe.h"
 #include "binding/probe/kprobe_multi.h"
@@ -250,7 +251,8 @@ static int exec_module(PyObject *module)
                    PyModule_AddFunctions(module, fg_kprobe_functions) ||
                    PyModule_AddFunctions(module, fg_event_functions) ||
                    PyModule_AddFunctions(module, fg_trace_event_functions) ||
-                   PyModule_AddFunctions(module, fg_trigger_functions) || fg_exit_add(module) ||
+                   PyModule_AddFunctions(module, fg_trigger_functions) ||
+                   PyModule_AddFunctions(module, fg_native_functions) || fg_exit_add(module) ||
                    fg_capi_add(module) || fg_latency_add(module) || fg_tracers_add(module) ||
                    fg_recording_add(module) || fg_waits_add(module)
                ? -1

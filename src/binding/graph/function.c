@@ -37,6 +37,12 @@ static PyObject *text_of(const char *text)
     return PyUnicode_FromString(text ? text : "");
 }
 
+/* True if the arch keeps an object of Python for the function. */
+static bool has_object(const struct fg_func *func)
+{
+    return func->arch_data && !(func->flags & FG_FUNC_NATIVE);
+}
+
 static bool fill(struct function *self, struct fg_func *func)
 {
     self->func = func;
@@ -47,8 +53,8 @@ static bool fill(struct function *self, struct fg_func *func)
     self->module = text_of(func->module);
     self->qualname = text_of(func->qualname);
     self->file = text_of(func->file);
-    self->code = func->arch_data ? PyWeakref_NewRef(func->arch_data, NULL) : NULL;
-    return self->name && self->module && self->qualname && self->file && (self->code || !func->arch_data);
+    self->code = has_object(func) ? PyWeakref_NewRef(func->arch_data, NULL) : NULL;
+    return self->name && self->module && self->qualname && self->file && (self->code || !has_object(func));
 }
 
 static PyObject *function_new(struct fg_engine_state *state, struct fg_func *func)
@@ -68,7 +74,7 @@ PyObject *fg_function_of(struct fg_engine_state *state, struct fg_func *func)
     if (fg_likely(known != NULL))
         return Py_NewRef((PyObject *)known);
     made = function_new(state, func);
-    if (!made || !func->live)
+    if (!made || !func->live || (func->flags & FG_FUNC_NATIVE)) /* a native one is no interpreter's own */
         return made;
     if (atomic_compare_exchange_strong(&func->object, &known, made))
         return Py_NewRef(made); /* one reference for the record, one for the caller */

@@ -288,3 +288,15 @@ bool fg_patterns_match(const struct fg_patterns *set, const char *name, const ch
     }
     return false;
 }
+
+bool fg_patterns_match_native(const struct fg_patterns *set, const char *name, const char *object)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const struct fg_pattern *pattern = &set->items[i];
+
+        if (pattern->module && !pattern->excludes_module && fg_glob_match(pattern->module, object) &&
+            fg_glob_match(pattern->name, name))
+            return true;
+    }
+    return false;
+}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/core/public.h"
 
 #define MAX_KILL_HOOKS 4
@@ -46,12 +47,12 @@ static struct {
 
 void fg_engine_lock(void)
 {
-    pthread_mutex_lock(&engine.lock);
+    fg_mutex_lock(&engine.lock);
 }
 
 void fg_engine_unlock(void)
 {
-    pthread_mutex_unlock(&engine.lock);
+    fg_mutex_unlock(&engine.lock);
 }
 
 int fg_engine_init(const struct fg_process_ops *process)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/core/address_space.h"
+#include "engine/core/mutex.h"
 #include "engine/core/signal_stack.h"
 
 /* Of the process's limit of address space, one part in so many may be a thread's shadow stack. */
@@ -61,25 +62,38 @@ static void process_exit(struct fg_task *task)
         fg_process()->task_exit(task);
 }
 
-static _Atomic(void (*)(struct fg_task *task)) end_calls; /* fg_task_on_exit */
+static _Atomic(void (*)(struct fg_task *task)) exits[FG_TASK_EXITS]; /* fg_task_on_exit */
 
 void fg_task_on_exit(void (*end)(struct fg_task *task))
 {
-    atomic_store(&end_calls, end);
+    for (size_t i = 0; i < FG_TASK_EXITS; i++) {
+        void (*there)(struct fg_task *) = NULL;
+
+        if (atomic_compare_exchange_strong(&exits[i], &there, end) || there == end)
+            return;
+    }
+}
+
+static void call_exits(struct fg_task *task)
+{
+    for (size_t i = 0; i < FG_TASK_EXITS; i++) {
+        void (*end)(struct fg_task *) = atomic_load(&exits[i]);
+
+        if (end)
+            end(task);
+    }
 }
 
 static void task_end(void *arg)
 {
     struct fg_task *task = arg;
-    void (*end)(struct fg_task *) = atomic_load(&end_calls);
 
     task->exiting = true;
     process_exit(task);
-    if (end)
-        end(task);
-    pthread_mutex_lock(&tasks.lock);
+    call_exits(task);
+    fg_mutex_lock(&tasks.lock);
     task_unlink(task);
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     /* Later destructors of this thread may run traced code. They must find no task, and create none. */
     fg_task_self = NULL;
     fg_signal_stack_free(task->signal_stack);
@@ -152,12 +166,12 @@ static struct fg_task *create(void)
     task->tid = (int)syscall(SYS_gettid);
     if (tasks.has_exit_key)
         pthread_setspecific(tasks.exit_key, task);
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     task->id = tasks.next_id++;
     task->next = tasks.first;
     tasks.first = task;
     tasks.count++;
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     return task;
 }
 
@@ -188,19 +202,19 @@ bool fg_task_set_apart(bool on)
 
 void fg_task_for_each(void (*visit)(struct fg_task *task, void *arg), void *arg)
 {
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     for (struct fg_task *task = tasks.first; task; task = task->next)
         visit(task, arg);
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
 }
 
 uint32_t fg_task_count(void)
 {
     uint32_t count;
 
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     count = tasks.count;
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     return count;
 }
 
@@ -267,7 +281,7 @@ static bool find_busy(uint32_t after, uint32_t last, struct busy_task *busy)
 {
     bool found = false;
 
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     for (struct fg_task *task = tasks.first; task; task = task->next) {
         uint64_t guard = fg_task_guard(task);
 
@@ -277,7 +291,7 @@ static bool find_busy(uint32_t after, uint32_t last, struct busy_task *busy)
             *busy = (struct busy_task){task->id, fg_guard_section(guard)};
         found = true;
     }
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     return found;
 }
 
@@ -296,7 +310,7 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
     struct fg_task *task;
     bool settled = true;
 
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     task = find_by_id(busy->id);
     if (task && fg_guard_section(fg_task_guard(task)) == busy->section) {
         uint64_t its_safe = atomic_load_explicit(&task->sync_safe, memory_order_relaxed);
@@ -305,7 +319,7 @@ static bool is_settled(const struct busy_task *busy, uint64_t *safe)
         if (settled && its_safe < *safe)
             *safe = its_safe;
     }
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     return settled;
 }
 
@@ -334,9 +348,9 @@ uint64_t fg_task_synchronize(uint64_t now)
     uint32_t last;
 
     fg_task_fence_heavy();
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
     last = tasks.next_id - 1; /* tasks that begin later see what was published before */
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     /* release: pairs with the acquire in is_settled(); a thread that sees the flag sees sync_safe */
     if (self)
         atomic_store_explicit(&self->in_synchronize, true, memory_order_release);
@@ -355,12 +369,12 @@ uint64_t fg_task_synchronize(uint64_t now)
 
 void fg_task_fork_prepare(void)
 {
-    pthread_mutex_lock(&tasks.lock);
+    fg_mutex_lock(&tasks.lock);
 }
 
 void fg_task_fork_parent(void)
 {
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
 }
 
 void fg_task_fork_child(void)
@@ -381,7 +395,7 @@ void fg_task_fork_child(void)
         self->next = NULL;
         self->tid = (int)syscall(SYS_gettid);
     }
-    pthread_mutex_unlock(&tasks.lock);
+    fg_mutex_unlock(&tasks.lock);
     if (atomic_load(&fence_is_light))
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }

@@ -27,6 +27,7 @@
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
 #define FG_TASK_BYTES_MIN (32u << 10)
 #define FG_TASK_NAME_BYTES 64u
+#define FG_TASK_EXITS 2u
 
 /* The guard word: one bit for each context in which a callback runs now. Above these bits it counts the
  * sections that were left: a section begins when a thread without any of these bits sets one, and ends when
@@ -43,6 +44,7 @@
 #define FG_SECTION_SHIFT 5
 #define FG_SECTION (1u << FG_SECTION_SHIFT)
 
+struct fg_native_thread;
 struct fg_subbuf;
 
 /* Where a task writes in one user's ring buffer (ring_buffer.h). */
@@ -111,6 +113,10 @@ struct fg_task {
     const struct fg_ring_cursor *refused_cursor;
     uint64_t refused_in;
     void *arch_data;
+    struct fg_native_thread *native; /* the same for the arch of native functions (arch/native/entry.h) */
+    /* Native code makes the step of a call that the engine is in the middle of: whatever an interpreter does at this
+     * moment, nothing of it may be run or read. */
+    bool in_native;
     struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
     /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */
     uint64_t *interrupted;
@@ -145,11 +151,11 @@ static inline struct fg_task *fg_task_current(void)
 bool fg_task_set_apart(bool on);
 
 /**
- * fg_task_on_exit() - Set the function that ends a task's calls in progress.
+ * fg_task_on_exit() - Add a function that ends what a task has in progress.
  * @end: called in the task's own thread, when the task ends, before its memory is unmapped
  *
- * The task's thread calls the process's task_exit first, then @end. Only one function is kept; setting
- * the same function again changes nothing.
+ * The task's thread calls the process's task_exit first, then these, the first one first. Adding the same function
+ * again changes nothing. There is room for FG_TASK_EXITS.
  */
 void fg_task_on_exit(void (*end)(struct fg_task *task));
 

@@ -10,7 +10,8 @@
 /* True if a callback that an interpreter's handler may interrupt runs, and no handler's callback does. */
 static bool can_enter_handler(struct fg_task *task)
 {
-    return task->context == FG_CONTEXT_NORMAL && !(fg_task_guard(task) & FG_CONTEXT_HANDLER);
+    return task->context == FG_CONTEXT_NORMAL && !task->in_native &&
+           !(fg_task_guard(task) & FG_CONTEXT_HANDLER);
 }
 
 bool fg_context_enter_handler(struct fg_task *task, const struct ftrace_regs *regs)

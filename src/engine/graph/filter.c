@@ -132,7 +132,9 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from)
 
 static bool has(const struct fg_filter *filter, enum fgraph_filter_set set, const struct fg_func *func)
 {
-    return fg_patterns_match(&filter->sets[set], func->name, func->module);
+    return func->flags & FG_FUNC_NATIVE
+               ? fg_patterns_match_native(&filter->sets[set], func->qualname, func->module)
+               : fg_patterns_match(&filter->sets[set], func->name, func->module);
 }
 
 static bool has_name(const struct fg_filter *filter, enum fgraph_filter_set set, const struct fg_func *func)
@@ -151,7 +153,7 @@ bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
 {
     if (!filter->sets[FGRAPH_FILTER].n)
-        return !fg_module_is_own(func->module);
+        return !(func->flags & FG_FUNC_NATIVE) && !fg_module_is_own(func->module);
     if (func->flags & FG_FUNC_C)
         return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
     return has(filter, FGRAPH_FILTER, func);

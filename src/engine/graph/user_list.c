@@ -16,6 +16,8 @@ bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const str
 {
     const struct fg_user *user = fg_user_of(ops);
 
+    if ((func->flags & FG_FUNC_NATIVE) && !user->sees_native)
+        return false;
     return user->wantsfunc ? user->wantsfunc(func, ops) : fg_filter_matches(filter, func);
 }
 

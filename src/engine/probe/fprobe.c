@@ -58,7 +58,8 @@ bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char 
 
 static bool matches(const struct fg_fprobe_filter *filter, const struct fg_func *func)
 {
-    return fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
+    return !(func->flags & FG_FUNC_NATIVE) && /* their handlers are not for any thread and moment */
+           fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
 }
 
 /* ---- shared users */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "engine/core/mutex.h"
+
 #define BLOCK_GUARDS 64u
 
 struct fg_bus_guard {
@@ -143,7 +145,7 @@ struct fg_bus_guard *fg_bus_guard_begin(void *mapping, size_t bytes)
 {
     struct fg_bus_guard *guard;
 
-    pthread_mutex_lock(&lock);
+    fg_mutex_lock(&lock);
     guard = find_free_locked();
     if (guard) {
         atomic_store(&guard->is_hit, false);
@@ -153,7 +155,7 @@ struct fg_bus_guard *fg_bus_guard_begin(void *mapping, size_t bytes)
         nr_guards++;
         install_locked();
     }
-    pthread_mutex_unlock(&lock);
+    fg_mutex_unlock(&lock);
     return guard;
 }
 
@@ -166,9 +168,9 @@ void fg_bus_guard_end(struct fg_bus_guard *guard)
 {
     if (!guard)
         return;
-    pthread_mutex_lock(&lock);
+    fg_mutex_lock(&lock);
     atomic_store(&guard->begin, 0);
     if (--nr_guards == 0)
         uninstall_locked();
-    pthread_mutex_unlock(&lock);
+    fg_mutex_unlock(&lock);
 }

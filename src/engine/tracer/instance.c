@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/mutex.h"
+
 #define NO_HANDLE 0
 
 static struct {
@@ -17,21 +19,21 @@ static struct {
 /* Called by the thread that found a broken invariant, which may hold any lock: it must not wait for one. */
 static void killed(const char *message)
 {
-    if (pthread_mutex_trylock(&instances.lock) != 0)
+    if (!fg_mutex_trylock(&instances.lock))
         return; /* standard error and fg_killed() have the message */
     for (struct fg_instance *instance = instances.first; instance; instance = instance->next)
         fg_ring_set_killed(&instance->ring, message);
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
 }
 
 void fg_instance_link(struct fg_instance *instance)
 {
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     instance->handle = instances.next_handle++;
     instance->next = instances.first;
     instances.first = instance;
     instances.count++;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     fg_on_kill(killed);
 }
 
@@ -41,12 +43,12 @@ struct fg_instance *fg_instance_get(int handle)
 
     if (handle == NO_HANDLE)
         return NULL;
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     for (instance = instances.first; instance && instance->handle != handle; instance = instance->next)
         ;
     if (instance)
         instance->refs++;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     return instance;
 }
 
@@ -62,9 +64,9 @@ void fg_instance_put(struct fg_instance *instance)
 {
     bool is_last;
 
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     is_last = --instance->refs == 0;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     if (is_last)
         instance_free(instance);
 }
@@ -73,33 +75,33 @@ void fg_instance_unlink(struct fg_instance *instance)
 {
     struct fg_instance **at = &instances.first;
 
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     while (*at != instance)
         at = &(*at)->next;
     *at = instance->next;
     instances.count--;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     fg_instance_put(instance);
 }
 
 void fg_instance_hide(struct fg_instance *instance)
 {
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     instance->handle = NO_HANDLE;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
 }
 
 int fg_instance_next(int handle, const void *scope)
 {
     int next = NO_HANDLE;
 
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     for (struct fg_instance *at = instances.first; at; at = at->next) {
         if (at->handle > handle && (next == NO_HANDLE || at->handle < next) &&
             fg_user_of(&at->ops)->scope == scope)
             next = at->handle;
     }
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     return next;
 }
 
@@ -107,9 +109,9 @@ uint32_t fg_instance_count(void)
 {
     uint32_t count;
 
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
     count = instances.count;
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
     return count;
 }
 
@@ -135,7 +137,7 @@ bool fg_instance_has_ended(int handle)
 
 void fg_instances_lock(void)
 {
-    pthread_mutex_lock(&instances.lock);
+    fg_mutex_lock(&instances.lock);
 }
 
 struct fg_instance *fg_instances_first(void)
@@ -145,5 +147,5 @@ struct fg_instance *fg_instances_first(void)
 
 void fg_instances_unlock(void)
 {
-    pthread_mutex_unlock(&instances.lock);
+    fg_mutex_unlock(&instances.lock);
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "engine/core/mutex.h"
 #include "engine/graph/parked.h"
 #include "engine/profile/function_profile.h"
 #include "engine/tracer/instance.h"
@@ -16,7 +17,7 @@ static void prepare(void)
     fg_instances_lock();
     fg_engine_lock();
     for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
-        pthread_mutex_lock(&instance->ring.lock);
+        fg_mutex_lock(&instance->ring.lock);
     fg_task_fork_prepare();
     fg_parked_lock_all();
 }
@@ -25,7 +26,7 @@ static void release(void)
 {
     fg_parked_unlock_all();
     for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
-        pthread_mutex_unlock(&instance->ring.lock);
+        fg_mutex_unlock(&instance->ring.lock);
     fg_engine_unlock();
     fg_instances_unlock();
 }

@@ -65,6 +65,7 @@ static void choose_functions(struct fg_instance *instance)
     fg_user_of(ops)->readyfunc = NULL;
     ops->name = *instance->ring.instance ? instance->ring.instance : instance->tracer->name;
     fg_user_of(ops)->is_entry_only = instance->tracer->is_entry_only;
+    fg_user_of(ops)->sees_native = instance->tracer->sees_native;
     if (instance->tracer->init)
         instance->tracer->init(instance);
     fg_instance_update_plain(instance);

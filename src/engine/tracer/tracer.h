@@ -36,6 +36,8 @@ struct fg_tracer {
     bool names_callers;
     /* It marks calls that the interpreter makes to handle signals, or (no_irqs) leaves them out. */
     bool reports_irqs;
+    /* It sees native functions, too (struct fg_user). */
+    bool sees_native;
     /* It looks for a longest time, the instance's max_latency_ticks, which can be read and set
      * at any time. */
     bool has_max_latency;

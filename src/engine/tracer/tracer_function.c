@@ -204,4 +204,4 @@ static void init(struct fg_instance *instance)
 }
 
 const struct fg_tracer fg_tracer_function = {
-    .name = "function", .init = init, .is_entry_only = true, .names_callers = true};
+    .name = "function", .init = init, .is_entry_only = true, .names_callers = true, .sees_native = true};

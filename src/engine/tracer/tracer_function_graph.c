@@ -305,4 +305,4 @@ static bool is_plain(const struct fg_instance *instance)
 }
 
 const struct fg_tracer fg_tracer_function_graph = {
-    .name = "function_graph", .init = init, .is_plain = is_plain, .reports_irqs = true};
+    .name = "function_graph", .init = init, .is_plain = is_plain, .reports_irqs = true, .sees_native = true};

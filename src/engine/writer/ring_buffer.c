@@ -7,6 +7,7 @@
 
 #include "engine/core/array.h"
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/core/signal_stack.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_pool.h"
@@ -200,7 +201,7 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
     bool got = false;
 
     name = read_task_name(task);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     if (!ring->header || atomic_load(&ring->header->stop))
         atomic_store(&ring->stopped, true);
     else if (!atomic_load(&ring->stopped) && !atomic_load(&ring->paused)) {
@@ -210,7 +211,7 @@ static bool switch_ready(struct fg_ring *ring, struct fg_task *task, struct fg_r
         if (!got)
             refuse(ring, task, cursor, is_lost);
     }
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return got;
 }
 
@@ -283,25 +284,25 @@ bool fg_ring_share_begin(struct fg_ring *ring, struct fg_task *task, struct fg_r
         return false;
     name = read_task_name(task);
     *cursor = (struct fg_ring_cursor){.overrun_reported = (uint32_t)atomic_load(&task->overrun)};
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     if (ring->header && !atomic_load(&ring->header->stop) && !atomic_load(&ring->stopped) &&
         !atomic_load(&ring->paused) && share_locked(ring, task, cursor, bytes, &name))
         return true;
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return false;
 }
 
 void fg_ring_share_end(struct fg_ring *ring)
 {
     fg_ring_wake_awaited(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_ring_cursor *cursor)
 {
     struct task_name name = read_task_name(task);
 
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     if (ring->header && cursor->task == task->id) {
         count_overrun(ring, task, cursor);
         count_lost_in_signals(ring);
@@ -309,18 +310,18 @@ void fg_ring_task_exit(struct fg_ring *ring, struct fg_task *task, struct fg_rin
         fg_ring_put_run_time(ring, task);
         fg_ring_retire(ring, cursor);
     }
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_put_run_times(struct fg_ring *ring)
 {
-    if (pthread_mutex_trylock(&ring->lock) != 0)
+    if (!fg_mutex_trylock(&ring->lock))
         return;
     for (uint32_t i = 0; ring->header && i < ring->pool.nr_fresh; i++) {
         if (ring->pool.owners[i].task)
             fg_ring_put_run_time(ring, ring->pool.owners[i].task);
     }
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_retire_owners(struct fg_ring *ring, struct fg_ring *memory)
@@ -349,32 +350,32 @@ void fg_ring_retire_all_locked(struct fg_ring *ring)
 
 void fg_ring_retire_all(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     if (ring->header)
         fg_ring_retire_all_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_set_paused(struct fg_ring *ring, bool paused)
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     atomic_store(&ring->paused, paused);
     fg_ring_set_room(ring, !paused && !atomic_load(&ring->awaited));
     fg_ring_wake(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode)
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     ring->mode = mode;
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_close(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     if (ring->header) {
         fg_ring_retire_all_locked(ring);
         clock_renew(ring->header);
@@ -388,17 +389,17 @@ void fg_ring_close(struct fg_ring *ring)
     free(ring->directory);
     ring->directory = NULL;
     fg_ring_wake(ring);
-    pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->copying);
 }
 
 void fg_ring_set_killed(struct fg_ring *ring, const char *message)
 {
     /* The thread that found the broken invariant may hold the lock: waiting for it would
      * hang the program. */
-    if (pthread_mutex_trylock(&ring->lock) != 0)
+    if (!fg_mutex_trylock(&ring->lock))
         return;
     if (ring->header)
         snprintf(ring->header->killed, sizeof(ring->header->killed), "%s", message);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_clear.h"
 #include "engine/writer/ring_swap.h"
@@ -185,9 +186,9 @@ static int copy_pieces(struct copy *copy)
         struct fg_subbuf *piece = (struct fg_subbuf *)copy->piece;
         bool is_taken;
 
-        pthread_mutex_lock(&copy->main->lock);
+        fg_mutex_lock(&copy->main->lock);
         is_taken = take_piece(copy, &copy->places[i]);
-        pthread_mutex_unlock(&copy->main->lock);
+        fg_mutex_unlock(&copy->main->lock);
         if (!is_taken)
             continue;
         piece_to_ns(piece);
@@ -226,7 +227,7 @@ static int take_counts(struct copy *copy)
     struct fg_ring_header *header = &copy->header;
     int error = 0;
 
-    pthread_mutex_lock(&copy->main->lock);
+    fg_mutex_lock(&copy->main->lock);
     if (ring->header) {
         error = take_symbols(copy);
         header->records_lost = atomic_load(&ring->header->records_lost) - ring->pool.lost_consumed;
@@ -235,7 +236,7 @@ static int take_counts(struct copy *copy)
         header->overrun = atomic_load(&ring->header->overrun);
         header->nr_tasks = atomic_load(&ring->header->nr_tasks);
     }
-    pthread_mutex_unlock(&copy->main->lock);
+    fg_mutex_unlock(&copy->main->lock);
     header->symbols_capacity = fg_ring_page_round(header->symbols_committed);
     header->file_bytes = header->symbols_offset + header->symbols_capacity;
     header->full_head = copy->nr_copied;
@@ -258,11 +259,11 @@ static int copy_ring(struct copy *copy)
     struct fg_ring *ring = copy->ring;
     int error;
 
-    pthread_mutex_lock(&copy->main->lock);
+    fg_mutex_lock(&copy->main->lock);
     error = find_places(copy);
     if (!error)
         lay_out(copy);
-    pthread_mutex_unlock(&copy->main->lock);
+    fg_mutex_unlock(&copy->main->lock);
     if (!error)
         error = copy_pieces(copy);
     if (!error)
@@ -270,10 +271,10 @@ static int copy_ring(struct copy *copy)
     if (!error)
         error = write_rest(copy);
     if (copy->options->consumes) {
-        pthread_mutex_lock(&copy->main->lock);
+        fg_mutex_lock(&copy->main->lock);
         fg_ring_free_consumed(ring);
         fg_ring_wake(ring); /* the other readers may have got something of what was taken */
-        pthread_mutex_unlock(&copy->main->lock);
+        fg_mutex_unlock(&copy->main->lock);
     }
     free(copy->places);
     free(copy->piece);
@@ -289,7 +290,7 @@ int64_t fg_ring_copy(struct fg_ring *ring, int fd, const struct fg_ring_copy_opt
     if (ring->directory)
         return -EINVAL; /* a recorder reads it */
     fg_ring_swap_due(ring);
-    pthread_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->copying);
     error = copy_ring(&copy);
     fg_ring_copying_end(ring);
     return error ? error : (int64_t)copy.bytes;
@@ -302,7 +303,7 @@ int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd)
     int error = -ENOENT;
 
     fg_ring_swap_due(ring);
-    pthread_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->copying);
     if (fg_ring_has_spare(ring)) {
         copy.ring = ring->spare; /* it stays while `copying` is held */
         error = copy_ring(&copy);
@@ -313,10 +314,10 @@ int64_t fg_ring_copy_snapshot(struct fg_ring *ring, int fd)
 
 void fg_ring_clear(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     if (ring->header)
         fg_ring_clear_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
 }

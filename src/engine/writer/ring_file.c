@@ -14,6 +14,7 @@
 
 #include "engine/core/address_space.h"
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_room.h"
 #include "engine/writer/ring_swap.h"
 #include "engine/writer/ring_symbols.h"
@@ -270,13 +271,13 @@ int fg_ring_open(struct fg_ring *ring, const struct fg_ring_config *config)
 
 void fg_ring_empty(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     fg_ring_keep_symbols(ring);
     fg_ring_forget(ring);
     atomic_store(&ring->stopped, false);
     atomic_store(&ring->reopen, FG_RING_TO_REOPEN);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
 }
 
@@ -299,10 +300,10 @@ void fg_ring_adopt_locked(struct fg_ring *ring, struct fg_ring *fresh)
 
 void fg_ring_adopt(struct fg_ring *ring, struct fg_ring *fresh)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     fg_ring_adopt_locked(ring, fresh);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
 }
 
@@ -361,7 +362,7 @@ void fg_ring_reopen(struct fg_ring *ring)
             sched_yield();
         return;
     }
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     /* Another thread may have given an instance's ring its memory meanwhile (fg_ring_adopt). */
     if (!ring->header) {
         int error = ring_start(ring);
@@ -370,7 +371,7 @@ void fg_ring_reopen(struct fg_ring *ring)
         if (error)
             go_missing(ring, -error);
     }
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     if (opened && ring->reopened)
         ring->reopened(ring);
     expected = FG_RING_REOPENS; /* unless another thread emptied it meanwhile (fg_ring_empty) */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/core/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
@@ -75,22 +76,22 @@ static void move_all(struct fg_ring *to, struct fg_ring *from)
 
 void fg_ring_move_begin(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     atomic_store(&ring->moves, true);
     fg_ring_set_room(ring, false);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     if (ring->header) {
         fg_ring_retire_all_locked(ring);
         move_all(fresh, ring);
     }
     fg_ring_adopt_locked(ring, fresh);
     atomic_store(&ring->moves, false);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
 }

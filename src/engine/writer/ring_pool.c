@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_room.h"
 
@@ -323,10 +324,10 @@ static bool wait_for_release(struct fg_ring *ring)
     if (atomic_load(&header->stop) || !ring->pool.nr_fresh)
         return false;
     atomic_fetch_add(&header->waiters, 1);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     if (atomic_load(&header->free_head) == atomic_load(&header->free_tail))
         sleep_for_release(header, seen);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     atomic_fetch_sub(&header->waiters, 1);
     return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_swap.h"
@@ -33,40 +34,40 @@ int fg_ring_spare_alloc(struct fg_ring *ring)
     spare = spare_new(ring);
     if (!spare)
         return -ENOMEM;
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     ring->spare = spare; /* one thread at a time changes an instance */
     ring->has_parted = false;
     atomic_store(&ring->swap_is_due, false);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return 0;
 }
 
 void fg_ring_spare_part(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     ring->has_parted = true;
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_spare_free(struct fg_ring *ring)
 {
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     if (ring->spare) {
         fg_ring_retire_owners(ring, ring->spare);
         fg_ring_forget_spare(ring);
     }
-    pthread_mutex_unlock(&ring->lock);
-    pthread_mutex_unlock(&ring->copying);
+    fg_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->copying);
 }
 
 void fg_ring_spare_clear(struct fg_ring *ring)
 {
     fg_ring_swap_due(ring);
-    pthread_mutex_lock(&ring->copying);
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->copying);
+    fg_mutex_lock(&ring->lock);
     if (ring->spare)
         fg_ring_spare_clear_locked(ring->spare);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
 }

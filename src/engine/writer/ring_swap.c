@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_clear.h"
 #include "engine/writer/ring_pool.h"
 #include "engine/writer/ring_symbols.h"
@@ -13,9 +14,9 @@ bool fg_ring_has_spare(struct fg_ring *ring)
 {
     bool has_spare;
 
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     has_spare = ring->spare != NULL;
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return has_spare;
 }
 
@@ -98,13 +99,13 @@ void fg_ring_swap_due(struct fg_ring *ring)
 {
     for (;;) {
         atomic_thread_fence(memory_order_seq_cst);
-        if (!atomic_load(&ring->swap_is_due) || pthread_mutex_trylock(&ring->copying) != 0)
+        if (!atomic_load(&ring->swap_is_due) || !fg_mutex_trylock(&ring->copying))
             return;
-        pthread_mutex_lock(&ring->lock);
+        fg_mutex_lock(&ring->lock);
         if (!atomic_load(&ring->moves) && atomic_exchange(&ring->swap_is_due, false))
             swap_locked(ring);
-        pthread_mutex_unlock(&ring->lock);
-        pthread_mutex_unlock(&ring->copying);
+        fg_mutex_unlock(&ring->lock);
+        fg_mutex_unlock(&ring->copying);
         if (atomic_load(&ring->moves))
             return; /* who moves the ring takes the snapshot (ring_move.c) */
     }
@@ -118,6 +119,6 @@ void fg_ring_swap(struct fg_ring *ring)
 
 void fg_ring_copying_end(struct fg_ring *ring)
 {
-    pthread_mutex_unlock(&ring->copying);
+    fg_mutex_unlock(&ring->copying);
     fg_ring_swap_due(ring);
 }

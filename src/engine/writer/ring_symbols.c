@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core/array.h"
+#include "engine/core/mutex.h"
 #include "engine/core/run_time.h"
 #include "engine/writer/ring_room.h"
 
@@ -158,10 +159,10 @@ static void put_symbol_locked(struct fg_ring *ring, const struct fg_symbol *symb
 
 void fg_ring_put_symbol(struct fg_ring *ring, const struct fg_symbol *symbol, const char *const strings[])
 {
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     if (ring->header)
         put_symbol_locked(ring, symbol, strings);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
 }
 
 void fg_ring_put_task_symbol(struct fg_ring *ring, const struct fg_task *task)

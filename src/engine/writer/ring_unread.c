@@ -1,6 +1,8 @@
 /* See ring_unread.h. */
 #include "engine/writer/ring_unread.h"
 
+#include "engine/core/mutex.h"
+
 bool fg_ring_has_unread_locked(const struct fg_ring *ring)
 {
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
@@ -16,8 +18,8 @@ bool fg_ring_has_unread(struct fg_ring *ring)
 {
     bool has_unread;
 
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     has_unread = fg_ring_has_unread_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return has_unread;
 }

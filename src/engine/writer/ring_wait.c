@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_unread.h"
 
 #define BUSY_MS 1u /* until a task that writes is looked at again */
@@ -29,20 +30,20 @@ enum fg_ring_news fg_ring_await(struct fg_ring *ring, uint32_t seen)
 {
     bool is_over, is_quiet;
 
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     is_over = fg_ring_wakes(ring) != seen;
     if (!is_over)
         fg_ring_arm_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     if (is_over)
         return FG_RING_NEWS;
     /* After the fence each task is either seen inside the guard, or sees that its cursor has no room. A task
      * that is seen outside has published its records before that. */
     fg_task_fence_heavy();
-    pthread_mutex_lock(&ring->lock);
+    fg_mutex_lock(&ring->lock);
     is_quiet = are_quiet(ring);
     is_over = fg_ring_wakes(ring) != seen || fg_ring_has_unread_locked(ring);
-    pthread_mutex_unlock(&ring->lock);
+    fg_mutex_unlock(&ring->lock);
     return is_over ? FG_RING_NEWS : is_quiet ? FG_RING_IDLE : FG_RING_BUSY;
 }
 

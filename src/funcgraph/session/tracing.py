@@ -106,6 +106,15 @@ def _has_recorder(directory: str) -> bool:
     return kind != fcntl.F_UNLCK
 
 
+def _hook_native(directory: str, patterns: "tuple[str, ...]") -> None:
+    """Have the native functions that patterns may stand for hooked. What goes wrong is told, and no more."""
+    if any(":mod:" in pattern for pattern in patterns):
+        from funcgraph.native.hooking import hook
+
+        for problem in hook(patterns):
+            leave_note(directory, problem)
+
+
 def start(
     directory: str,
     settings: "dict[str, Any]",
@@ -134,6 +143,7 @@ def start(
     is_latency = tracer in _engine.LATENCY_TRACERS
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
+    _hook_native(directory, keywords["filter"])
     handle = _engine.start(directory, after_site=after_site, **keywords)
     _joined.setdefault(directory, []).append(handle)
     try:

@@ -1,0 +1,205 @@
+/* The slow path of native calls: see call.h. Whatever a call may need here, the program's own code waits for it: it may
+ * be in the middle of the allocator or hold any lock. So nothing here allocates with the C library or waits for what the
+ * program holds. */
+#include "arch/native/call.h"
+
+#include <errno.h>
+
+#include "arch/native/domain.h"
+#include "arch/native/unwind.h"
+#include "engine/core/mutex.h"
+#include "engine/core/regs.h"
+#include "engine/core/task.h"
+#include "engine/graph/call.h"
+#include "engine/graph/end.h"
+#include "engine/graph/frame.h"
+#include "engine/graph/user_list.h"
+
+/* As far below a new call as one can lie on the same stack. What lies farther away is taken for another stack's. */
+#define FAR_BYTES (1u << 20)
+
+_Thread_local bool fg_native_busy __attribute__((tls_model("initial-exec")));
+struct fg_native_text fg_native_own_text;
+
+/* ---- returns */
+
+struct search {
+    uintptr_t fp;
+    bool is_found, is_below_others; /* frames of other domains lie above it */
+};
+
+static bool search_frame(const struct fg_frame_info *frame, void *arg)
+{
+    struct search *search = arg;
+
+    search->is_found = frame->fp == search->fp;
+    if (!search->is_found && frame->func->domain != &fg_native_domain)
+        search->is_below_others = true;
+    return !search->is_found;
+}
+
+/* Ends the call in the trace. Frames of an interpreter above it stay, and it with them: only the interpreter can say
+ * that its calls have ended, or that they are suspended. */
+static void trace_return(struct fg_task *task, struct fg_native_entry *entry, uint64_t counter,
+                         enum fg_end end)
+{
+    struct search search = {.fp = (uintptr_t)entry};
+    struct ftrace_regs regs = {0};
+    struct fg_ending ending;
+
+    if (!fg_task_is_quiet(task))
+        return;
+    fg_walk(task, search_frame, &search);
+    if (!search.is_found || search.is_below_others)
+        return;
+    ending = fg_return_begin(task);
+    if (ending.counter && counter)
+        ending.counter = counter;
+    task->in_native = true;
+    fg_return_at(task, search.fp, ending, &regs, end);
+    task->in_native = false;
+}
+
+/* Takes the entry out of the calls in progress. False: it is not among them. */
+static bool unlink_entry(struct fg_native_thread *thread, const struct fg_native_entry *entry)
+{
+    struct fg_native_entry **at = &thread->newest;
+
+    while (*at && *at != entry)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = entry->next;
+    return true;
+}
+
+static void end_call(struct fg_native_entry *entry, uint64_t counter, enum fg_end end, bool is_traced)
+{
+    struct fg_task *task = fg_task_self;
+    struct fg_native_thread *thread = entry->thread;
+
+    if (!task || !thread || task->native != thread) {
+        /* Another thread began the call, on a stack that runs here now. */
+        atomic_store_explicit(&entry->stack, 0, memory_order_relaxed);
+        return;
+    }
+    if (is_traced)
+        trace_return(task, entry, counter, end);
+    unlink_entry(thread, entry);
+    fg_native_entry_give_back(thread, entry);
+}
+
+/* What the engine does here must not be seen by the program: neither errno nor its own calls. */
+struct slow_section {
+    int error;
+    bool is_first;
+};
+
+static struct slow_section slow_begin(void)
+{
+    struct slow_section section = {.is_first = !fg_native_busy};
+
+    fg_native_busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    section.error = errno;
+    return section;
+}
+
+static void slow_end(struct slow_section section)
+{
+    errno = section.error;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (section.is_first)
+        fg_native_busy = false;
+}
+
+uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter)
+{
+    struct slow_section section = slow_begin();
+
+    end_call(entry, counter, FG_END_RETURN, section.is_first && !fg_mutexes_held);
+    slow_end(section);
+    return 0;
+}
+
+void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
+{
+    struct slow_section section = slow_begin();
+
+    end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first && !fg_mutexes_held);
+    slow_end(section);
+}
+
+/* ---- entries */
+
+/* True if the call most likely has ended unseen, by longjmp(). If it has not, only the trace is wrong: its entry stays
+ * as it is. */
+static bool is_over(const struct fg_native_entry *entry, const uintptr_t *stack)
+{
+    return entry && fg_native_is_passed(entry, stack) &&
+           (uintptr_t)stack - atomic_load_explicit(&entry->stack, memory_order_relaxed) < FAR_BYTES;
+}
+
+static void close_those_over(struct fg_task *task, struct fg_native_thread *thread, const uintptr_t *stack)
+{
+    while (is_over(thread->newest, stack)) {
+        struct fg_native_entry *entry = thread->newest;
+
+        trace_return(task, entry, 0, FG_END_CLOSE);
+        thread->newest = entry->next;
+    }
+}
+
+/* True if the call has a frame, and its return is awaited. */
+static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    const uint64_t *top = task->top;
+    struct ftrace_regs regs = {0};
+
+    task->in_native = true;
+    fg_enter(task, func, fp, &regs);
+    task->in_native = false;
+    return task->top > top && fg_top_is(task, fp);
+}
+
+static struct fg_native_entry *find_entry(struct fg_native_thread *thread)
+{
+    struct fg_native_entry *entry = fg_native_entry_take(thread);
+
+    return entry || !fg_native_entries_more(thread) ? entry : fg_native_entry_take(thread);
+}
+
+static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack)
+{
+    struct fg_task *task = fg_task_current();
+    /* A thread that is apart has a task that is not its current one. */
+    bool is_current = task && task == fg_task_self && !task->exiting;
+    struct fg_native_thread *thread = is_current ? fg_native_thread_of(task) : NULL;
+    struct fg_native_entry *entry;
+
+    if (!thread)
+        return FG_NATIVE_UNTRACED;
+    close_those_over(task, thread, stack);
+    if (!fg_func_has_users(func))
+        return FG_NATIVE_UNTRACED;
+    entry = find_entry(thread);
+    if (!entry) {
+        fg_count_overrun(task);
+        return FG_NATIVE_UNTRACED;
+    }
+    if (trace_entry(task, func, (uintptr_t)entry)) {
+        fg_native_entry_begin(thread, entry, stack);
+        return entry;
+    }
+    fg_native_entry_give_back(thread, entry);
+    return FG_NATIVE_UNTRACED;
+}
+
+struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack)
+{
+    struct slow_section section = slow_begin();
+    struct fg_native_entry *entry = enter(site->func, stack);
+
+    slow_end(section);
+    return entry;
+}

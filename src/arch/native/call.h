@@ -1,0 +1,60 @@
+/* The entry and the return of native calls, as the machine's code reports them.
+ *
+ * The fast functions are what nearly every call of a recording takes. Their file is compiled without vector registers,
+ * and calls nothing. If they cannot do a step, they change nothing, and the slow ones do it, with all registers saved.
+ *
+ * A step is not traced
+ *
+ *     - while this thread is in a slow function: the engine, or what it calls, makes the call;
+ *     - while it holds one of the engine's mutexes;
+ *     - if this library makes the call itself. */
+#ifndef FG_NATIVE_CALL_H
+#define FG_NATIVE_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/native/entry.h"
+#include "arch/native/machine.h"
+#include "arch/native/site.h"
+
+/* What fg_native_enter() returns instead of an entry. */
+#define FG_NATIVE_UNTRACED ((struct fg_native_entry *)0)
+#define FG_NATIVE_SLOW ((struct fg_native_entry *)1)
+
+/**
+ * fg_native_enter() - A function is called.
+ * @site: of its trampoline
+ * @stack: where the return address is
+ *
+ * Return: the entry that keeps the return address; FG_NATIVE_UNTRACED: the return is not traced; FG_NATIVE_SLOW: call
+ * fg_native_enter_slow(), which returns one of the other two.
+ */
+struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack);
+struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack);
+
+/* The call of an entry returns. 0: done; else call fg_native_leave_slow() with the time that this is. */
+uint64_t fg_native_leave(struct fg_native_entry *entry);
+uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter);
+
+/* True if a call is not made inside that of @entry, provided that it is on the same stack. A function that ends with a jump
+ * to another one gives it its own return address. */
+static inline bool fg_native_is_passed(const struct fg_native_entry *entry, const uintptr_t *stack)
+{
+    uintptr_t old = atomic_load_explicit(&entry->stack, memory_order_relaxed);
+    size_t distance = (size_t)((const char *)entry - (const char *)fg_native_entries);
+
+    return old < (uintptr_t)stack ||
+           (old == (uintptr_t)stack && *stack != (uintptr_t)fg_machine_first_return + distance);
+}
+
+/* Set while this thread is in a slow function. */
+extern _Thread_local bool fg_native_busy __attribute__((tls_model("initial-exec")));
+
+/* Where this library's own code is. */
+struct fg_native_text {
+    uintptr_t begin, bytes;
+};
+extern struct fg_native_text fg_native_own_text __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,98 @@
+/* The fast path of native calls: see call.h. Compiled without vector registers, stack protectors and sanitizers. */
+#include "arch/native/call.h"
+#include "engine/core/clock.h"
+#include "engine/core/mutex.h"
+#include "engine/core/task.h"
+#include "engine/graph/plain_call.h"
+
+static inline bool is_own(uintptr_t address)
+{
+    return fg_unlikely(address - fg_native_own_text.begin < fg_native_own_text.bytes);
+}
+
+static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    uint32_t plain = fg_func_plain(func);
+    /* Read after `plain`, as fg_enter() reads it after the list. */
+    uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+
+    return fg_likely(plain && descriptor && fg_is_plain_of(plain, FG_PLAIN_RECORD)) &&
+           fg_stack_has_room(task) &&
+           fg_plain_push_recorded(task, fg_plain_user(task, plain, FG_PLAIN_RECORD), func, fp, descriptor);
+}
+
+static inline bool enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+{
+    bool is_done;
+
+    if (fg_unlikely(!fg_guard_enter_short(task)))
+        return false;
+    is_done = push_plain(task, func, fp);
+    fg_guard_leave_short(task);
+    return is_done;
+}
+
+/* True if the thread's newest call can have ended unseen. */
+static inline bool is_out_of_order(const struct fg_native_thread *thread, const uintptr_t *stack)
+{
+    return thread->newest && fg_native_is_passed(thread->newest, stack);
+}
+
+struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack)
+{
+    struct fg_task *task = fg_task_self;
+    struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
+    struct fg_native_entry *entry;
+
+    if (fg_unlikely(fg_native_busy || fg_mutexes_held) || is_own(*stack))
+        return FG_NATIVE_UNTRACED;
+    if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
+        return FG_NATIVE_SLOW;
+    entry = fg_native_entry_take(thread);
+    if (fg_unlikely(!entry))
+        return FG_NATIVE_SLOW;
+    if (fg_unlikely(!enter_plain(task, site->func, (uintptr_t)entry))) {
+        fg_native_entry_give_back(thread, entry);
+        return FG_NATIVE_SLOW;
+    }
+    fg_native_entry_begin(thread, entry, stack);
+    return entry;
+}
+
+static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    uint64_t *frame = fg_plain_top_frame(task, fp);
+    uint32_t plain = frame ? fg_func_plain(fg_frame_func(frame)) : 0;
+
+    if (fg_unlikely(!plain || !fg_is_plain_of(plain, FG_PLAIN_RECORD)) ||
+        !fg_plain_pop_recorded(frame, fg_plain_user(task, plain, FG_PLAIN_RECORD), counter))
+        return false;
+    task->top = frame;
+    return true;
+}
+
+static inline bool return_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
+{
+    bool is_done;
+
+    /* Only this thread writes this word, so reading it needs no guard. */
+    if (!(task->top[-1] & FG_FRAME_PLAIN) || fg_unlikely(!fg_guard_enter_short(task)))
+        return false;
+    is_done = pop_plain(task, fp, counter);
+    fg_guard_leave_short(task);
+    return is_done;
+}
+
+uint64_t fg_native_leave(struct fg_native_entry *entry)
+{
+    uint64_t counter = fg_clock_counter();
+    struct fg_task *task = fg_task_self;
+    struct fg_native_thread *thread = entry->thread;
+
+    if (fg_unlikely(!task || !thread || task->native != thread || thread->newest != entry || fg_native_busy ||
+                    fg_mutexes_held) ||
+        !return_plain(task, (uintptr_t)entry, counter))
+        return counter | !counter;
+    fg_native_entry_end(thread, entry);
+    return 0;
+}

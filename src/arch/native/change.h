@@ -1,0 +1,39 @@
+/* Changing the first bytes of functions, while other threads may execute them. */
+#ifndef FG_NATIVE_CHANGE_H
+#define FG_NATIVE_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/native/code.h"
+#include "arch/native/refusal.h"
+
+#define FG_CHANGE_BYTES 8u
+
+/* One change. One of @from and @to is a single instruction, the other one may be several. */
+struct fg_code_change {
+    uintptr_t address;
+    size_t bytes; /* at most FG_CHANGE_BYTES */
+    uint8_t from[FG_CHANGE_BYTES], to[FG_CHANGE_BYTES];
+    void *arg; /* the caller's */
+    bool is_done;
+    const char *refusal; /* why it was not done */
+};
+
+/**
+ * fg_code_change() - Make changes.
+ * @changes: sorted by address when this returns
+ * @n: how many
+ * @refusal: filled in if none of them can be made
+ *
+ * No thread is between instructions that change: a change for which that cannot be had is not made. Nor is one whose
+ * bytes are others than @from.
+ *
+ * Return: false: nothing was changed.
+ * Context: one thread at a time.
+ */
+bool fg_code_change(struct fg_code_change *changes, size_t n, const struct fg_code_writer *writer,
+                    struct fg_native_refusal *refusal);
+
+#endif

@@ -1,0 +1,436 @@
+/* See hook.h. */
+#include "arch/native/hook.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/native/call.h"
+#include "arch/native/change.h"
+#include "arch/native/code.h"
+#include "arch/native/domain.h"
+#include "arch/native/object.h"
+#include "arch/native/plan_file.h"
+#include "arch/native/pool.h"
+#include "arch/native/unwind.h"
+#include "engine/core/mutex.h"
+#include "engine/core/root.h"
+#include "engine/core/sync.h"
+#include "engine/core/task.h"
+#include "engine/graph/meet.h"
+#include "engine/graph/user_list.h"
+
+struct fg_native_object {
+    struct fg_native_object *next;
+    char *name;
+    struct fg_plan_file plan;
+    struct fg_loaded_object loaded;
+    struct fg_pool pool;
+    struct fg_native_hook **hooks; /* by the function's number in the plan; NULL: it has no record */
+};
+
+struct fg_native_hook {
+    struct fg_native_object *object;
+    const struct fg_plan_function *function;
+    struct fg_func *func;
+    uintptr_t trampoline; /* 0: none yet */
+    const char *refusal;
+    bool is_hooked, changes;
+    struct fg_native_hook *next; /* of those to be changed */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    bool is_ready;
+    struct fg_native_object *objects;
+    struct fg_native_hook *changes;
+    size_t nr_changes;
+} native = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- making hooks match the users */
+
+static uintptr_t address_of(const struct fg_native_hook *hook)
+{
+    return hook->object->loaded.base + hook->function->address + hook->function->patch;
+}
+
+static bool make_trampoline(struct fg_native_hook *hook, const struct fg_code_writer *writer)
+{
+    const struct fg_plan_function *function = hook->function;
+    const struct fg_plan_file *plan = &hook->object->plan;
+    struct fg_trampoline trampoline = {
+        .site = {.func = hook->func, .address = address_of(hook), .displaced = function->displaced},
+        .code = plan->code + function->code,
+        .code_bytes = function->moved,
+        .fix_ups = plan->fix_ups + function->fix_up,
+        .nr_fix_ups = function->fix_ups,
+        .base = hook->object->loaded.base,
+    };
+
+    hook->trampoline = fg_pool_make(&hook->object->pool, writer, &trampoline);
+    return hook->trampoline != 0;
+}
+
+/* True if the function's bytes are still those that were planned for. */
+static bool has_planned_bytes(const struct fg_native_hook *hook, const struct fg_code_writer *writer)
+{
+    uint8_t bytes[FG_PLAN_ORIGINAL_BYTES];
+
+    return fg_code_read(writer, address_of(hook), bytes, hook->function->displaced) &&
+           memcmp(bytes, hook->function->original, hook->function->displaced) == 0;
+}
+
+static const char *refuse_to_hook(struct fg_native_hook *hook, const struct fg_code_writer *writer)
+{
+    if ((hook->function->flags & FG_PLAN_CALLS) && fg_machine_has_shadow_stack())
+        return "a shadow stack is on, and it begins with a call";
+    if (!has_planned_bytes(hook, writer))
+        return "its bytes are not those of its file";
+    if (!hook->trampoline && !make_trampoline(hook, writer))
+        return "there is no room for its trampoline within reach";
+    return NULL;
+}
+
+static void describe(const struct fg_native_hook *hook, struct fg_code_change *change)
+{
+    uint8_t jump[FG_CHANGE_BYTES];
+
+    *change = (struct fg_code_change){.address = address_of(hook), .bytes = fg_machine_jump_bytes};
+    fg_machine_make_jump(jump, change->address, hook->trampoline);
+    memcpy(hook->is_hooked ? change->from : change->to, jump, change->bytes);
+    memcpy(hook->is_hooked ? change->to : change->from, hook->function->original, change->bytes);
+    change->arg = (void *)(uintptr_t)hook;
+}
+
+static bool write_pools(const struct fg_code_writer *writer)
+{
+    for (struct fg_native_object *object = native.objects; object; object = object->next) {
+        if (!fg_pool_write(&object->pool, writer))
+            return false;
+    }
+    return true;
+}
+
+/* Collects the changes that can be made. */
+static size_t collect(struct fg_code_change *changes, const struct fg_code_writer *writer)
+{
+    size_t n = 0;
+
+    for (struct fg_native_hook *hook = native.changes; hook; hook = hook->next) {
+        hook->refusal = hook->is_hooked ? NULL : refuse_to_hook(hook, writer);
+        if (!hook->refusal)
+            describe(hook, &changes[n++]);
+    }
+    return n;
+}
+
+static void note(const struct fg_code_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct fg_native_hook *hook = changes[i].arg;
+
+        if (changes[i].is_done)
+            hook->is_hooked = !hook->is_hooked;
+        else
+            hook->refusal = changes[i].refusal;
+    }
+}
+
+static const char *apply_with(struct fg_code_change *changes, const struct fg_code_writer *writer)
+{
+    size_t n = collect(changes, writer);
+    static struct fg_native_refusal refusal; /* the lock is held */
+
+    if (!write_pools(writer))
+        return "its trampoline cannot be written";
+    if (!fg_code_change(changes, n, writer, &refusal))
+        return refusal.text;
+    note(changes, n);
+    return NULL;
+}
+
+static void refuse_all(const char *why)
+{
+    for (struct fg_native_hook *hook = native.changes; hook && why; hook = hook->next)
+        hook->refusal = why;
+}
+
+static void apply(void)
+{
+    struct fg_code_change *changes = calloc(native.nr_changes, sizeof(*changes));
+    struct fg_code_writer writer;
+
+    if (!changes) {
+        refuse_all("memory is short");
+    } else if (fg_code_open(&writer) != 0) {
+        refuse_all("/proc/self/mem cannot be written");
+    } else {
+        refuse_all(apply_with(changes, &writer));
+        fg_code_close(&writer);
+    }
+    free(changes);
+}
+
+static void sync_begin(void)
+{
+    fg_mutex_lock(&native.lock);
+}
+
+static void sync(struct fg_func *func)
+{
+    struct fg_native_hook *hook = func->arch_data;
+
+    if (!hook || hook->func != func || hook->changes || fg_func_has_users(func) == hook->is_hooked)
+        return;
+    hook->changes = true;
+    hook->next = native.changes;
+    native.changes = hook;
+    native.nr_changes++;
+}
+
+static void sync_end(void)
+{
+    if (native.changes)
+        apply();
+    for (struct fg_native_hook *hook = native.changes; hook; hook = hook->next)
+        hook->changes = false;
+    native.changes = NULL;
+    native.nr_changes = 0;
+    fg_mutex_unlock(&native.lock);
+}
+
+static const struct fg_arch_ops arch_ops = {
+    .name = "native",
+    .sync = sync,
+    .sync_begin = sync_begin,
+    .sync_end = sync_end,
+};
+
+struct fg_domain fg_native_domain = {.arch = &arch_ops, .is_global = true};
+
+/* ---- starting */
+
+static void fork_child(void)
+{
+    fg_native_entries_fork_child(fg_task_self);
+    sync_end();
+}
+
+static void note_own_text(const void *own)
+{
+    struct fg_loaded_object object;
+
+    if (own && fg_object_at((uintptr_t)own, &object))
+        fg_native_own_text = (struct fg_native_text){object.begin, object.end - object.begin};
+}
+
+static bool start(const void *own, struct fg_native_refusal *refusal)
+{
+    const char *why = fg_machine_refusal();
+
+    if (why)
+        return fg_native_refuse(refusal, "%s", why);
+    if (pthread_atfork(sync_begin, sync_end, fork_child) != 0)
+        return fg_native_refuse(refusal, "memory is short");
+    fg_native_unwind_prepare();
+    fg_task_on_exit(fg_native_thread_end);
+    note_own_text(own);
+    return true;
+}
+
+bool fg_native_start(const void *own, struct fg_native_refusal *refusal)
+{
+    fg_mutex_lock(&native.lock);
+    if (!native.is_ready)
+        native.is_ready = start(own, refusal);
+    fg_mutex_unlock(&native.lock);
+    return native.is_ready;
+}
+
+/* ---- objects */
+
+static bool is_same(const struct fg_native_object *object, const struct fg_plan_header *header)
+{
+    return object->plan.header->build_id_bytes == header->build_id_bytes &&
+           memcmp(object->plan.header->build_id, header->build_id, header->build_id_bytes) == 0;
+}
+
+static struct fg_native_object *find_same(const struct fg_plan_header *header)
+{
+    struct fg_native_object *object = native.objects;
+
+    while (object && !is_same(object, header))
+        object = object->next;
+    return object;
+}
+
+static size_t count_hookable(const struct fg_plan_file *plan)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < plan->header->functions; i++)
+        n += plan->functions[i].reason == FG_PLAN_HOOKABLE;
+    return n;
+}
+
+/* Finds the object and reserves its trampolines. */
+static bool bind_object(struct fg_native_object *object, struct fg_native_refusal *refusal)
+{
+    const struct fg_plan_header *header = object->plan.header;
+    size_t n = count_hookable(&object->plan);
+
+    if (!fg_object_find(header->build_id, header->build_id_bytes, &object->loaded))
+        return fg_native_refuse(refusal, "no object with its build id is loaded");
+    if (object->loaded.base + header->text_begin < object->loaded.begin ||
+        object->loaded.base + header->text_end > object->loaded.end)
+        return fg_native_refuse(refusal, "its functions are not in the text of the object");
+    if (object->loaded.begin == fg_native_own_text.begin)
+        return fg_native_refuse(refusal, "it is for a library of funcgraph itself");
+    if (!n)
+        return fg_native_refuse(refusal, "none of its functions can be hooked");
+    object->hooks = calloc(header->functions, sizeof(object->hooks[0]));
+    if (!object->hooks)
+        return fg_native_refuse(refusal, "memory is short");
+    return fg_pool_reserve(&object->pool, object->loaded.begin, object->loaded.end, n, refusal);
+}
+
+static struct fg_native_object *object_new(struct fg_plan_file *plan, const char *name,
+                                           struct fg_native_refusal *refusal)
+{
+    struct fg_native_object *object = calloc(1, sizeof(*object));
+
+    if (!object) {
+        fg_native_refuse(refusal, "memory is short");
+        return NULL;
+    }
+    object->plan = *plan;
+    object->name = strdup(name);
+    if (object->name && bind_object(object, refusal)) {
+        object->next = native.objects;
+        native.objects = object;
+        return object;
+    }
+    free(object->hooks);
+    free(object->name);
+    free(object);
+    return NULL;
+}
+
+struct fg_native_object *fg_native_open(const char *path, const char *name, struct fg_native_refusal *refusal)
+{
+    struct fg_native_object *object, *same;
+    struct fg_plan_file plan;
+
+    if (!fg_plan_file_open(path, fg_machine_elf, &plan, refusal))
+        return NULL;
+    fg_mutex_lock(&native.lock);
+    same = find_same(plan.header);
+    object = same ? same : object_new(&plan, name, refusal);
+    fg_mutex_unlock(&native.lock);
+    if (same || !object)
+        fg_plan_file_close(&plan);
+    return object;
+}
+
+const char *fg_native_name(const struct fg_native_object *object)
+{
+    return object->name;
+}
+
+/* ---- functions */
+
+static const char *name_of(const struct fg_native_object *object, uint32_t i)
+{
+    return object->plan.names + object->plan.functions[i].name;
+}
+
+/* Makes the record of a function. NULL: memory is short. */
+static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t i)
+{
+    const struct fg_plan_function *function = &object->plan.functions[i];
+    struct fg_native_hook *hook = calloc(1, sizeof(*hook));
+    struct fg_func_desc desc = {
+        .module = object->name,
+        .qualname = name_of(object, i),
+        .file = "",
+        .args = "",
+        .line = function->size,
+        .flags = FG_FUNC_NATIVE,
+        .arch_data = hook,
+        .domain = &fg_native_domain,
+    };
+
+    if (!hook)
+        return NULL;
+    hook->object = object;
+    hook->function = function;
+    hook->func = fg_func_meet(&desc);
+    if (hook->func)
+        return hook;
+    free(hook);
+    return NULL;
+}
+
+static bool is_meant(const struct fg_native_object *object, uint32_t i, const struct fg_patterns *patterns)
+{
+    return object->plan.functions[i].reason == FG_PLAN_HOOKABLE &&
+           fg_patterns_match_native(patterns, name_of(object, i), object->name);
+}
+
+static struct fg_func *func_at(const void *list, size_t i)
+{
+    return ((struct fg_func *const *)list)[i];
+}
+
+/* Makes the records that are missing, and adds them to @funcs. Returns how many functions are meant; -ENOMEM. */
+static long meet_all(struct fg_native_object *object, const struct fg_patterns *patterns,
+                     struct fg_func **funcs, size_t *n)
+{
+    long meant = 0;
+
+    for (uint32_t i = 0; i < object->plan.header->functions; i++) {
+        if (!is_meant(object, i, patterns))
+            continue;
+        meant++;
+        if (object->hooks[i])
+            continue;
+        object->hooks[i] = hook_new(object, i);
+        if (!object->hooks[i])
+            return -ENOMEM;
+        funcs[(*n)++] = object->hooks[i]->func;
+    }
+    return meant;
+}
+
+long fg_native_meet(struct fg_native_object *object, const struct fg_patterns *patterns)
+{
+    struct fg_func **funcs = calloc(object->plan.header->functions, sizeof(funcs[0]));
+    size_t n = 0;
+    long meant;
+
+    if (!funcs)
+        return -ENOMEM;
+    fg_mutex_lock(&native.lock);
+    meant = meet_all(object, patterns, funcs, &n);
+    fg_mutex_unlock(&native.lock);
+    fg_sync_many(func_at, funcs, n);
+    free(funcs);
+    return meant;
+}
+
+void fg_native_for_each(void (*visit)(const struct fg_native_state *state, void *arg), void *arg)
+{
+    fg_mutex_lock(&native.lock);
+    for (struct fg_native_object *object = native.objects; object; object = object->next) {
+        for (uint32_t i = 0; i < object->plan.header->functions; i++) {
+            const struct fg_native_hook *hook = object->hooks[i];
+
+            if (hook)
+                visit(&(struct fg_native_state){object->name, name_of(object, i), address_of(hook),
+                                                hook->is_hooked, hook->refusal},
+                      arg);
+        }
+    }
+    fg_mutex_unlock(&native.lock);
+}

@@ -1,0 +1,356 @@
+/* See stop.h. */
+#define _GNU_SOURCE
+#include "arch/native/stop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch/native/system.h"
+
+#define MAX_THREADS 4096u
+#define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one */
+#define PAUSE_NS 20000L
+#define STACK_BYTES 65536u /* how much of a stack is looked at for interrupted code */
+
+struct parked {
+    _Atomic(int) tid; /* 0: being filled in */
+    const void *context;
+};
+
+static struct {
+    int signal;            /* 0: none chosen yet */
+    _Atomic(uint32_t) now; /* the number of the stop, 0 between two of them; a futex */
+    uint32_t latest;
+    /* The number of the latest stop, and below it how many threads have arrived. In one word: a thread that is late does
+     * not count in the next stop. */
+    _Atomic(uint64_t) arrived;
+    struct parked threads[MAX_THREADS];
+    int tasks; /* /proc/self/task */
+} stop = {.tasks = -1};
+
+/* ---- in the stopped threads */
+
+static int own_tid(void)
+{
+    return (int)FG_SYSCALL(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Returns how many have arrived before; MAX_THREADS: this stop is over, or full. */
+static unsigned arrive(uint32_t number)
+{
+    uint64_t arrived = atomic_load(&stop.arrived);
+
+    do {
+        if (arrived >> 32 != number || (uint32_t)arrived >= MAX_THREADS)
+            return MAX_THREADS;
+    } while (!atomic_compare_exchange_weak(&stop.arrived, &arrived, arrived + 1));
+    return (uint32_t)arrived;
+}
+
+/* A signal that comes late finds no stop, or the next one. */
+static void park(int number, siginfo_t *info, void *context)
+{
+    uint32_t now = atomic_load(&stop.now);
+    unsigned at = now ? arrive(now) : MAX_THREADS;
+
+    (void)number, (void)info;
+    if (at == MAX_THREADS)
+        return;
+    stop.threads[at].context = context;
+    /* release: who reads the number reads the context */
+    atomic_store_explicit(&stop.threads[at].tid, own_tid(), memory_order_release);
+    while (atomic_load(&stop.now) == now)
+        FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+}
+
+static unsigned count_arrived(void)
+{
+    return (uint32_t)atomic_load(&stop.arrived);
+}
+
+/* ---- which threads there are */
+
+struct entry {
+    uint64_t inode, offset;
+    unsigned short bytes;
+    unsigned char type;
+    char name[];
+};
+
+static int number_of(const char *text)
+{
+    int number = 0;
+
+    for (; *text >= '0' && *text <= '9'; text++)
+        number = number * 10 + *text - '0';
+    return *text ? 0 : number;
+}
+
+/* Calls @visit for each thread until it returns false. Returns what the last call returned. */
+static bool for_each_thread(bool (*visit)(int tid, void *arg), void *arg)
+{
+    char buffer[2048] __attribute__((aligned(8)));
+    bool goes_on = true;
+    long n;
+
+    FG_SYSCALL(SYS_lseek, stop.tasks, 0, SEEK_SET, 0, 0, 0);
+    while (goes_on && (n = FG_SYSCALL(SYS_getdents64, stop.tasks, buffer, sizeof(buffer), 0, 0, 0)) > 0) {
+        for (long at = 0; at < n && goes_on;) {
+            const struct entry *entry = (const struct entry *)(buffer + at);
+            int tid = number_of(entry->name);
+
+            at += entry->bytes;
+            if (tid)
+                goes_on = visit(tid, arg);
+        }
+    }
+    return goes_on;
+}
+
+static bool open_tasks(struct fg_native_refusal *refusal)
+{
+    stop.tasks =
+        (int)FG_SYSCALL(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    return stop.tasks >= 0 || fg_native_refuse(refusal, "/proc/self/task cannot be read");
+}
+
+static void close_tasks(void)
+{
+    FG_SYSCALL(SYS_close, stop.tasks, 0, 0, 0, 0, 0);
+    stop.tasks = -1;
+}
+
+static bool is_self(int tid, void *arg)
+{
+    return tid == *(const int *)arg;
+}
+
+bool fg_stop_is_alone(void)
+{
+    struct fg_native_refusal unused;
+    int self = own_tid();
+    bool is_alone;
+
+    if (!open_tasks(&unused))
+        return false;
+    is_alone = for_each_thread(is_self, &self);
+    close_tasks();
+    return is_alone;
+}
+
+/* ---- stopping them */
+
+static void pause_shortly(void)
+{
+    struct timespec time = {0, PAUSE_NS};
+
+    FG_SYSCALL(SYS_nanosleep, &time, NULL, 0, 0, 0, 0);
+}
+
+static long now_ns(void)
+{
+    struct timespec time;
+
+    FG_SYSCALL(SYS_clock_gettime, CLOCK_MONOTONIC, &time, 0, 0, 0, 0);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+/* Chooses a real-time signal that the program does not use, and handles it from now on: one that comes late would kill
+ * the process otherwise. */
+static bool choose_signal(struct fg_native_refusal *refusal)
+{
+    struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+    if (stop.signal)
+        return true;
+    sigfillset(&action.sa_mask);
+    for (int number = SIGRTMAX - 1; number > SIGRTMIN; number--) {
+        struct sigaction old;
+
+        if (sigaction(number, NULL, &old) != 0 || old.sa_handler != SIG_DFL)
+            continue;
+        if (sigaction(number, &action, NULL) == 0) {
+            stop.signal = number;
+            return true;
+        }
+    }
+    return fg_native_refuse(refusal, "no real-time signal is free to stop other threads with");
+}
+
+static bool has_arrived(int tid)
+{
+    unsigned n = count_arrived();
+
+    for (unsigned i = 0; i < n; i++) {
+        if (atomic_load_explicit(&stop.threads[i].tid, memory_order_acquire) == tid)
+            return true;
+    }
+    return false;
+}
+
+/* The threads that got the signal. */
+struct round {
+    int self, pid;
+    int sent[MAX_THREADS];
+    unsigned n;
+    int missing; /* one that has not arrived; 0: all have */
+};
+
+static bool was_sent(const struct round *round, int tid)
+{
+    for (unsigned i = 0; i < round->n; i++) {
+        if (round->sent[i] == tid)
+            return true;
+    }
+    return false;
+}
+
+static bool look_at(int tid, void *arg)
+{
+    struct round *round = arg;
+
+    if (tid == round->self || has_arrived(tid))
+        return true;
+    if (!was_sent(round, tid)) {
+        if (round->n == MAX_THREADS ||
+            FG_SYSCALL(SYS_tgkill, round->pid, tid, stop.signal, 0, 0, 0) == -ESRCH)
+            return true; /* a thread that has just ended */
+        round->sent[round->n++] = tid;
+    }
+    round->missing = tid;
+    return true;
+}
+
+/* A process whose main thread has ended keeps it in the list. */
+static bool has_ended(int pid, int tid)
+{
+    static const char path[] = "/proc/self/stat";
+    char text[512];
+    int fd;
+    long n = 0;
+
+    if (tid != pid)
+        return false;
+    fd = (int)FG_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0) {
+        n = FG_SYSCALL(SYS_read, fd, text, sizeof(text), 0, 0, 0);
+        FG_SYSCALL(SYS_close, fd, 0, 0, 0, 0, 0);
+    }
+    while (n > 0 && text[n - 1] != ')')
+        n--;
+    return n > 0 && text[n + 1] == 'Z';
+}
+
+static struct round the_round; /* too large for the stack of a thread */
+
+static bool stop_all(struct fg_native_refusal *refusal)
+{
+    struct round *round = &the_round;
+    long until = now_ns() + PATIENCE_NS;
+
+    round->self = own_tid();
+    round->pid = (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    round->n = 0;
+    for (;;) {
+        round->missing = 0;
+        for_each_thread(look_at, round);
+        if (!round->missing || has_ended(round->pid, round->missing))
+            return true;
+        if (now_ns() > until || round->n == MAX_THREADS)
+            break;
+        pause_shortly();
+    }
+    return fg_native_refuse(refusal, "thread %d cannot be stopped: it blocks signal %d", round->missing,
+                            stop.signal);
+}
+
+bool fg_stop_begin(struct fg_native_refusal *refusal)
+{
+    struct fg_native_refusal why = {""};
+    bool is_stopped;
+
+    if (!choose_signal(refusal) || !open_tasks(refusal))
+        return false;
+    for (unsigned i = count_arrived(); i-- > 0;)
+        atomic_store(&stop.threads[i].tid, 0);
+    stop.latest += stop.latest == UINT32_MAX ? 2 : 1; /* 0 is none */
+    atomic_store(&stop.arrived, (uint64_t)stop.latest << 32);
+    atomic_store(&stop.now, stop.latest);
+    is_stopped = stop_all(&why);
+    if (!is_stopped) {
+        fg_stop_end();
+        *refusal = why;
+    }
+    return is_stopped;
+}
+
+void fg_stop_end(void)
+{
+    atomic_store(&stop.now, 0);
+    FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    close_tasks();
+}
+
+/* ---- where they are */
+
+static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (ranges[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < n && address >= ranges[low].begin)
+        ranges[low].is_busy = true;
+}
+
+/* The kernel reads the stack: it says where that ends. */
+static size_t read_stack(int pid, uintptr_t at, uintptr_t *words, size_t bytes)
+{
+    struct iovec local = {words, bytes}, remote = {(void *)at, bytes};
+    long n = FG_SYSCALL(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
+
+    return n > 0 ? (size_t)n / sizeof(words[0]) : 0;
+}
+
+/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may be one. */
+static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack)
+{
+    static uintptr_t words[4096 / sizeof(uintptr_t)];
+    int pid = the_round.pid;
+    size_t count = sizeof(words) / sizeof(words[0]);
+
+    for (uintptr_t at = stack; at < stack + STACK_BYTES; at += count * sizeof(words[0])) {
+        size_t bytes = sizeof(words) - at % sizeof(words); /* up to the end of a page */
+
+        count = read_stack(pid, at, words, bytes);
+        for (size_t i = 0; i < count; i++)
+            mark(ranges, n, words[i]);
+        if (count * sizeof(words[0]) < bytes)
+            return;
+    }
+}
+
+void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n)
+{
+    unsigned threads = count_arrived();
+
+    for (unsigned i = 0; i < threads; i++) {
+        const void *context = stop.threads[i].context;
+
+        mark(ranges, n, fg_machine_pc(context));
+        mark_stack(ranges, n, fg_machine_sp(context));
+    }
+}

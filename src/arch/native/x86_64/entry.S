@@ -1,0 +1,255 @@
+/* The way into a hooked function and back, around the C code that reports the call to the engine.
+ *
+ * A hooked function begins with a jump to its trampoline, which comes to fg_x86_64_enter with
+ *
+ *     r11            the trampoline
+ *     -8(%rsp)       the r11 of the caller
+ *     (%rsp)         the return address, at a place that is called S below
+ *
+ * All registers are as the caller left them when the function's moved instructions run, also those that no calling
+ * convention passes arguments in: a compiler that sees both functions keeps values there (-fipa-ra). Vector registers
+ * are not touched on the fast path, whose C code is built without them. The slow path saves all of them.
+ *
+ * If the return is traced, the return address is taken off the stack into an entry, and the entry's stub calls
+ * the function. So each call has its return, for the processor's predictor and for a shadow stack, and arguments on the
+ * stack are where the function looks for them. Each entry has a stub of its own: the return address on the stack names
+ * the entry, wherever that stack is by then, and in whatever thread it runs.
+ *
+ * Values below the stack pointer are safe for 128 bytes (the red zone): no signal handler touches them. */
+#include "arch/native/x86_64/layout.h"
+
+.macro push_register register:vararg
+    pushq %\register
+    .cfi_adjust_cfa_offset 8
+.endm
+
+.macro pop_register register:vararg
+    popq %\register
+    .cfi_adjust_cfa_offset -8
+.endm
+
+    .text
+
+/* ---- into the function */
+
+    .globl fg_x86_64_enter
+    .hidden fg_x86_64_enter
+    .type fg_x86_64_enter, @function
+    .balign 64
+fg_x86_64_enter:
+    .cfi_startproc
+    endbr64
+    leaq -16(%rsp), %rsp        /* S-8: r11, S-16: free */
+    .cfi_adjust_cfa_offset 16
+    push_register rax
+    push_register rcx
+    push_register rdx
+    push_register rsi
+    push_register rdi
+    push_register r8
+    push_register r9
+    push_register r10
+    push_register r11
+    leaq FG_TRAMPOLINE_SITE(%r11), %rdi
+    leaq 88(%rsp), %rsi
+    call fg_native_enter
+    cmpq $1, %rax
+    je 3f                       /* the slow path decides */
+1:  popq %rcx
+    .cfi_adjust_cfa_offset -8
+    addq $FG_TRAMPOLINE_MOVED, %rcx
+    testq %rax, %rax
+    jne 2f
+    /* The return is not traced: jump to the moved instructions. */
+    movq 72(%rsp), %r11
+    movq %rcx, 72(%rsp)
+    .cfi_remember_state
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
+    leaq 16(%rsp), %rsp
+    .cfi_adjust_cfa_offset -16
+    jmp *-8(%rsp)
+    .cfi_restore_state
+2:  /* It is traced: to the stub of the entry, which has the address of the moved instructions at S-8. */
+    leaq fg_native_entries(%rip), %rdx
+    subq %rdx, %rax
+    leaq fg_x86_64_stubs(%rip), %rdx
+    addq %rdx, %rax
+    movq 72(%rsp), %r11
+    movq %rcx, 72(%rsp)
+    movq %rax, 64(%rsp)
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
+    leaq 24(%rsp), %rsp
+    .cfi_adjust_cfa_offset -24
+    jmp *-24(%rsp)
+    .cfi_endproc
+
+/* The slow path, with all vector registers saved. */
+    .cfi_startproc
+    .cfi_def_cfa_offset 96
+3:  pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset rbx, 0
+    movq %rsp, %rbx
+    .cfi_def_cfa_register rbx
+    movq 8(%rsp), %rdi
+    leaq FG_TRAMPOLINE_SITE(%rdi), %rdi
+    leaq 96(%rsp), %rsi
+    leaq fg_native_enter_slow(%rip), %r11
+    call with_vectors_saved
+    movq %rbx, %rsp
+    .cfi_def_cfa_register rsp
+    pop_register rbx
+    .cfi_restore rbx
+    jmp 1b
+    .cfi_endproc
+    .size fg_x86_64_enter, . - fg_x86_64_enter
+
+/* Calls the function in r11 with rdi and rsi; its result is in rax. The caller has its stack pointer in rbx. */
+    .type with_vectors_saved, @function
+with_vectors_saved:
+    .cfi_startproc
+    .cfi_def_cfa rbx, 0
+    subq fg_x86_64_save_bytes(%rip), %rsp
+    andq $-64, %rsp
+    xorl %eax, %eax
+    movq %rax, 512(%rsp)        /* the header, parts of which XSAVE leaves as they are */
+    movq %rax, 520(%rsp)
+    movq %rax, 528(%rsp)
+    movq %rax, 536(%rsp)
+    movq %rax, 544(%rsp)
+    movq %rax, 552(%rsp)
+    movq %rax, 560(%rsp)
+    movq %rax, 568(%rsp)
+    movl fg_x86_64_save_mask(%rip), %eax
+    xorl %edx, %edx
+    cmpb $0, fg_x86_64_has_xsavec(%rip)
+    je 1f
+    xsavec (%rsp)
+    jmp 2f
+1:  xsave (%rsp)
+2:  call *%r11
+    movq %rax, %r11
+    movl fg_x86_64_save_mask(%rip), %eax
+    xorl %edx, %edx
+    xrstor (%rsp)
+    movq %r11, %rax
+    leaq -8(%rbx), %rsp
+    ret
+    .cfi_endproc
+    .size with_vectors_saved, . - with_vectors_saved
+
+/* ---- back from it */
+
+/* Comes from a stub: the return address of the caller is back on the stack, the number of the entry is below it. */
+    .type fg_x86_64_leave, @function
+    .balign 64
+fg_x86_64_leave:
+    .cfi_startproc
+    leaq -8(%rsp), %rsp
+    .cfi_adjust_cfa_offset 8
+    push_register rax
+    push_register rcx
+    push_register rdx
+    push_register rsi
+    push_register rdi
+    push_register r8
+    push_register r9
+    push_register r10
+    push_register r11
+    push_register rax           /* for alignment */
+    movl 80(%rsp), %edi
+    shlq $FG_ENTRY_SHIFT, %rdi
+    leaq fg_native_entries(%rip), %rsi
+    addq %rsi, %rdi
+    movq %rdi, (%rsp)
+    call fg_native_leave
+    testq %rax, %rax
+    jne 2f
+1:  pop_register rax
+    pop_register r11
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
+    leaq 8(%rsp), %rsp
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+
+    .cfi_startproc
+    .cfi_def_cfa_offset 96
+2:  movq (%rsp), %rdi
+    movq %rax, %rsi             /* the time of the return */
+    push_register rbx
+    .cfi_rel_offset rbx, 0
+    movq %rsp, %rbx
+    .cfi_def_cfa_register rbx
+    leaq fg_native_leave_slow(%rip), %r11
+    call with_vectors_saved
+    movq %rbx, %rsp
+    .cfi_def_cfa_register rsp
+    pop_register rbx
+    .cfi_restore rbx
+    jmp 1b
+    .cfi_endproc
+    .size fg_x86_64_leave, . - fg_x86_64_leave
+
+/* ---- the stubs
+ *
+ * What an unwinder does at a stub, which is at rip & -32, as a function's caller:
+ *
+ *     stack pointer of the caller   rsp, and 8 more where the address was pushed again
+ *     return address                is in the entry, at the place that the stub pushes it from
+ *     CFA                           the stack pointer and 1: an unwinder tells frames by their CFA, and the caller's
+ *                                   is the stack pointer itself
+ *
+ * An exception that passes ends the call: fg_native_personality. */
+
+    .globl fg_x86_64_stubs
+    .hidden fg_x86_64_stubs
+    .type fg_x86_64_stubs, @function
+    .balign 64
+fg_x86_64_stubs:
+    .cfi_startproc
+    .cfi_personality 0x1b, fg_native_personality
+    /* CFA: rsp + 1 + ((rip & 31) >= FG_STUB_END) * 8 */
+    .cfi_escape 0x0f, 11, 0x77, 1, 0x80, 0, 0x4f, 0x1a, 0x30 + FG_STUB_END, 0x2a, 0x33, 0x24, 0x22
+    /* rsp: CFA - 1 */
+    .cfi_escape 0x16, 7, 2, 0x31, 0x1c
+    /* rip is at: stub + FG_STUB_END + the displacement of the instruction that pushes it */
+    .cfi_escape 0x10, 16, 13, 0x80, 0, 0x09, 0xe0, 0x1a, 0x12, 0x23, FG_STUB_PUSH + 2, 0x94, 4, 0x22, 0x23, FG_STUB_END
+    .globl fg_machine_first_return
+    .hidden fg_machine_first_return
+    .set fg_machine_first_return, fg_x86_64_stubs + FG_STUB_RETURN
+    .set number, 0
+    .rept FG_ENTRIES
+    .balign FG_STUB_BYTES, 0xcc
+    call *-16(%rsp)                                         /* at 0 */
+    movl $number, -16(%rsp)                                 /* at FG_STUB_RETURN */
+    pushq fg_native_entries + number * FG_ENTRY_BYTES(%rip) /* at FG_STUB_PUSH */
+    {disp32} jmp fg_x86_64_leave                            /* at FG_STUB_END */
+    .set number, number + 1
+    .endr
+    .balign FG_STUB_BYTES, 0xcc
+    .cfi_endproc
+    .size fg_x86_64_stubs, . - fg_x86_64_stubs
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,82 @@
+/* What of the processor's state the slow path of a hook has to save, and system calls. */
+#define _GNU_SOURCE
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "arch/native/machine.h"
+
+/* Components of the state that C code may change: x87, SSE, AVX, and the three of AVX-512 (Intel SDM volume
+ * 1, 13.1). */
+#define COMPONENTS 0xe7u
+#define LEGACY_BYTES 576u /* the first two components, and the header */
+
+uint64_t fg_x86_64_save_bytes __attribute__((visibility("hidden")));
+uint32_t fg_x86_64_save_mask __attribute__((visibility("hidden")));
+bool fg_x86_64_has_xsavec __attribute__((visibility("hidden")));
+
+static uint32_t enabled_components(void)
+{
+    uint32_t low, high;
+
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low & COMPONENTS;
+}
+
+/* The room that the components need in the order of XSAVE, of which that of XSAVEC is never longer. */
+static uint32_t save_bytes(uint32_t mask)
+{
+    uint32_t most = LEGACY_BYTES, size, offset, c, d;
+
+    for (uint32_t i = 2; i < 8; i++) {
+        if (!(mask & 1u << i) || !__get_cpuid_count(0xd, i, &size, &offset, &c, &d))
+            continue;
+        if (offset + size > most)
+            most = offset + size;
+    }
+    return most;
+}
+
+const char *fg_machine_refusal(void)
+{
+    uint32_t a, b, c, d;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return "the processor has no XSAVE";
+    fg_x86_64_save_mask = enabled_components();
+    fg_x86_64_save_bytes = save_bytes(fg_x86_64_save_mask);
+    if (__get_cpuid_count(0xd, 1, &a, &b, &c, &d))
+        fg_x86_64_has_xsavec = a & 2;
+    return NULL;
+}
+
+bool fg_machine_has_shadow_stack(void)
+{
+    enum { ARCH_SHSTK_STATUS = 0x5005, ARCH_SHSTK_SHSTK = 1 };
+    unsigned long features = 0;
+
+    return fg_machine_syscall(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0, 0, 0) == 0 &&
+           (features & ARCH_SHSTK_SHSTK);
+}
+
+long fg_machine_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+uintptr_t fg_machine_pc(const void *context)
+{
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+uintptr_t fg_machine_sp(const void *context)
+{
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+}

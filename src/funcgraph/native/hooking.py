@@ -1,0 +1,139 @@
+"""Native functions that patterns ask for, inside of a traced process: plans of its objects, and records of their functions.
+
+A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the objects tells.
+Objects that are loaded later are looked at when the import system or ctypes has loaded them. A plan that the cache
+does not have is made by a process of its own, which the traced one does not notice.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from funcgraph import _engine
+from funcgraph.native.cache import cache_path, name_of
+from funcgraph.native.elf import Elf
+from funcgraph.native.errors import PlanError
+from funcgraph.native.object_name import object_name
+
+__all__ = ["hook", "may_be_native"]
+
+_OF_OBJECT = ":mod:"
+_EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
+
+# The patterns that were asked for, in order; and which of them each object, by its path, was looked at for.
+_patterns: dict[str, str] = {}
+_objects: dict[str, tuple[str, ...]] = {}
+_is_watching = False
+
+
+def may_be_native(pattern: str) -> bool:
+    """Return whether a pattern may stand for native functions."""
+    _, command, name = pattern.rpartition(_OF_OBJECT)
+    return bool(command) and not name.startswith("!")
+
+
+def hook(patterns: Iterable[str]) -> list[str]:
+    """Make the native functions that patterns select known to the engine, which hooks those that have users.
+
+    Returns:
+        what is wrong with objects that were meant: a line for each.
+    """
+    fresh = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
+    if not fresh or not hasattr(_engine, "native_meet"):
+        return []
+    _patterns.update(fresh)
+    problems: list[str] = _engine.apart(_look)
+    _watch()
+    return problems
+
+
+def _look() -> list[str]:
+    """Look at the objects that are loaded now; return what is wrong with those that were meant."""
+    problems = []
+    for path in _loaded():
+        name = object_name(path)
+        selected = tuple(pattern for pattern, glob in _patterns.items() if fnmatchcase(name, glob))
+        if selected == _objects.get(path, ()):
+            continue
+        _objects[path] = selected
+        try:
+            _engine.native_meet(_plan_of(path), name, selected)
+        except (OSError, PlanError) as error:
+            problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+    return problems
+
+
+def _loaded() -> Iterator[str]:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read()
+    return iter(dict.fromkeys(match[1].replace("\\012", "\n") for match in _EXECUTABLE.finditer(text)))
+
+
+def _plan_of(path: str) -> str:
+    """Return the path of an object's plan, which is made if it is missing.
+
+    Raises:
+        OSError, PlanError: there is none.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        plan = f"{cache_path()}/{name_of(Elf(fd), fd, is_trusted=True)}"
+    finally:
+        os.close(fd)
+    if not os.path.exists(plan):
+        _make_plan(path)
+    if not os.path.exists(plan):
+        raise PlanError("has no plan, and none could be made: see `funcgraph plan`")
+    return plan
+
+
+def _make_plan(path: str) -> None:
+    environment = (
+        os.fsencode(f"{key}={value}") for key, value in os.environ.items() if not key.startswith("FUNCGRAPH")
+    )
+    command = (sys.executable, "-m", "funcgraph", "plan", "--", path)
+    _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment))
+
+
+# ---- objects that are loaded later
+
+
+def _watch() -> None:
+    """Look at the objects again whenever the import system, or ctypes, has loaded one."""
+    global _is_watching
+    if _is_watching:
+        return
+    _is_watching = True
+    import _imp
+
+    _follow(_imp, "create_dynamic")
+    _follow_ctypes()
+
+
+def _follow_ctypes() -> None:
+    for module, name in (("_ctypes", "dlopen"), ("ctypes", "_dlopen")):
+        if module in sys.modules:
+            _follow(sys.modules[module], name)
+
+
+def _follow(module: Any, name: str) -> None:
+    """Look at the objects after each call of a module's function."""
+    function: Callable[..., Any] = getattr(module, name, None)
+    if function is None or getattr(function, "__module__", None) == __name__:
+        return
+
+    def load(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        try:
+            _engine.apart(_look)
+            if name == "create_dynamic":
+                _follow_ctypes()
+        except Exception:
+            pass  # the program must not be harmed
+        return result
+
+    load.__name__ = load.__qualname__ = name
+    setattr(module, name, load)

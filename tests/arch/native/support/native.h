@@ -1,0 +1,28 @@
+/* What tests of native hooks share: the engine with the target library's functions, and users of them. */
+#ifndef FG_TEST_NATIVE_H
+#define FG_TEST_NATIVE_H
+
+#include "arch/native/hook.h"
+#include "support/probe.h"
+
+/* Starts the engine, and takes the target library's plan. */
+struct fg_native_object *native_begin(void);
+/* Makes records of the functions that a pattern with ":mod:" selects; returns how many it selects. */
+long native_meet(struct fg_native_object *object, const char *pattern);
+/* A counting user of these functions; probe_finish() or native_finish() unregisters it. */
+void native_probe(struct probe *probe, const char *pattern);
+/* How many functions are hooked now; *@refused, if it is not NULL: how many should be and are not. */
+uint32_t native_hooked(uint32_t *refused);
+/* Checks that the user saw @calls calls and as many returns; then unregisters it. */
+void native_finish(struct probe *probe, uint64_t calls);
+
+/* What an instance has recorded. */
+struct native_records {
+    uint64_t entries, returns, raises, closes, lost;
+};
+
+/* Start and stop an instance that records these functions. With default settings, calls take the fast path. */
+void native_record(const char *pattern);
+struct native_records native_recorded(void);
+
+#endif

@@ -1,0 +1,257 @@
+/* Hooks that come and go while threads call the functions: no call is lost to the program, each traced entry has its return,
+ * and the code is as before afterwards. Where threads cannot be stopped, nothing changes. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arch/native/object.h"
+#include "support/check.h"
+#include "support/native.h"
+#include "target/target.h"
+
+#define NR_THREADS 8
+
+/* ---- the object's text, and how it is mapped */
+
+struct text {
+    struct fg_loaded_object object;
+    uint8_t *bytes;
+    char *mappings;
+};
+
+static char *read_mappings(const struct fg_loaded_object *object)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512], *text = calloc(1, 65536);
+
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof(line), maps)) {
+        unsigned long begin = strtoul(line, NULL, 16);
+
+        if (begin >= object->begin && begin < object->end)
+            strcat(text, line);
+        CHECK(!strstr(line, " rwxp ") && !strstr(line, " -wxp "));
+    }
+    fclose(maps);
+    return text;
+}
+
+static struct text text_of(void *address)
+{
+    struct text text;
+    size_t bytes;
+
+    CHECK(fg_object_at((uintptr_t)address, &text.object));
+    bytes = text.object.end - text.object.begin;
+    text.bytes = malloc(bytes);
+    memcpy(text.bytes, (void *)text.object.begin, bytes);
+    text.mappings = read_mappings(&text.object);
+    return text;
+}
+
+static void text_free(struct text *text)
+{
+    free(text->bytes);
+    free(text->mappings);
+}
+
+static void check_unchanged(struct text *before)
+{
+    struct text now = text_of((void *)before->object.begin);
+
+    CHECK(memcmp(now.bytes, before->bytes, now.object.end - now.object.begin) == 0);
+    CHECK_TEXT(now.mappings, before->mappings);
+    text_free(&now);
+}
+
+static void test_code_is_as_before(void)
+{
+    struct text before = text_of((void *)target_add);
+    struct probe probe;
+
+    for (int i = 0; i < 10; i++) {
+        native_probe(&probe, "*:mod:target");
+        CHECK(memcmp((void *)before.object.begin, before.bytes, before.object.end - before.object.begin) !=
+              0);
+        free(read_mappings(&before.object));
+        CHECK(native_hooked(NULL) > 20);
+        native_finish(&probe, 0);
+        CHECK_EQ(native_hooked(NULL), 0);
+        check_unchanged(&before);
+    }
+    text_free(&before);
+}
+
+/* ---- threads */
+
+static _Atomic bool ends;
+static _Atomic long rounds;
+
+static void call_back(void *arg)
+{
+    ++*(long *)arg;
+}
+
+static void *make_calls(void *arg)
+{
+    long sum = 0, n = 0;
+
+    (void)arg;
+    for (; !atomic_load_explicit(&ends, memory_order_relaxed); n++) {
+        sum += target_add(n, 1) - n;
+        CHECK_EQ(target_recurse(5), 5);
+        CHECK_EQ(target_leaf(n), n + 1);
+        CHECK_EQ(target_branch(n), n ? 20 : 10);
+        CHECK_EQ(target_read_word(), 4711);
+        CHECK_EQ(target_tail(n, 1), 2 * n + 1);
+        CHECK(target_long_double(n, 1.0L) == (long double)n);
+        target_call(call_back, &sum);
+        atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed);
+    }
+    CHECK_EQ(sum, 2 * n);
+    return NULL;
+}
+
+static void begin_threads(pthread_t threads[NR_THREADS])
+{
+    atomic_store(&ends, false);
+    for (int i = 0; i < NR_THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, make_calls, NULL), 0);
+}
+
+static void end_threads(pthread_t threads[NR_THREADS])
+{
+    atomic_store(&ends, true);
+    for (int i = 0; i < NR_THREADS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+}
+
+/* Until the threads have made some calls more. */
+static void wait_for_rounds(long n)
+{
+    long until = atomic_load(&rounds) + n;
+
+    while (atomic_load(&rounds) < until)
+        sched_yield();
+}
+
+/* Each user comes and goes in the middle of calls, so some returns have no user left. */
+static void test_hooks_change_under_calls(int times)
+{
+    struct text before = text_of((void *)target_add);
+    pthread_t threads[NR_THREADS];
+    uint32_t refused, all_refused = 0;
+
+    begin_threads(threads);
+    for (int i = 0; i < times; i++) {
+        struct probe probe;
+
+        native_probe(&probe, "*:mod:target");
+        native_hooked(&refused);
+        all_refused += refused;
+        if (i % 8 == 0)
+            wait_for_rounds(20);
+        probe_unregister(&probe);
+        CHECK_EQ(probe.bad, 0);
+        CHECK_EQ(probe.called_after, 0);
+        CHECK(probe_ends(&probe) <= probe.entries);
+        CHECK_EQ(probe.ends[FG_END_RAISE], 0);
+        probe_done(&probe);
+        CHECK_EQ(native_hooked(NULL), 0);
+    }
+    end_threads(threads);
+    CHECK_EQ(all_refused, 0);
+    CHECK(!fg_killed());
+    check_unchanged(&before);
+    text_free(&before);
+}
+
+static void test_all_returns_arrive(void)
+{
+    pthread_t threads[NR_THREADS];
+    struct probe probe;
+
+    native_probe(&probe, "*:mod:target");
+    begin_threads(threads);
+    wait_for_rounds(2000);
+    end_threads(threads);
+    CHECK_EQ(probe_ends(&probe), probe.entries);
+    native_finish(&probe, (uint64_t)probe.entries);
+}
+
+static void test_recordings_come_and_go(int times)
+{
+    pthread_t threads[NR_THREADS];
+
+    begin_threads(threads);
+    for (int i = 0; i < times; i++) {
+        struct native_records records;
+
+        native_record("*:mod:target");
+        wait_for_rounds(100);
+        records = native_recorded();
+        CHECK(records.entries > 0);
+        CHECK(records.returns + records.closes <= records.entries);
+    }
+    end_threads(threads);
+    CHECK(!fg_killed());
+}
+
+/* ---- what cannot be stopped */
+
+static _Atomic int is_blocking;
+
+static void *block_signals(void *arg)
+{
+    sigset_t all;
+
+    (void)arg;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    is_blocking = 1;
+    while (is_blocking)
+        usleep(1000);
+    return NULL;
+}
+
+static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
+{
+    struct text before = text_of((void *)target_add);
+    struct probe probe;
+    pthread_t thread;
+    uint32_t refused;
+
+    CHECK_EQ(pthread_create(&thread, NULL, block_signals, NULL), 0);
+    while (!is_blocking)
+        sched_yield();
+    native_probe(&probe, "*:mod:target");
+    CHECK_EQ(native_hooked(&refused), 0);
+    CHECK(refused > 20);
+    check_unchanged(&before);
+    target_add(1, 1);
+    is_blocking = 0;
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    native_finish(&probe, 0);
+    native_probe(&probe, "*:mod:target"); /* and now it works */
+    CHECK(native_hooked(&refused) > 20);
+    CHECK_EQ(refused, 0);
+    native_finish(&probe, 0);
+    text_free(&before);
+}
+
+int main(void)
+{
+    struct fg_native_object *object = native_begin();
+    bool is_nightly = getenv("FUNCGRAPH_NIGHTLY") != NULL;
+
+    native_meet(object, "*:mod:target");
+    test_code_is_as_before();
+    test_all_returns_arrive();
+    test_hooks_change_under_calls(is_nightly ? 10000 : 40);
+    test_recordings_come_and_go(5);
+    test_nothing_changes_if_a_thread_cannot_be_stopped();
+    return 0;
+}
