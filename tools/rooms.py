@@ -36,7 +36,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "engine/hist": ("engine/ring",),
     "engine/event": ("engine/tracer", "engine/filter", "engine/hist"),
     "arch/elf": ("engine/core",),
-    "arch/native": ("engine/graph",),
+    "arch/native": ("engine/users",),
     "arch/native/x86_64": ("arch/native",),
     "arch/cpython/base/compat": ("engine/core",),
     "arch/cpython/base": ("arch/cpython/base/compat", "engine/graph"),

@@ -18,7 +18,7 @@
 #include "engine/core/root.h"
 #include "engine/core/sync.h"
 #include "engine/core/task.h"
-#include "engine/graph/meet.h"
+#include "engine/users/meet.h"
 #include "engine/graph/user_list.h"
 
 struct fg_native_object {
