@@ -12,6 +12,8 @@ __all__ = ["load_all", "signal_others"]
 
 def load_all() -> None:
     """Import what a request or an attacher may import: the user may be unable to read Python's folder."""
+    for name in ("_environ", "_system"):
+        importlib.import_module(f"funcgraph.{name}")
     for package in ("attach", "control", "events", "instance", "session", "tracefs"):
         folder = importlib.import_module(f"funcgraph.{package}")
         for module in pkgutil.iter_modules(folder.__path__):
