@@ -1,15 +1,16 @@
 # What a person types here. The work is done by the small programs in tools/; `make help` lists the targets.
 #
 # FG_BUILD=DIR and FG_VENVS=DIR, in the environment or after `make`, move what is built. CC is the C compiler.
-# PY=3.13 chooses the CPython of dev and demo.
+# PY=3.13 chooses the CPython of dev, demo and canary.
 PYTHON ?= $(shell sh tools/find_python.sh)
 PY ?=
+MINUTES ?= 1
 
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
-.PHONY: files clean
+.PHONY: files clean canary
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -27,6 +28,9 @@ nightly: ## all tests on each CPython, 10,000 random programs against the models
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
 	@$(RUN) tools.kselftest
+
+canary: ## a minute (MINUTES=30) of root's commands on hostile programs: nothing of root's may change (as root)
+	@FUNCGRAPH_CANARY_MINUTES=$(MINUTES) $(RUN) tools.test --python '$(PY)' -- tests/security/test_canary.py
 
 kselftest: ## the kernel's own selftests of ftrace, on a mount, as in docs/internals/kselftest.md (as root; downloads; 10 min)
 	@$(RUN) tools.kselftest

@@ -158,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--python",
         action="append",
         metavar="TAG",
-        help="only all Python tests on this one (3.13); may be repeated",
+        help="only all Python tests on this one (3.13; '': the newest); may be repeated",
     )
     names = [layout.name for layout in LAYOUTS]
     parser.add_argument("--layout", choices=names, help="run all Python tests on this memory layout")
@@ -172,6 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
 
     found = pythons.find()
+    if options.python:
+        options.python = [tag or pythons.choose("").tag for tag in options.python]
     chosen = [python for tag, python in found.items() if python.usable and tag in (options.python or found)]
     heading("CPythons")
     pythons.main(found)

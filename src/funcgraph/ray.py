@@ -18,13 +18,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import ray
@@ -32,7 +31,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from funcgraph.cluster import worker as here
 from funcgraph.cluster.collector import Collected, Collector
-from funcgraph.cluster.worker import PIECE_BYTES, Piece
+from funcgraph.cluster.worker import FOLDER_PREFIX, PIECE_BYTES, Piece
+from funcgraph.rights.folder import OwnFolder, own_folders
 from funcgraph.session import environ
 
 __all__ = ["Record", "setup"]
@@ -120,71 +120,93 @@ def setup() -> None:
     if not value:
         return
     recording = json.loads(value)
-    folder = _folder(recording["folder"], recording["name"])
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.path.exists(os.path.join(folder, _STOP)):
+    root = _make_root(recording["folder"], recording["name"])
+    if root.has(_STOP):
+        root.close()
         return
-    here.start(recording["name"], recording["settings"], folder)
-    thread = threading.Thread(target=_wait_for_stop, args=(folder, recording["name"]), name="funcgraph-stop")
+    here.start(recording["name"], recording["settings"], root.path)
+    thread = threading.Thread(target=_wait_for_stop, args=(root, recording["name"]), name="funcgraph-stop")
     thread.daemon = True
     thread.start()
 
 
-def _wait_for_stop(folder: str, name: str) -> None:
-    while not os.path.exists(os.path.join(folder, _STOP)):
-        time.sleep(_LOOK_S)
+def _wait_for_stop(root: OwnFolder, name: str) -> None:
+    with closing(root):
+        while not root.has(_STOP):
+            time.sleep(_LOOK_S)
     here.stop(name)
 
 
-def _folder(folder: str | None, name: str) -> str:
+def _path(folder: str | None, name: str) -> str:
     return os.path.join(folder or tempfile.gettempdir(), name)
+
+
+def _make_root(folder: str | None, name: str) -> OwnFolder:
+    """Return the node's folder, which may be there: for all its workers."""
+    base, _ = os.path.split(path := _path(folder, name))
+    os.makedirs(base, exist_ok=True)
+    try:
+        return OwnFolder.make(base, name)
+    except FileExistsError:
+        return OwnFolder.at(path)
 
 
 # ---- on a node: its files tell all, also of worker processes that are gone
 
 
-def _traces(folder: str | None, name: str) -> dict[str, str]:
-    """Return file -> path of each trace of a node; without the `.part` of one that grows."""
-    root = _folder(folder, name)
-    found = {}
-    for entry in sorted(os.scandir(root), key=lambda entry: entry.name) if os.path.isdir(root) else ():
-        for path in os.listdir(entry.path) if entry.is_dir(follow_symlinks=False) else ():
-            file = path.removesuffix(".part")
-            found[file] = os.path.join(entry.path, file)
-    return found
+def _traces(folder: str | None, name: str) -> Iterator[tuple[str, OwnFolder]]:
+    """Yield the file of each trace of a node, without the `.part` of one that grows, and the folder it is in.
+
+    A folder is closed when the next one is taken.
+    """
+    for own in own_folders(_path(folder, name), FOLDER_PREFIX):
+        for file in dict.fromkeys(name.removesuffix(".part") for name in own.names()):
+            yield file, own
+
+
+@contextmanager
+def _folder_of(folder: str | None, name: str, file: str) -> Iterator[OwnFolder]:
+    """Yield the folder that a trace is in. Raises LookupError."""
+    for found, own in _traces(folder, name):
+        if found == file:
+            yield own
+            return
+    raise LookupError(f"no trace {file} on this node")
 
 
 def _node_files(folder: str | None, name: str) -> list[str]:
-    return list(_traces(folder, name))
+    return sorted(file for file, _ in _traces(folder, name))
 
 
 def _node_read(folder: str | None, name: str, file: str, offset: int) -> Piece:
-    path = _traces(folder, name)[file]
-    has_ended = os.path.exists(path)
-    with open(path if has_ended else f"{path}.part", "rb") as trace:
+    with _folder_of(folder, name, file) as own:
+        try:
+            fd, has_ended = own.open(f"{file}.part", os.O_RDONLY), False
+        except FileNotFoundError:  # the recorder gave it its name
+            fd, has_ended = own.open(file, os.O_RDONLY), True
+    with open(fd, "rb") as trace:
         trace.seek(offset)
         data = trace.read(PIECE_BYTES)
     return Piece(file, data, has_ended and len(data) < PIECE_BYTES)
 
 
 def _node_forget(folder: str | None, name: str, file: str) -> None:
-    shutil.rmtree(os.path.dirname(_traces(folder, name)[file]))
+    with _folder_of(folder, name, file) as own:
+        own.remove([name for name in own.names() if name.startswith(file)])
 
 
 def _node_stop(folder: str | None, name: str) -> None:
-    root = _folder(folder, name)
-    os.makedirs(root, mode=0o700, exist_ok=True)
-    with open(os.path.join(root, _STOP), "w"):
-        pass
+    with closing(_make_root(folder, name)) as root:
+        root.write(_STOP, b"")
     end = time.monotonic() + _STOP_S
-    while time.monotonic() < end and any(map(_is_recorded, _traces(folder, name).values())):
+    while time.monotonic() < end and any(_is_recorded(own, file) for file, own in _traces(folder, name)):
         time.sleep(_LOOK_S)
 
 
-def _is_recorded(path: str) -> bool:
+def _is_recorded(own: OwnFolder, file: str) -> bool:
     """Return whether a recorder still writes a trace: it holds a lock on the file."""
     try:
-        with open(f"{path}.part", "rb") as part:
+        with open(own.open(f"{file}.part", os.O_RDONLY), "rb") as part:
             fcntl.flock(part, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

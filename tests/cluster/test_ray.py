@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import os
@@ -55,3 +56,41 @@ def test_a_worker_that_is_killed_has_its_calls_in_the_trace(tmp_path: Path) -> N
     reported = run_job("killed_worker", tmp_path)
     assert (reported["values"], reported["missing"]) == ([5000, 7], [])
     assert calls_of(reported["path"])["shop.item"] == 5007
+
+
+NODE = """
+import json, sys
+import funcgraph.ray as fg_ray
+
+node, name = sys.argv[1:]
+print(json.dumps(fg_ray._node_files(node, name)))
+fg_ray._node_forget(node, name, "n-1-funcgraph-a.fg")
+try:
+    fg_ray._node_forget(node, name, "n-3-funcgraph-c.fg")
+except OSError as error:
+    print(type(error).__name__, error.errno)
+fg_ray._node_stop(node, name)
+"""
+
+
+def test_a_node_removes_what_it_recorded_and_follows_no_link(tmp_path: Path) -> None:
+    """Broken by: removing a folder with all that is in it, by its path."""
+    root, elsewhere = tmp_path / "node" / "funcgraph-0", tmp_path / "elsewhere"
+    for folder in (root / "funcgraph-a", root / "funcgraph-c", elsewhere):
+        folder.mkdir(parents=True, mode=0o700)
+    root.chmod(0o700)
+    (root / "funcgraph-b").symlink_to(elsewhere)
+    (elsewhere / "n-2-funcgraph-b.fg").touch()
+    (root / "funcgraph-a" / "n-1-funcgraph-a.fg").touch()
+    (root / "funcgraph-a" / "n-1-funcgraph-a.fg.1").touch()
+    (root / "funcgraph-c" / "n-3-funcgraph-c.fg").touch()
+    (root / "funcgraph-c" / "somebody's").touch()
+    command = [sys.executable, "-c", NODE, str(tmp_path / "node"), root.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    listed, refused = done.stdout.splitlines()
+    files = ["n-1-funcgraph-a.fg", "n-1-funcgraph-a.fg.1", "n-3-funcgraph-c.fg", "somebody's"]
+    assert json.loads(listed) == files
+    assert refused == f"OSError {errno.ENOTEMPTY}"
+    assert sorted(path.name for path in root.iterdir()) == ["funcgraph-b", "funcgraph-c", "stop"]
+    assert [path.name for path in (root / "funcgraph-c").iterdir()] == ["somebody's"]
+    assert (elsewhere / "n-2-funcgraph-b.fg").exists()

@@ -2,7 +2,7 @@
 
 The canary is a folder of root's. What there is of it, names, owners, modes, links and contents, must be the
 same afterwards. `hostile_programs` has the kinds of programs. By day each of them meets one command, at
-night all of them meet all commands for half an hour.
+night all of them meet all commands for half an hour. `make canary` takes any number of minutes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import resource
 import select
 import signal
 import socket
@@ -31,6 +34,27 @@ def become_stranger() -> None:
     os.setresgid(STRANGER, STRANGER, STRANGER)
     os.setresuid(STRANGER, STRANGER, STRANGER)
     _system.set_dumpable(True)
+
+
+def claim_environment(strings: bytes, size: int) -> None:
+    """Say that the environment is somewhere else, and of any size: who may write the memory may do that."""
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_NORESERVE)
+    memory.write(strings)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.sbrk.restype = ctypes.c_void_p
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    fields = [int(field) for field in Path("/proc/self/stat").read_text().rpartition(")")[2].split()[1:]]
+    code, stack = fields[22:24], fields[24]  # from field 4 of proc(5) on
+    data, heap, arguments = fields[41:43], fields[43], fields[44:46]
+    numbers = [*code, *data, heap, libc.sbrk(0), stack, *arguments, begin, begin + size, 0]
+    claim = struct.pack("=12QII", *numbers, 0, 0xFFFFFFFF)
+    if libc.prctl(_PR_SET_MM, _PR_SET_MM_MAP, claim, ctypes.c_ulong(len(claim)), ctypes.c_ulong(0)) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    _kept.append(memory)
+
+
+_PR_SET_MM, _PR_SET_MM_MAP = 35, 14
+_kept: list[mmap.mmap] = []
 
 
 class Listener:
@@ -179,6 +203,27 @@ def test_a_process_that_gave_up_being_root_is_reached(listen: Listen, base: Path
     listener = listen(lambda: None, str(base), 0, after=become_stranger)
     assert is_served(listener.pid)
     assert listener.pid in processes.running()
+
+
+def test_an_environment_of_any_size_is_read_in_part(listen: Listen, base: Path) -> None:
+    """Broken by: reading what a process says its environment is, as ps(1) may, up to its end."""
+    strings = b"TMPDIR=/%b\0XDG_RUNTIME_DIR=%b\0" % (b"a" * 200_000, os.fsencode(base / "other"))
+
+    def lie() -> None:
+        become_stranger()
+        claim_environment(strings, 1 << 32)
+
+    (base / "other").mkdir()
+    (base / "other").chmod(0o1777)
+    listener = listen(lie, str(base / "other"))
+    assert Path(f"/proc/{listener.pid}/environ").open("rb").read(len(strings)) == strings
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29), limits[1]))
+    try:
+        assert is_served(listener.pid)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def test_who_stands_in_for_a_process_gets_nothing(listen: Listen, base: Path) -> None:

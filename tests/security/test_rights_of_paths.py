@@ -17,7 +17,9 @@ import pytest
 pytestmark = pytest.mark.one_python
 
 SRC = Path(__file__).parents[2] / "src"
-ROOMS = ("session", "recorder", "attach", "control", "mount", "steering", "rights", "native")
+ROOMS = ("session", "recorder", "attach", "control", "mount", "steering", "rights", "native", "cluster")
+#: Modules outside of these rooms that meet processes of a cluster.
+FILES = ("dask.py", "ray.py")
 
 #: Functions of os that take a path, if not a descriptor of the folder and a name.
 BY_PATH = {
@@ -57,6 +59,10 @@ _IN_TARGET = "runs in a traced process, with its rights, in the session's folder
 #: File below src/funcgraph/ -> call -> why it may take a path.
 PYTHON: dict[str, dict[str, str]] = {
     "attach/process.py": {"open": _OF_KERNEL},
+    "cluster/collector.py": {
+        "makedirs": "the folder that the user names",
+        "open for writing": "a descriptor",
+    },
     "mount/background.py": {"open": _DEVICE, "open for writing": _DEVICE},
     "mount/mountpoint.py": {"open": _DEVICE, "realpath": "compared with the kernel's table, never opened"},
     "native/cache.py": dict.fromkeys(
@@ -65,6 +71,7 @@ PYTHON: dict[str, dict[str, str]] = {
     "native/loaded.py": {"open": "an object of a process that is like us, for reading"},
     "native/objects.py": {"open": "an object that the user named, for reading"},
     "native/symbols.py": {"open": _DEVICE},
+    "ray.py": {"makedirs": "the folder that the user names, in which ours is made"},
     "rights/folder.py": {
         "open": "the folder around one of ours, O_PATH: our own path, before anything is kept of it"
     },
@@ -90,7 +97,6 @@ C: dict[str, dict[str, str]] = {
     "binding/engine/instance.c": {"open": _IN_TARGET},
     "binding/tracedata/write/convert.c": {"open": "reads the trace that the caller names"},
     "engine/core/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
-    "engine/reader/ring_access.c": {"open": "a ring of our own process: tests, and the writer's own side"},
     "engine/writer/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/writer/ring_pool.c": {"open": _IN_TARGET},
     "engine/writer/ring_room.c": {"open": _IN_TARGET},
@@ -160,6 +166,7 @@ def test_each_call_of_python_that_takes_a_path_has_a_reason() -> None:
     package = SRC / "funcgraph"
     files = [file for room in ROOMS for file in sorted((package / room).rglob("*.py"))]
     assert files
+    files += [package / name for name in FILES]
     _compare(files, package, python_calls, PYTHON)
 
 

@@ -57,9 +57,10 @@ STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 #: Memory files of any size that are handed to a recorder as rings; rings that are truncated.
 HOSTILE_DESCRIPTORS = 20_000 if NIGHTLY else 300
 TRUNCATED_RINGS = 1_000 if NIGHTLY else 20
-#: Kinds of hostile programs that root uses a command on; or minutes of all kinds and all commands.
+#: Kinds of hostile programs that root uses a command on; or minutes of all kinds and all commands: as many as
+#: `make canary` says.
 CANARY_ROUNDS = 13
-CANARY_MINUTES = 30 if NIGHTLY else 0
+CANARY_MINUTES = float(os.environ.get("FUNCGRAPH_CANARY_MINUTES", "30" if NIGHTLY else "0"))
 
 
 def seed() -> int:

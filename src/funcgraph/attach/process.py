@@ -13,7 +13,7 @@ from pathlib import Path
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
-from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, stat_fields
+from funcgraph.rights.proc_facts import MOST_STRINGS, inner_pid, namespace, read_status, stat_fields
 
 __all__ = ["RESTORE_S", "Mapping", "Process"]
 
@@ -28,7 +28,6 @@ _PAUSE_S = 0.001
 #: What a process may make as large as it likes, and what no process needs more of.
 _MAX_READ = 1 << 25
 _MAX_MAPS = 1 << 26
-_MAX_STRINGS = 1 << 23  # the kernel gives the arguments and the environment 6 MiB
 _PART = 1 << 16
 #: Where `stat` has the ends of the arguments and of the environment: proc(5), arg_start and env_start.
 _ARGUMENTS, _ENVIRONMENT = 45, 47
@@ -185,7 +184,7 @@ class Process:
             return b""
         low, high = map(int, ends)
         try:
-            return self.read(low, min(high - low, _MAX_STRINGS)) if low < high else b""
+            return self.read(low, min(high - low, MOST_STRINGS)) if low < high else b""
         except AttachError:
             return b""
 

@@ -10,12 +10,17 @@ import os
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from funcgraph.merge.stamps import stamp
+from funcgraph.rights.folder import OwnFolder
 from funcgraph.session.block import RecordBlock, record
 
-__all__ = ["Piece", "read", "stamp", "start", "stop"]
+__all__ = ["FOLDER_PREFIX", "PIECE_BYTES", "Piece", "read", "stamp", "start", "stop"]
+
+#: What the names of folders of recordings begin with.
+FOLDER_PREFIX = "funcgraph-"
 
 #: What one answer brings at most.
 PIECE_BYTES = 4 << 20
@@ -39,13 +44,13 @@ class _Recording:
     """One recording of this process."""
 
     def __init__(self, settings: Mapping[str, Any], folder: str | None) -> None:
-        self._folder = tempfile.mkdtemp(prefix="funcgraph-", dir=folder)
-        self.file = f"{os.uname().nodename}-{os.getpid()}-{os.path.basename(self._folder)}.fg"
-        self._path = os.path.join(self._folder, self.file)
-        self._block: RecordBlock | None = record(self._path, **settings)
+        self._folder = OwnFolder.create(folder or tempfile.gettempdir(), FOLDER_PREFIX)
+        path = self._folder.path
+        self.file = f"{os.uname().nodename}-{os.getpid()}-{os.path.basename(path)}.fg"
+        self._block: RecordBlock | None = record(os.path.join(path, self.file), **settings)
         self._block.__enter__()
         try:
-            self._fd = os.open(f"{self._path}.part", os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = self._folder.open(f"{self.file}.part", os.O_RDONLY)
         except BaseException:
             self.end()
             raise
@@ -68,10 +73,8 @@ class _Recording:
     def remove(self) -> None:
         """Remove what it left on the worker's disk."""
         os.close(self._fd)
-        for path in (self._path, f"{self._path}.part"):
-            if os.path.exists(path):
-                os.unlink(path)
-        os.rmdir(self._folder)
+        with closing(self._folder) as folder:
+            folder.remove([self.file, f"{self.file}.part"])
 
 
 # name -> the recordings of this process, the oldest first. Several workers may share a process.

@@ -17,10 +17,12 @@ from funcgraph.control.place import PREFIX, SUFFIX, folders
 from funcgraph.rights.folder import OwnFolder, own_folders
 from funcgraph.rights.helper import TIMEOUT_S, Helper
 from funcgraph.rights.identity import ProcessIdentity
+from funcgraph.rights.proc_facts import read_environ
 
 __all__ = ["connect_to", "remove_stale"]
 
 _TIMEVAL = struct.Struct("@ll")
+_PATH_MAX = 4096  # of limits.h: the kernel opens no longer path
 _CREDENTIALS = struct.Struct("=3i")  # struct ucred: pid, uid, gid
 
 
@@ -65,7 +67,7 @@ def _connections(process: ProcessIdentity, timeout_s: float | None) -> Generator
         BlockingIOError: nobody takes the connection.
     """
     if process.has_our_files:
-        environ = _environ(process.pid) if process.is_like_us else {}
+        environ = read_environ(process.pid) if process.is_like_us else {}
         for base in _bases(environ, process.uid):
             for folder in own_folders(base, PREFIX):
                 for name in _names(folder.names(), process):
@@ -92,7 +94,9 @@ def _direct(folder: OwnFolder, name: str, timeout_s: float | None) -> Iterator[s
 
 
 def _through(helper: Helper, process: ProcessIdentity) -> Iterator[socket.socket]:
-    for base in _bases(_environ(process.pid), process.uid):
+    # The environment is the process's word. It only names folders, which the helper enters with the process's
+    # rights; who listens there is the kernel's word.
+    for base in _bases(read_environ(process.pid), process.uid):
         for path in _names(helper.own_files(base, PREFIX), process):
             with suppress(ConnectionError, FileNotFoundError, PermissionError):
                 yield helper.connect(path)
@@ -129,21 +133,7 @@ def _listener(connection: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-def _environ(pid: int) -> dict[str, str]:
-    """Return the environment with which a process began; {}: it may not be read.
-
-    The kernel reads no memory there that a file system serves, which might not answer (since Linux 4.17). It
-    waits for the lock of that memory, as it does for ps(1).
-    """
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            words = os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return {}
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
-
-
 def _bases(environ: dict[str, str] | os._Environ[str], uid: int) -> list[str]:
     """Return the folders in which a process with that environment may have made its socket."""
     paths = [*folders(environ), *folders(os.environ), f"/run/user/{uid}"]
-    return list(dict.fromkeys(paths))
+    return [path for path in dict.fromkeys(paths) if len(os.fsencode(path)) < _PATH_MAX]

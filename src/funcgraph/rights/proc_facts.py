@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 
 from funcgraph import _system
 
 __all__ = [
+    "MOST_STRINGS",
     "effective_user",
     "has_ended",
     "inner_pid",
     "namespace",
     "overflow_id",
+    "read_environ",
     "read_status",
     "same_files",
     "sees_our_files",
@@ -19,6 +22,10 @@ __all__ = [
     "stat_fields",
 ]
 
+#: What is read of a process's arguments or environment. The kernel gives both 6 MiB when a program begins.
+#: But a process may say later that they are elsewhere in its memory, of any size (PR_SET_MM_MAP of prctl(2)).
+MOST_STRINGS = 1 << 23
+_VARIABLE = re.compile(rb"(?<![^\0])([^\0=]++)=([^\0]*+)")
 _PF_EXITING = 0x4  # of a task's flags (include/linux/sched.h of the kernel)
 
 
@@ -70,6 +77,20 @@ def read_status(pid: int | str) -> dict[str, str]:
     """
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def read_environ(pid: int) -> dict[str, str]:
+    """Return the environment with which a process began, as the process has it now; {}: it may not be read.
+
+    The kernel reads no memory there that a file system serves, which might not answer (since Linux 4.17). It
+    waits for the lock of that memory, as it does for ps(1).
+    """
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            strings = file.read(MOST_STRINGS)
+    except OSError:
+        return {}
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in _VARIABLE.findall(strings)}
 
 
 def effective_user(status: dict[str, str]) -> tuple[int, int]:
