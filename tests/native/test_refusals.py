@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from planned import build, needs_decoder, plan_of
+from planned import build, entries_of, needs_decoder, plan_of
 
 from funcgraph import _engine
 from funcgraph.native.plan_file import CALLS, ROOM
@@ -35,7 +35,7 @@ BODIES = {
     "recursion": (Reason.HOOKABLE, "push %rbx; mov $1, %edi; call recursion; pop %rbx; ret"),
     "call_at_the_end_of_its_head": (Reason.HOOKABLE, "sub $8, %rsp; call plain; add $8, %rsp; ret"),
     "short_call_in_its_head": (Reason.CALL, "push %rbx; call *%rax; pop %rbx; nop; nop; ret"),
-    "call_by_its_stack": (Reason.CALL, "push %rdi; call *(%rsp); pop %rdi; ret"),
+    "call_by_its_stack": (Reason.CALL, "push %rdi; nop; call *(%rsp); pop %rdi; ret"),
     "traps": (Reason.UNMOVABLE, "nop; ud2; mov $1, %eax; ret"),
     "transaction": (Reason.UNMOVABLE, "nop; xbegin 0f; 0: mov $1, %eax; ret"),
     "sixteen_bytes": (
@@ -156,7 +156,8 @@ def test_room_that_the_compiler_left_is_used(tmp_path: Path, flags: tuple[str, .
     assert plan["f"].moved == b""
 
 
-def test_jump_tables_to_the_head_refuse_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", [".rodata", ".text"])
+def test_jump_tables_to_the_head_refuse_it(tmp_path: Path, section: str) -> None:
     plan = plan_of(
         build(
             tmp_path,
@@ -171,14 +172,14 @@ def test_jump_tables_to_the_head_refuse_it(tmp_path: Path) -> None:
             add %rdx, %rcx
             jmp *%rcx
             endfn \\name
-            .section .rodata
+            .section SECTION
             .balign 4
             .L\\name\\()_table: .long .L\\name\\()_b - .L\\name\\()_table
             .long .L\\name\\()_\\case - .L\\name\\()_table
             .endm
             switch spoiled, a
             switch harmless, b
-            """,
+            """.replace("SECTION", section),
         )
     )
     assert plan["spoiled"].reason is Reason.INDIRECT_JUMP
@@ -217,6 +218,29 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
     assert set(plan) == {"f", "g"}
     assert plan["f"].reason is Reason.JUMP_TARGET
     assert plan["g"].reason is Reason.HOOKABLE
+
+
+def test_parts_of_a_name_that_many_functions_have_count_for_each(tmp_path: Path) -> None:
+    files = []
+    for number in range(20):
+        files.append(tmp_path / f"{number}.s")
+        files[-1].write_text(f"""
+            .type f, @function
+            f: test %edi, %edi
+            back: je f.cold
+            mov ${number}, %eax
+            ret
+            .size f, . - f
+            .section .text.unlikely, "ax", @progbits
+            .type f.cold, @function
+            f.cold: inc %rdi
+            jmp back
+            .size f.cold, . - f.cold
+            .section .note.GNU-stack, ""
+        """)
+    library = tmp_path / "libx.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", str(library), *map(str, files)], check=True)
+    assert [entry.reason for entry in entries_of(library)] == [Reason.JUMP_TARGET] * 20
 
 
 def test_real_cold_parts_and_parts_that_are_called(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ _UNSAFE = (
     r"__unmapself",
     r"_start(?:_c)?|_dlstart\w*|__dls\d\w*",
     r"_init|_fini",
+    # Thunks of indirect jumps and returns, which are entered with any register in use.
+    r"__x86_(?:indirect|return)_\w+|__llvm_(?:retpoline|lvi_thunk)_\w+",
     # A sanitizer's hooks of functions.
     r"__(?:a|t|m|ub|hwa)san_\w+|__sanitizer_\w+|__interceptor_\w+",
 )

@@ -9,9 +9,10 @@ from funcgraph.native.code import Code, require_libraries
 from funcgraph.native.demangle import readable
 from funcgraph.native.elf import EM_X86_64, Elf
 from funcgraph.native.errors import PlanError
-from funcgraph.native.functions import Function, layout_of
+from funcgraph.native.functions import Function
 from funcgraph.native.head import Head, HeadReader
 from funcgraph.native.jump_tables import refuse_table_targets
+from funcgraph.native.layout import layout_of
 from funcgraph.native.plan_file import CALLS, ROOM, PlanEntry, pack
 from funcgraph.native.reasons import Reason
 
