@@ -127,6 +127,22 @@ def test_an_entry_in_the_middle_of_a_head_spoils_it(tmp_path: Path) -> None:
     assert plan["inner"].reason is Reason.SHARED_BYTES  # nobody says what its stack is like
 
 
+def test_an_entry_in_the_middle_of_an_instruction_spoils_it(tmp_path: Path) -> None:
+    source = """
+        fn outer
+        xor %eax, %eax
+        .byte 0x48, 0xb8  # movabs, whose operand is an instruction, too
+        .globl inner
+        inner: mov $1, %edx
+        nop
+        nop
+        nop
+        ret
+        endfn outer
+    """
+    assert plan_of(build(tmp_path, source))["outer"].reason is Reason.SHARED_BYTES
+
+
 def test_the_jump_is_behind_endbr64(tmp_path: Path) -> None:
     source = "int f(int x) { return x * 3 + 1; }"
     with_it = plan_of(build(tmp_path, source, "-fcf-protection=branch", language="c"))["f"]
@@ -192,11 +208,15 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             tmp_path,
             """
             fn f
-            test %edi, %edi
-            .Lback: je f.cold
+            .Lentry: test %edi, %edi
+            je f.cold
             mov $1, %eax
             ret
             endfn f
+            fn tail_call
+            mov $2, %edi
+            jmp .Lentry
+            endfn tail_call
             fn g
             test %edi, %edi
             je g.cold
@@ -207,7 +227,7 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             .type f.cold, @function
             .type g.cold, @function
             f.cold: inc %rdi
-            jmp .Lback
+            jmp .Lentry
             .size f.cold, . - f.cold
             g.cold: inc %rdi
             jmp .Lbehind
@@ -215,7 +235,7 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             """,
         )
     )
-    assert set(plan) == {"f", "g"}
+    assert set(plan) == {"f", "g", "tail_call"}
     assert plan["f"].reason is Reason.JUMP_TARGET
     assert plan["g"].reason is Reason.HOOKABLE
 
@@ -227,14 +247,14 @@ def test_parts_of_a_name_that_many_functions_have_count_for_each(tmp_path: Path)
         files[-1].write_text(f"""
             .type f, @function
             f: test %edi, %edi
-            back: je f.cold
+            je f.cold
             mov ${number}, %eax
             ret
             .size f, . - f
             .section .text.unlikely, "ax", @progbits
             .type f.cold, @function
             f.cold: inc %rdi
-            jmp back
+            jmp f
             .size f.cold, . - f.cold
             .section .note.GNU-stack, ""
         """)
@@ -318,6 +338,24 @@ def test_without_a_c_library_elsewhere_nothing_without_a_name_is_hooked(tmp_path
     assert set(plan_of(path)) == {"exported"}
 
 
+def test_code_of_stripped_objects_that_no_call_enters_is_no_function(tmp_path: Path) -> None:
+    source = """
+        fn exported
+        lea .Lpiece(%rip), %rax
+        ret
+        endfn exported
+        .Lpiece: .cfi_startproc
+        .cfi_def_cfa_offset 32
+        mov $1, %eax
+        add $24, %rsp
+        ret
+        .cfi_endproc
+    """
+    path = build(tmp_path, source, *C_LIBRARY)
+    subprocess.run(["strip", str(path)], check=True)
+    assert set(plan_of(path)) == {"exported"}
+
+
 def test_parts_of_stripped_objects_are_no_functions(tmp_path: Path) -> None:
     source = """
     int printf(const char *, ...);
@@ -351,6 +389,18 @@ def test_names_of_cpp_are_readable(tmp_path: Path) -> None:
 def test_nothing_is_hooked_in_objects_that_look_at_return_addresses(tmp_path: Path, soname: str) -> None:
     plan = plan_of(build(tmp_path, "int f(int x) { return x * 3; }", f"-Wl,-soname={soname}", language="c"))
     assert plan["f"].reason is Reason.UNSAFE
+
+
+def test_nothing_is_hooked_in_code_of_go(tmp_path: Path) -> None:
+    source = """
+        fn f
+        mov $1, %eax
+        ret
+        endfn f
+        .section .gopclntab, "a", @progbits
+        .quad 0
+    """
+    assert plan_of(build(tmp_path, source))["f"].reason is Reason.UNSAFE
 
 
 def test_nothing_is_hooked_in_funcgraph_itself() -> None:
