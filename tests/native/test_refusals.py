@@ -202,6 +202,27 @@ def test_jump_tables_to_the_head_refuse_it(tmp_path: Path, section: str) -> None
     assert plan["harmless"].reason is Reason.HOOKABLE
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("packed", ["-Wl,-z,pack-relative-relocs", "-Wl,-z,nopack-relative-relocs"])
+def test_a_label_in_a_table_of_addresses_refuses_its_function(
+    tmp_path: Path, packed: str, place: int
+) -> None:
+    words = ["spoiled"] * 4
+    words[place] = "label"
+    source = f"""
+        fn spoiled
+        xor %eax, %eax
+        label: add %rdi, %rax
+        add $8, %rax
+        ret
+        endfn spoiled
+        .data
+        .balign 8
+        .quad {", ".join(words)}
+    """
+    assert plan_of(build(tmp_path, source, packed))["spoiled"].reason is Reason.INDIRECT_JUMP
+
+
 def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
     plan = plan_of(
         build(
