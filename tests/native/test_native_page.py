@@ -1,4 +1,4 @@
-"""docs/guides/native.md explains each reason for which a function is not hooked, in the words of the program."""
+"""docs/guides/native.md explains each reason for which a function is not hooked, in the program's words."""
 
 from __future__ import annotations
 
