@@ -44,7 +44,7 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
     struct fg_native_entry *entry;
 
-    if (fg_unlikely(fg_native_busy || fg_mutexes_held) || is_own(*stack))
+    if (fg_unlikely(fg_native_holds) || is_own(*stack))
         return FG_NATIVE_UNTRACED;
     if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
         return FG_NATIVE_SLOW;
@@ -87,10 +87,9 @@ uint64_t fg_native_leave(struct fg_native_entry *entry)
 {
     uint64_t counter = fg_clock_counter();
     struct fg_task *task = fg_task_self;
-    struct fg_native_thread *thread = entry->thread;
+    struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
 
-    if (fg_unlikely(!task || !thread || task->native != thread || thread->newest != entry || fg_native_busy ||
-                    fg_mutexes_held) ||
+    if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds) ||
         !return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
     fg_native_entry_end(thread, entry);
