@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import attach, attach_levels, events, files, mount
+from benchmarks import attach, attach_levels, events, files, mount, plans
 from benchmarks import questions as asked
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
@@ -478,6 +478,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
     "events": events.ALL,
     "attach": {**attach.ALL, **attach_levels.ALL, **mount.ALL},
     "questions": asked.ALL,
+    "native": plans.ALL,
     "figures": {
         "fib": fib,
         "values": values,

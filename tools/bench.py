@@ -26,6 +26,7 @@ _SECTIONS = (
     "files",
     "events",
     "questions",
+    "native",
     "attach",
     "figures",
 )  # as benchmarks/figures.py names them, and as the page has them

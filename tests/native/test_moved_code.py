@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from moved import MovedCode, fixed_up
-from planned import build, entries_of, loaded_object, needs_decoder, plan_of
+from planned import build, elf_at, entries_of, loaded_object, needs_decoder, plan_of
 
 from funcgraph.native.plan_file import CALLS, PlanEntry
 from funcgraph.native.reasons import Reason
@@ -86,6 +86,31 @@ def _call_lines(behind: int) -> list[str]:
 
     lea = Decoder(64, b"\x48\x8d\x05\0\0\0\0", ip=behind - 7).decode()  # as the decoder prints the address
     return ["call", "int 3", "push rax", _text(lea), "mov [rsp+8],rax", "pop rax"]
+
+
+@pytest.mark.parametrize("pattern", OBJECTS)
+def test_no_branch_of_a_library_leads_into_displaced_bytes(pattern: str) -> None:
+    """All instructions of all functions are decoded, which the planner does not."""
+    from iced_x86 import Decoder
+
+    path = loaded_object(pattern)
+    entries = entries_of_library(pattern)
+    blocks = elf_at(path).code
+    targets = set()
+    for entry in entries:
+        block = next(block for block in blocks if block.address <= entry.address < block.end)
+        at = entry.address - block.address
+        for instruction in Decoder(64, block.data[at : at + entry.size], ip=entry.address):
+            targets.add(instruction.near_branch_target)
+    spoiled = [
+        entry.names
+        for entry in entries
+        if entry.reason is Reason.HOOKABLE
+        for begin in (entry.address + entry.patch,)
+        if not targets.isdisjoint(range(begin + 1, begin + len(entry.original)))
+    ]
+    assert spoiled == []
+    assert len(targets) > 10_000
 
 
 Int, Long, Text, Double = ctypes.c_int, ctypes.c_long, ctypes.c_char_p, ctypes.c_double

@@ -62,11 +62,34 @@ def test_objects_have_no_path_version_and_suffix(path: str) -> None:
 
 
 @needs_decoder
+@pytest.mark.parametrize("is_trusted", [True, False])
 @pytest.mark.parametrize("symbol", FUNCTIONS)
-def test_functions_have_no_parameters_return_types_and_hashes(symbol: str) -> None:
-    assert readable(symbol) == FUNCTIONS[symbol]
+def test_functions_have_no_parameters_return_types_and_hashes(symbol: str, is_trusted: bool) -> None:
+    assert readable(symbol, is_trusted=is_trusted) == FUNCTIONS[symbol]
 
 
 @needs_decoder
 def test_long_names_are_cut_as_the_kernels() -> None:
-    assert len(readable("x" * 100_000)) == 512
+    assert len(readable("x" * 100_000, is_trusted=True)) == 512
+
+
+def doubling(times: int) -> str:
+    """Return a mangled name of a type that has each type before it twice."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    name = "_Z1f1AIiiE"
+    for number in range(times):
+        name += f"S_IS{digits[number]}_S{digits[number]}_E"
+    return name
+
+
+@needs_decoder
+def test_names_that_double_with_each_reference_stay_as_they_are() -> None:
+    assert readable(doubling(3), is_trusted=False) == "f"
+    for times in (12, 30):
+        assert readable(doubling(times), is_trusted=False) == doubling(times)
+
+
+@needs_decoder
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_names_with_endless_levels_do_not_exhaust_the_stack(is_trusted: bool) -> None:
+    assert len(readable(f"_Z1f{'P' * 3_000_000}i", is_trusted=is_trusted)) == 512

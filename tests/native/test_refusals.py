@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from planned import build, needs_decoder, plan_of
+from planned import build, entries_of, needs_decoder, plan_of
 
 from funcgraph import _engine
 from funcgraph.native.plan_file import CALLS, ROOM
@@ -35,7 +35,7 @@ BODIES = {
     "recursion": (Reason.HOOKABLE, "push %rbx; mov $1, %edi; call recursion; pop %rbx; ret"),
     "call_at_the_end_of_its_head": (Reason.HOOKABLE, "sub $8, %rsp; call plain; add $8, %rsp; ret"),
     "short_call_in_its_head": (Reason.CALL, "push %rbx; call *%rax; pop %rbx; nop; nop; ret"),
-    "call_by_its_stack": (Reason.CALL, "push %rdi; call *(%rsp); pop %rdi; ret"),
+    "call_by_its_stack": (Reason.CALL, "push %rdi; nop; call *(%rsp); pop %rdi; ret"),
     "traps": (Reason.UNMOVABLE, "nop; ud2; mov $1, %eax; ret"),
     "transaction": (Reason.UNMOVABLE, "nop; xbegin 0f; 0: mov $1, %eax; ret"),
     "sixteen_bytes": (
@@ -127,6 +127,22 @@ def test_an_entry_in_the_middle_of_a_head_spoils_it(tmp_path: Path) -> None:
     assert plan["inner"].reason is Reason.SHARED_BYTES  # nobody says what its stack is like
 
 
+def test_an_entry_in_the_middle_of_an_instruction_spoils_it(tmp_path: Path) -> None:
+    source = """
+        fn outer
+        xor %eax, %eax
+        .byte 0x48, 0xb8  # movabs, whose operand is an instruction, too
+        .globl inner
+        inner: mov $1, %edx
+        nop
+        nop
+        nop
+        ret
+        endfn outer
+    """
+    assert plan_of(build(tmp_path, source))["outer"].reason is Reason.SHARED_BYTES
+
+
 def test_the_jump_is_behind_endbr64(tmp_path: Path) -> None:
     source = "int f(int x) { return x * 3 + 1; }"
     with_it = plan_of(build(tmp_path, source, "-fcf-protection=branch", language="c"))["f"]
@@ -156,7 +172,8 @@ def test_room_that_the_compiler_left_is_used(tmp_path: Path, flags: tuple[str, .
     assert plan["f"].moved == b""
 
 
-def test_jump_tables_to_the_head_refuse_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", [".rodata", ".text"])
+def test_jump_tables_to_the_head_refuse_it(tmp_path: Path, section: str) -> None:
     plan = plan_of(
         build(
             tmp_path,
@@ -171,18 +188,39 @@ def test_jump_tables_to_the_head_refuse_it(tmp_path: Path) -> None:
             add %rdx, %rcx
             jmp *%rcx
             endfn \\name
-            .section .rodata
+            .section SECTION
             .balign 4
             .L\\name\\()_table: .long .L\\name\\()_b - .L\\name\\()_table
             .long .L\\name\\()_\\case - .L\\name\\()_table
             .endm
             switch spoiled, a
             switch harmless, b
-            """,
+            """.replace("SECTION", section),
         )
     )
     assert plan["spoiled"].reason is Reason.INDIRECT_JUMP
     assert plan["harmless"].reason is Reason.HOOKABLE
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("packed", ["-Wl,-z,pack-relative-relocs", "-Wl,-z,nopack-relative-relocs"])
+def test_a_label_in_a_table_of_addresses_refuses_its_function(
+    tmp_path: Path, packed: str, place: int
+) -> None:
+    words = ["spoiled"] * 4
+    words[place] = "label"
+    source = f"""
+        fn spoiled
+        xor %eax, %eax
+        label: add %rdi, %rax
+        add $8, %rax
+        ret
+        endfn spoiled
+        .data
+        .balign 8
+        .quad {", ".join(words)}
+    """
+    assert plan_of(build(tmp_path, source, packed))["spoiled"].reason is Reason.INDIRECT_JUMP
 
 
 def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
@@ -191,11 +229,15 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             tmp_path,
             """
             fn f
-            test %edi, %edi
-            .Lback: je f.cold
+            .Lentry: test %edi, %edi
+            je f.cold
             mov $1, %eax
             ret
             endfn f
+            fn tail_call
+            mov $2, %edi
+            jmp .Lentry
+            endfn tail_call
             fn g
             test %edi, %edi
             je g.cold
@@ -206,7 +248,7 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             .type f.cold, @function
             .type g.cold, @function
             f.cold: inc %rdi
-            jmp .Lback
+            jmp .Lentry
             .size f.cold, . - f.cold
             g.cold: inc %rdi
             jmp .Lbehind
@@ -214,9 +256,32 @@ def test_parts_are_no_functions_and_their_jumps_count(tmp_path: Path) -> None:
             """,
         )
     )
-    assert set(plan) == {"f", "g"}
+    assert set(plan) == {"f", "g", "tail_call"}
     assert plan["f"].reason is Reason.JUMP_TARGET
     assert plan["g"].reason is Reason.HOOKABLE
+
+
+def test_parts_of_a_name_that_many_functions_have_count_for_each(tmp_path: Path) -> None:
+    files = []
+    for number in range(20):
+        files.append(tmp_path / f"{number}.s")
+        files[-1].write_text(f"""
+            .type f, @function
+            f: test %edi, %edi
+            je f.cold
+            mov ${number}, %eax
+            ret
+            .size f, . - f
+            .section .text.unlikely, "ax", @progbits
+            .type f.cold, @function
+            f.cold: inc %rdi
+            jmp f
+            .size f.cold, . - f.cold
+            .section .note.GNU-stack, ""
+        """)
+    library = tmp_path / "libx.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", str(library), *map(str, files)], check=True)
+    assert [entry.reason for entry in entries_of(library)] == [Reason.JUMP_TARGET] * 20
 
 
 def test_real_cold_parts_and_parts_that_are_called(tmp_path: Path) -> None:
@@ -294,6 +359,24 @@ def test_without_a_c_library_elsewhere_nothing_without_a_name_is_hooked(tmp_path
     assert set(plan_of(path)) == {"exported"}
 
 
+def test_code_of_stripped_objects_that_no_call_enters_is_no_function(tmp_path: Path) -> None:
+    source = """
+        fn exported
+        lea .Lpiece(%rip), %rax
+        ret
+        endfn exported
+        .Lpiece: .cfi_startproc
+        .cfi_def_cfa_offset 32
+        mov $1, %eax
+        add $24, %rsp
+        ret
+        .cfi_endproc
+    """
+    path = build(tmp_path, source, *C_LIBRARY)
+    subprocess.run(["strip", str(path)], check=True)
+    assert set(plan_of(path)) == {"exported"}
+
+
 def test_parts_of_stripped_objects_are_no_functions(tmp_path: Path) -> None:
     source = """
     int printf(const char *, ...);
@@ -327,6 +410,18 @@ def test_names_of_cpp_are_readable(tmp_path: Path) -> None:
 def test_nothing_is_hooked_in_objects_that_look_at_return_addresses(tmp_path: Path, soname: str) -> None:
     plan = plan_of(build(tmp_path, "int f(int x) { return x * 3; }", f"-Wl,-soname={soname}", language="c"))
     assert plan["f"].reason is Reason.UNSAFE
+
+
+def test_nothing_is_hooked_in_code_of_go(tmp_path: Path) -> None:
+    source = """
+        fn f
+        mov $1, %eax
+        ret
+        endfn f
+        .section .gopclntab, "a", @progbits
+        .quad 0
+    """
+    assert plan_of(build(tmp_path, source))["f"].reason is Reason.UNSAFE
 
 
 def test_nothing_is_hooked_in_funcgraph_itself() -> None:

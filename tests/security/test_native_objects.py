@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import struct
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,6 +23,8 @@ from funcgraph.native.plan_file import Plan
 from funcgraph.native.planner import make_plan
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import ProcessIdentity
+
+SHT_RELA = 4
 
 pytestmark = [pytest.mark.one_python, needs_decoder]
 
@@ -42,14 +45,30 @@ def stranger() -> Iterator[Helper]:
         identity.close()
 
 
+def open_way(folder: Path) -> Path:
+    """Let all users through to a folder; return it."""
+    for parent in (folder, *folder.parents):
+        if str(parent).startswith("/tmp/"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    return folder
+
+
+@as_root
+def test_a_program_that_its_user_may_run_and_not_read_is_not_read(tmp_path: Path) -> None:
+    program = open_way(tmp_path) / "secret-sleep"
+    shutil.copy("/bin/sleep", program)
+    program.chmod(0o711)
+    with running(*AS_STRANGER) as target, closing(Planner()) as planner:
+        target.execute(f"{program} 60")
+        found = list(planner.of_process(target.pid, lambda name: name == "secret-sleep"))
+    assert [(path, type(error)) for path, error in found] == [(str(program), PermissionError)]
+
+
 @as_root
 def test_what_the_process_may_not_read_is_not_read(stranger: Helper, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.so"
+    secret = open_way(tmp_path) / "secret.so"
     secret.write_bytes(b"\x7fELF")
     secret.chmod(0o600)
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder).startswith("/tmp/"):
-            folder.chmod(folder.stat().st_mode | 0o011)
     link = tmp_path / "link.so"
     link.symlink_to(secret)
     for path in (secret, link):
@@ -116,6 +135,21 @@ def test_a_damaged_object_is_planned_or_refused_with_one_line(tmp_path: Path) ->
                 refused += 1
                 assert "\n" not in str(error)
     assert 0 < refused < DAMAGED_OBJECTS
+
+
+def test_headers_that_name_all_bytes_many_times_are_refused(tmp_path: Path) -> None:
+    whole = build(tmp_path, "int f(int x) { return x * 3; }", language="c").read_bytes()
+    (sections,) = struct.unpack_from("<Q", whole, 40)
+    count, names = struct.unpack_from("<HH", whole, 60)
+    table = whole[sections : sections + 64 * count]
+    everything = struct.pack("<IIQQQQIIQQ", 0, SHT_RELA, 2, 1 << 40, 0, len(whole), 0, 0, 1, 24)
+    header = bytearray(whole)
+    struct.pack_into("<Q", header, 40, len(whole))
+    struct.pack_into("<HH", header, 60, count + 1000, names)
+    target = tmp_path / "many.so"
+    target.write_bytes(bytes(header) + table + everything * 1000)
+    with open(target, "rb") as file, pytest.raises(PlanError, match="the same bytes many times"):
+        make_plan(Elf(file.fileno()))
 
 
 def _damaged(whole: bytes, rng: random.Random) -> bytes:

@@ -96,12 +96,12 @@ def _own_folder(path: str) -> OwnFolder:
 
 
 def debug_file_time(elf: Elf) -> float:
-    """Return when an object's debug file was changed; 0: it has none.
+    """Return when an object's debug file was installed; 0: it has none.
 
     One that came after the plan may have symbols that the plan lacks.
     """
     try:
-        return os.stat(debug_file_of(elf)).st_mtime
+        return os.stat(debug_file_of(elf)).st_ctime
     except OSError:
         return 0
 

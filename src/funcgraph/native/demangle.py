@@ -1,4 +1,9 @@
-"""Names of C++ and Rust functions as people write them: without parameters, return types and hashes."""
+"""Names of C++ and Rust functions as people write them: without parameters, return types and hashes.
+
+A mangled name may refer back to its own parts, so that each reference doubles the length: 180 characters
+stand for four million. And the demangler calls itself for each level of a type. So names of objects that
+another user may have written are demangled only if they are short and have few references.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +22,36 @@ _SUFFIX = re.compile(r" \((\.[\w.]+)\)$")
 _THUNK = re.compile(r"(?:(?:non-virtual|virtual|covariant return|guard variable for) )*thunk to ")
 _OPERATOR = re.compile(r"\boperator\b")
 _LONGEST = 512  # as KSYM_NAME_LEN of the kernel
+#: To a substitution, a template's argument, or what a name of Rust had before.
+_REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
+#: What is demangled, in characters and references.
+_MOST_TRUSTED, _MOST, _MOST_REFERENCES = 16_384, 1024, 12
 
 
-def readable(name: str) -> str:
+def readable(name: str, *, is_trusted: bool) -> str:
     """Return the name of a function for patterns and graphs.
 
-    >>> readable("malloc"), readable("_PyEval_Vector.lto_priv.0")
-    ('malloc', '_PyEval_Vector')
+    Args:
+        name: as the symbol has it.
+        is_trusted: whether we or root have written the object.
+
+    >>> readable("_PyEval_Vector.lto_priv.0", is_trusted=True)
+    '_PyEval_Vector'
     """
     if "." in name:
         name = _LOCAL_SUFFIX.sub("", name)
-    if name.startswith(("_Z", "_R", "__Z")):
+    if name.startswith(("_Z", "_R", "__Z")) and _is_harmless(name, is_trusted):
         import pydemumble
 
         demangled = pydemumble.demangle(name)
         name = _without_types(demangled) if demangled else name
     return shortened(name, _LONGEST)
+
+
+def _is_harmless(name: str, is_trusted: bool) -> bool:
+    if is_trusted:
+        return len(name) <= _MOST_TRUSTED
+    return len(name) <= _MOST and len(_REFERENCE.findall(name)) <= _MOST_REFERENCES
 
 
 def _without_types(name: str) -> str:

@@ -49,10 +49,15 @@ class Section:
     link: int
 
     @property
+    def has_instructions(self) -> bool:
+        """Whether what is loaded for it is instructions. In a debug file it has no bytes."""
+        both = _SHF_ALLOC | _SHF_EXECINSTR
+        return self.flags & both == both
+
+    @property
     def is_code(self) -> bool:
         """Whether its bytes are loaded as instructions."""
-        both = _SHF_ALLOC | _SHF_EXECINSTR
-        return self.flags & both == both and self.kind != _SHT_NOBITS
+        return self.has_instructions and self.kind != _SHT_NOBITS
 
     @property
     def is_loaded_data(self) -> bool:

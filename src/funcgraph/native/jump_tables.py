@@ -10,6 +10,7 @@ object is position-independent. The other has their 32-bit distances from the ta
 
 No table says how long it is. In each function with such a jump, every address that it loads is read as a
 table, forwards and backwards, as long as the entries lead to the function: rather too much than too little.
+Assembly has tables among its code, too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def refuse_table_targets(elf: Elf, code: Code, layout: Layout, watch: Watch) -> 
         watch.inner[word].reason = Reason.INDIRECT_JUMP
     for source, table in _tables(code, layout):
         owners = layout.owners(source)
-        for target in _targets(elf, table, owners):
+        for target in _targets(elf, code, table, owners):
             function = watch.hit_by_jump(source, target)
             if function:
                 function.reason = Reason.INDIRECT_JUMP
@@ -46,26 +47,29 @@ def refuse_table_targets(elf: Elf, code: Code, layout: Layout, watch: Watch) -> 
 
 def _tables(code: Code, layout: Layout) -> Iterator[tuple[int, int]]:
     """Yield the place where an address is loaded that may be a table's, and the address."""
+    starts = set(layout.starts)
     for block in code.blocks:
         jumping = {piece for place in indirect_jumps(block) for piece in layout.pieces(place)}
         for source, table in address_loads(block):
+            if table in starts and code.block_of(table) >= 0:
+                continue  # the address of a function
             if not jumping.isdisjoint(layout.pieces(source)):
                 yield source, table
 
 
-def _targets(elf: Elf, table: int, owners: Sequence[Function]) -> Iterator[int]:
+def _targets(elf: Elf, code: Code, table: int, owners: Sequence[Function]) -> Iterator[int]:
     """Yield where the entries around the beginning of a table lead."""
     for step in (1, -1):
-        for entry in islice(_entries(elf, table, step), _MOST_ENTRIES):
+        for entry in islice(_entries(elf, code, table, step), _MOST_ENTRIES):
             target = table + entry
             if not any(owner.owns(target) for owner in owners):
                 break
             yield target
 
 
-def _entries(elf: Elf, table: int, step: int) -> Iterator[int]:
+def _entries(elf: Elf, code: Code, table: int, step: int) -> Iterator[int]:
     """Yield the entries from the beginning of a table on, or those before it."""
     at = table if step > 0 else table - _PIECE
-    while piece := elf.loaded(at, _PIECE):
+    while piece := elf.loaded(at, _PIECE) or code.bytes_at(at, _PIECE):
         yield from memoryview(piece[: len(piece) // _ENTRY * _ENTRY]).cast("i")[::step]
         at += step * _PIECE

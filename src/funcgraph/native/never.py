@@ -39,10 +39,17 @@ _UNSAFE = (
     r"_*restore(?:_rt)?",
     r"_*(?:rt_)?sigreturn",
     r"_*setcontext",
+    r"__sigsetjmp_tail",
     r"__start_context",
     r"__unmapself",
     r"_start(?:_c)?|_dlstart\w*|__dls\d\w*",
     r"_init|_fini",
+    # A cancelled thread is looked for between their first instruction and their system call, by its address.
+    r"__syscall_cp_asm|__syscall_cancel_arch",
+    # CPython's interpreter, built to call itself by jumps: none of these returns before the last one does.
+    r"_TAIL_CALL_\w+",
+    # Thunks of indirect jumps and returns, which are entered with any register in use.
+    r"__x86_(?:indirect|return)_\w+|__llvm_(?:retpoline|lvi_thunk)_\w+",
     # A sanitizer's hooks of functions.
     r"__(?:a|t|m|ub|hwa)san_\w+|__sanitizer_\w+|__interceptor_\w+",
 )

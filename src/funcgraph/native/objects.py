@@ -102,7 +102,7 @@ class Planner:
         plan = None if self._afresh else self.cache.get(name, elf)
         is_new = plan is None
         if plan is None:
-            data = make_plan(elf)
+            data = make_plan(elf, is_trusted=is_trusted)
             self.cache.put(name, data)
             plan = Plan(data, elf.build_id)
         return ObjectPlan(path, object_name(path), plan, is_new, time.perf_counter() - begin)

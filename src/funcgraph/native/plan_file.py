@@ -40,7 +40,7 @@ __all__ = [
 
 VERSION = 1
 #: Of the rules by which functions are found, refused and moved: one more with each change of what plans say.
-RULES = 1
+RULES = 2
 MAGIC = b"FGPLAN\r\n"
 #: struct fg_plan_header: the fields of Header.
 HEADER = struct.Struct("<8sIHH32sQQQQIIIIII24x")

@@ -9,17 +9,22 @@ from funcgraph.native.code import Code, require_libraries
 from funcgraph.native.demangle import readable
 from funcgraph.native.elf import EM_X86_64, Elf
 from funcgraph.native.errors import PlanError
-from funcgraph.native.functions import Function, layout_of
+from funcgraph.native.functions import Function
 from funcgraph.native.head import Head, HeadReader
 from funcgraph.native.jump_tables import refuse_table_targets
+from funcgraph.native.layout import layout_of
 from funcgraph.native.plan_file import CALLS, ROOM, PlanEntry, pack
 from funcgraph.native.reasons import Reason
 
 __all__ = ["make_plan"]
 
 
-def make_plan(elf: Elf) -> bytes:
+def make_plan(elf: Elf, *, is_trusted: bool = False) -> bytes:
     """Plan the functions of an object; return the file of the plan.
+
+    Args:
+        elf: the object.
+        is_trusted: whether we or root have written it.
 
     Raises:
         PlanError: the object is not for x86-64, or damaged; or the library that decodes is missing.
@@ -35,7 +40,10 @@ def make_plan(elf: Elf) -> bytes:
     )
     refuse_branch_targets(code, watch)
     refuse_table_targets(elf, code, layout, watch)
-    entries = [_entry(function, heads.get(function.address)) for function in layout.functions]
+    entries = (
+        _entry(function, heads.get(function.address), _names(function, is_trusted))
+        for function in layout.functions
+    )
     return pack(entries, elf.machine, elf.build_id)
 
 
@@ -50,8 +58,7 @@ def _heads(reader: HeadReader, functions: list[Function]) -> Iterator[tuple[int,
                 yield function.address, head
 
 
-def _entry(function: Function, head: Head | None) -> PlanEntry:
-    names = _names(function)
+def _entry(function: Function, head: Head | None, names: tuple[str, ...]) -> PlanEntry:
     if head is None or function.reason is not Reason.HOOKABLE:
         return PlanEntry(function.address, function.size, names, function.reason)
     fix_ups = tuple((fix_up.target, fix_up.at, fix_up.end) for fix_up in head.fix_ups)
@@ -63,7 +70,7 @@ def _entry(function: Function, head: Head | None) -> PlanEntry:
     )  # fmt: skip
 
 
-def _names(function: Function) -> tuple[str, ...]:
+def _names(function: Function, is_trusted: bool) -> tuple[str, ...]:
     """Return the names that people read, the best one first: a short one without underscores before it."""
-    names = set(map(readable, function.names))
+    names = {readable(name, is_trusted=is_trusted) for name in function.names}
     return tuple(sorted(names, key=lambda name: (len(name), name.startswith("_"), name)))

@@ -41,15 +41,20 @@ class Symbol:
     names: set[str] = field(default_factory=set)
     is_resolver: bool = False
 
+    def add(self, name: str, size: int, is_resolver: bool) -> None:
+        """Add a symbol that is a function."""
+        if name:
+            self.names.add(name)
+            self.size = max(self.size, size)
+            self.is_resolver |= is_resolver
+
 
 def symbols(elf: Elf) -> dict[int, Symbol]:
     """Return what the tables of an object say of its code, by address; local labels are left out."""
     found: dict[int, Symbol] = {}
-    indices = {index for index, section in enumerate(elf.sections) if section.is_code}
     for kind in (_SHT_SYMTAB, _SHT_DYNSYM):
-        _collect(found, elf, kind, indices)
+        _collect(found, elf, kind, _code_indices(elf))
     if not any(elf.sections_of(_SHT_SYMTAB)):
-        # A debug file has the headers of all sections of its object, so that their numbers are the same.
         for source in (_debug_file, _debugdata):
             with source(elf) as other:
                 if other is not None:
@@ -59,11 +64,11 @@ def symbols(elf: Elf) -> dict[int, Symbol]:
 
 
 def _code_indices(elf: Elf) -> set[int]:
-    """The sections of instructions. In a debug file they have no bytes."""
-    return {index for index, section in enumerate(elf.sections) if section.flags & 6 == 6}
+    return {index for index, section in enumerate(elf.sections) if section.has_instructions}
 
 
 def _collect(found: dict[int, Symbol], elf: Elf, kind: int, indices: set[int]) -> None:
+    """Add the symbols of a table that are in one of the sections of these numbers."""
     for section in islice(elf.sections_of(kind), 1):
         names = _strings(elf, section)
         data = elf.data(section)
@@ -71,17 +76,17 @@ def _collect(found: dict[int, Symbol], elf: Elf, kind: int, indices: set[int]) -
             if index not in indices:
                 continue
             symbol_kind = info & 15
-            is_function = symbol_kind in (_STT_FUNC, _STT_GNU_IFUNC)
-            if not is_function and (symbol_kind != _STT_NOTYPE or info >> 4 == _STB_LOCAL):
-                continue  # a local label is a target of branches, which are looked at in any case
-            name = _name(names, at) if is_function else ""
-            symbol = found.get(address)
-            if symbol is None:
-                symbol = found[address] = Symbol(address)
-            if name:
-                symbol.size = max(symbol.size, size)
-                symbol.is_resolver |= symbol_kind == _STT_GNU_IFUNC
-                symbol.names.add(name)
+            if symbol_kind in (_STT_FUNC, _STT_GNU_IFUNC):
+                _symbol(found, address).add(_name(names, at), size, symbol_kind == _STT_GNU_IFUNC)
+            elif symbol_kind == _STT_NOTYPE and info >> 4 != _STB_LOCAL:
+                _symbol(found, address)  # a label; of local ones only branches of this object know
+
+
+def _symbol(found: dict[int, Symbol], address: int) -> Symbol:
+    symbol = found.get(address)
+    if symbol is None:
+        symbol = found[address] = Symbol(address)
+    return symbol
 
 
 def _strings(elf: Elf, section: Section) -> bytes:
