@@ -18,7 +18,6 @@
 /* As far below a new call as one can lie on the same stack. What lies farther away is taken for another stack's. */
 #define FAR_BYTES (1u << 20)
 
-_Thread_local bool fg_native_busy __attribute__((tls_model("initial-exec")));
 struct fg_native_text fg_native_own_text;
 
 /* ---- returns */
@@ -97,9 +96,9 @@ struct slow_section {
 
 static struct slow_section slow_begin(void)
 {
-    struct slow_section section = {.is_first = !fg_native_busy};
+    struct slow_section section = {.is_first = !fg_native_holds};
 
-    fg_native_busy = true;
+    fg_native_holds++;
     atomic_signal_fence(memory_order_seq_cst);
     section.error = errno;
     return section;
@@ -109,15 +108,14 @@ static void slow_end(struct slow_section section)
 {
     errno = section.error;
     atomic_signal_fence(memory_order_seq_cst);
-    if (section.is_first)
-        fg_native_busy = false;
+    fg_native_holds--;
 }
 
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter)
 {
     struct slow_section section = slow_begin();
 
-    end_call(entry, counter, FG_END_RETURN, section.is_first && !fg_mutexes_held);
+    end_call(entry, counter, FG_END_RETURN, section.is_first);
     slow_end(section);
     return 0;
 }
@@ -126,7 +124,7 @@ void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
 {
     struct slow_section section = slow_begin();
 
-    end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first && !fg_mutexes_held);
+    end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first);
     slow_end(section);
 }
 

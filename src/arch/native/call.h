@@ -48,9 +48,6 @@ static inline bool fg_native_is_passed(const struct fg_native_entry *entry, cons
            (old == (uintptr_t)stack && *stack != (uintptr_t)fg_machine_first_return + distance);
 }
 
-/* Set while this thread is in a slow function. */
-extern _Thread_local bool fg_native_busy __attribute__((tls_model("initial-exec")));
-
 /* Where this library's own code is. */
 struct fg_native_text {
     uintptr_t begin, bytes;

@@ -4,6 +4,7 @@
 #include "engine/core/mutex.h"
 #include "engine/core/task.h"
 #include "engine/graph/plain_call.h"
+#include "engine/graph/user_list.h"
 
 static inline bool is_own(uintptr_t address)
 {
@@ -38,22 +39,28 @@ static inline bool is_out_of_order(const struct fg_native_thread *thread, const 
     return thread->newest && fg_native_is_passed(thread->newest, stack);
 }
 
+/* A function may stay hooked for a while after its last user has left. */
+static inline struct fg_native_entry *slow_if_traced(struct fg_func *func)
+{
+    return fg_func_has_users(func) && !fg_is_killed() ? FG_NATIVE_SLOW : FG_NATIVE_UNTRACED;
+}
+
 struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack)
 {
     struct fg_task *task = fg_task_self;
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
     struct fg_native_entry *entry;
 
-    if (fg_unlikely(fg_native_busy || fg_mutexes_held) || is_own(*stack))
+    if (fg_unlikely(fg_native_holds) || is_own(*stack))
         return FG_NATIVE_UNTRACED;
     if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
-        return FG_NATIVE_SLOW;
+        return slow_if_traced(site->func);
     entry = fg_native_entry_take(thread);
     if (fg_unlikely(!entry))
-        return FG_NATIVE_SLOW;
+        return slow_if_traced(site->func);
     if (fg_unlikely(!enter_plain(task, site->func, (uintptr_t)entry))) {
         fg_native_entry_give_back(thread, entry);
-        return FG_NATIVE_SLOW;
+        return slow_if_traced(site->func);
     }
     fg_native_entry_begin(thread, entry, stack);
     return entry;
@@ -87,10 +94,9 @@ uint64_t fg_native_leave(struct fg_native_entry *entry)
 {
     uint64_t counter = fg_clock_counter();
     struct fg_task *task = fg_task_self;
-    struct fg_native_thread *thread = entry->thread;
+    struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
 
-    if (fg_unlikely(!task || !thread || task->native != thread || thread->newest != entry || fg_native_busy ||
-                    fg_mutexes_held) ||
+    if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds) ||
         !return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
     fg_native_entry_end(thread, entry);

@@ -181,7 +181,7 @@ static void sync(struct fg_func *func)
 {
     struct fg_native_hook *hook = func->arch_data;
 
-    if (!hook || hook->func != func || hook->changes || fg_func_has_users(func) == hook->is_hooked)
+    if (!hook || hook->func != func || hook->changes)
         return;
     hook->changes = true;
     hook->next = native.changes;
@@ -189,14 +189,35 @@ static void sync(struct fg_func *func)
     native.nr_changes++;
 }
 
-static void sync_end(void)
+static bool must_change(const struct fg_native_hook *hook)
 {
-    if (native.changes)
-        apply();
-    for (struct fg_native_hook *hook = native.changes; hook; hook = hook->next)
-        hook->changes = false;
+    return fg_func_has_users(hook->func) != hook->is_hooked;
+}
+
+/* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried again by itself. */
+static void drop_changes(bool drops_refused)
+{
+    struct fg_native_hook *list = native.changes, *next;
+
     native.changes = NULL;
     native.nr_changes = 0;
+    for (struct fg_native_hook *hook = list; hook; hook = next) {
+        next = hook->next;
+        hook->changes = must_change(hook) && (hook->is_hooked || !drops_refused);
+        if (!hook->changes)
+            continue;
+        hook->next = native.changes;
+        native.changes = hook;
+        native.nr_changes++;
+    }
+}
+
+static void sync_end(void)
+{
+    drop_changes(false);
+    if (native.changes)
+        apply();
+    drop_changes(true);
     fg_mutex_unlock(&native.lock);
 }
 
@@ -214,7 +235,17 @@ struct fg_domain fg_native_domain = {.arch = &arch_ops, .is_global = true};
 static void fork_child(void)
 {
     fg_native_entries_fork_child(fg_task_self);
-    sync_end();
+    fg_mutex_unlock(&native.lock);
+}
+
+static void fork_prepare(void)
+{
+    fg_mutex_lock(&native.lock);
+}
+
+static void fork_parent(void)
+{
+    fg_mutex_unlock(&native.lock);
 }
 
 static void note_own_text(const void *own)
@@ -231,7 +262,7 @@ static bool start(const void *own, struct fg_native_refusal *refusal)
 
     if (why)
         return fg_native_refuse(refusal, "%s", why);
-    if (pthread_atfork(sync_begin, sync_end, fork_child) != 0)
+    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
         return fg_native_refuse(refusal, "memory is short");
     fg_native_unwind_prepare();
     fg_task_on_exit(fg_native_thread_end);

@@ -1,5 +1,5 @@
-/* See run.h. The child has no signal for its end (clone(2)), so it sends none, and waits without __WALL or __WCLONE do not
- * see it. */
+/* See run.h. A child that has no signal for its end sends none, and waits without __WALL or __WCLONE do not see it
+ * (clone(2)). But execve(2) gives it SIGCHLD. So the child stays as it is, and has a child of its own that runs the program. */
 #define _GNU_SOURCE
 #include "binding/native/run.h"
 
@@ -34,7 +34,9 @@ static char **array_of(PyObject *tuple)
     return array;
 }
 
-/* In the child, which has a copy of the memory and no other thread: it may use only what a handler of a signal may. */
+/* ---- in the children, which have a copy of the memory and no other thread: they may use only what a handler of a signal
+ * may */
+
 static void execute(char **argv, char **environ)
 {
     sigset_t none;
@@ -49,23 +51,48 @@ static void execute(char **argv, char **environ)
     _exit(127);
 }
 
+/* Without the handlers that fork() has in the program. Returns as fork() does. */
+static pid_t child_with(int signal_at_end)
+{
+    return (pid_t)syscall(SYS_clone, signal_at_end, NULL, NULL, NULL, NULL);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static void run_and_wait(char **argv, char **environ)
+{
+    pid_t pid;
+
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would take the status away */
+    pid = child_with(SIGCHLD);
+    if (pid == 0)
+        execute(argv, environ);
+    _exit(pid < 0 ? 126 : wait_for(pid));
+}
+
+/* ---- */
+
 static int run(char **argv, char **environ)
 {
     sigset_t all, old;
-    long pid;
-    int status = 0;
+    pid_t pid;
+    int error;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* no handler of the program runs in the child */
-    pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* no handler of the program runs in a child */
+    pid = child_with(0);
+    error = errno;
     if (pid == 0)
-        execute(argv, environ);
+        run_and_wait(argv, environ);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (pid < 0)
-        return -errno;
-    while (waitpid((pid_t)pid, &status, __WALL) < 0 && errno == EINTR)
-        continue;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return pid < 0 ? -error : wait_for(pid);
 }
 
 PyObject *fg_native_run(PyObject *Py_UNUSED(module), PyObject *args)

@@ -6,12 +6,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* How many this thread holds. */
-extern _Thread_local unsigned fg_mutexes_held __attribute__((tls_model("initial-exec")));
+/* How many this thread holds, and how often it is in code of the arch of native functions (arch/native/call.c): while it
+ * is not 0, the thread's native calls are the engine's. */
+extern _Thread_local unsigned fg_native_holds __attribute__((tls_model("initial-exec")));
 
 static inline void fg_mutex_lock(pthread_mutex_t *mutex)
 {
-    fg_mutexes_held++;
+    fg_native_holds++;
     pthread_mutex_lock(mutex);
 }
 
@@ -20,17 +21,17 @@ static inline bool fg_mutex_trylock(pthread_mutex_t *mutex)
 {
     bool is_held;
 
-    fg_mutexes_held++;
+    fg_native_holds++;
     is_held = pthread_mutex_trylock(mutex) == 0;
     if (!is_held)
-        fg_mutexes_held--;
+        fg_native_holds--;
     return is_held;
 }
 
 static inline void fg_mutex_unlock(pthread_mutex_t *mutex)
 {
     pthread_mutex_unlock(mutex);
-    fg_mutexes_held--;
+    fg_native_holds--;
 }
 
 #endif

@@ -62,7 +62,9 @@ _UNSAFE_SONAMES = r"ld-linux.*|ld-\d.*|ld64\..*|libjvm\..*|libnode\..*|libv8\..*
 _GO_TABLES = (".gopclntab", ".data.rel.ro.gopclntab")
 
 _TWICE_NAMES, _UNSAFE_NAMES = (re.compile("|".join(patterns)) for patterns in (_RETURNS_TWICE, _UNSAFE))
-_OWN_MODULE = re.compile(rb"\0funcgraph\._(?:engine|environ|control)\0")
+#: Extension modules, by a text that is in them: funcgraph's own, and greenlet, whose functions return in each of two
+#: greenlets.
+_UNSAFE_MODULES = re.compile(rb"\0(?:funcgraph\._(?:engine|environ|control)|greenlet\._greenlet)\0")
 
 
 def reason_of_names(names: Iterable[str]) -> Reason:
@@ -84,4 +86,4 @@ def is_unsafe_object(elf: Elf) -> bool:
     if re.fullmatch(_UNSAFE_SONAMES, elf.soname) or any(map(elf.section, _GO_TABLES)):
         return True
     strings = elf.section(".rodata")
-    return strings is not None and _OWN_MODULE.search(elf.data(strings)) is not None
+    return strings is not None and _UNSAFE_MODULES.search(elf.data(strings)) is not None

@@ -217,6 +217,16 @@ static void *block_signals(void *arg)
     return NULL;
 }
 
+static _Atomic bool must_block;
+
+/* Does so once it is told to. */
+static void *block_later(void *arg)
+{
+    while (!must_block)
+        usleep(1000);
+    return block_signals(arg);
+}
+
 static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
 {
     struct text before = text_of((void *)target_add);
@@ -235,10 +245,22 @@ static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
     is_blocking = 0;
     CHECK_EQ(pthread_join(thread, NULL), 0);
     native_finish(&probe, 0);
+    CHECK_EQ(pthread_create(&thread, NULL, block_later, NULL), 0);
     native_probe(&probe, "*:mod:target"); /* and now it works */
     CHECK(native_hooked(&refused) > 20);
     CHECK_EQ(refused, 0);
+    must_block = true;
+    while (!is_blocking)
+        sched_yield();
+    native_finish(&probe, 0); /* its hooks stay, and trace nothing */
+    CHECK(native_hooked(NULL) > 20);
+    target_add(1, 1);
+    is_blocking = 0;
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    native_probe(&probe, "target_add:mod:target"); /* a later change takes them off, too */
+    CHECK_EQ(native_hooked(NULL), 1);
     native_finish(&probe, 0);
+    check_unchanged(&before);
     text_free(&before);
 }
 
@@ -249,6 +271,8 @@ int main(void)
 
     native_meet(object, "*:mod:target");
     test_code_is_as_before();
+    if (!NATIVE_STOPS)
+        return 0;
     test_all_returns_arrive();
     test_hooks_change_under_calls(is_nightly ? 10000 : 40);
     test_recordings_come_and_go(5);

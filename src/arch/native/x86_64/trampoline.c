@@ -2,7 +2,7 @@
  *
  *     +  0  mov %r11, -8(%rsp)            in the red zone
  *     +  5  lea trampoline(%rip), %r11
- *     + 12  jmp *(the page's first word)  fg_x86_64_enter
+ *     + 12  jmp fg_x86_64_enter             or through the page's first word, if that is out of reach
  *     + 24  struct fg_native_site
  *     + 48  the moved instructions, and the jump to the rest of the function
  *
@@ -59,17 +59,27 @@ void fg_machine_make_jump(uint8_t *jump, uintptr_t from, uintptr_t trampoline)
     put_jump(jump, from, trampoline);
 }
 
+/* A direct jump where the library is within reach, too. */
+static void put_jump_to_enter(uint8_t *at, uintptr_t address)
+{
+    static const uint8_t through_page[] = {0xff, 0x25};
+
+    if (put_jump(at, address, (uintptr_t)fg_x86_64_enter))
+        return;
+    memcpy(at, through_page, sizeof(through_page));
+    put_distance(at + 2, address + 6, address & ~(uintptr_t)(PAGE_BYTES - 1));
+}
+
 static void put_head(uint8_t *image, uintptr_t address)
 {
     static const uint8_t code[] = {
         0x4c, 0x89, 0x5c, 0x24, 0xf8,             /* mov %r11, -8(%rsp) */
         0x4c, 0x8d, 0x1d, 0xf4, 0xff, 0xff, 0xff, /* lea -12(%rip), %r11 */
-        0xff, 0x25, 0,    0,    0,    0,          /* jmp *page(%rip) */
     };
 
     memset(image, 0xcc, FG_TRAMPOLINE_BYTES);
     memcpy(image, code, sizeof(code));
-    put_distance(image + sizeof(code) - 4, address + sizeof(code), address & ~(uintptr_t)(PAGE_BYTES - 1));
+    put_jump_to_enter(image + sizeof(code), address + sizeof(code));
 }
 
 static bool put_fix_up(uint8_t *moved, uintptr_t moved_address, const struct fg_plan_fix_up *fix_up,

@@ -1,0 +1,294 @@
+"""Native functions in the trace of a Python program: an instance of its own, and a recording.
+
+Broken by hand: fg_machine_make_trampoline() left out the fix-ups (the program crashed); hook() did not look again at what was
+loaded later (no call of it was seen); native_run() used SIGCHLD (the handler of the program ran).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from planned import build, needs_decoder
+
+pytestmark = needs_decoder
+
+#: A library that counts its own calls.
+COUNTER = """
+    static long calls[2];
+
+    __attribute__((noinline)) long step(long n) { calls[0]++; return n % 2 ? n * 3 + 1 : n / 2; }
+    long walk(long n)
+    {
+        long steps = 0;
+
+        calls[1]++;
+        for (; n != 1; n = step(n))
+            steps++;
+        return steps;
+    }
+    long calls_of_step(void) { return calls[0]; }
+    long apply(long (*function)(long), long n) { return function(n) + 1; }
+"""
+PROLOGUE = """
+    import ctypes
+    import sys
+    import funcgraph
+    from funcgraph import Instance, _engine
+
+    def load():
+        library = ctypes.CDLL(sys.argv[1])
+        for name in ("step", "walk", "calls_of_step", "apply"):
+            getattr(library, name).restype = ctypes.c_long
+        return library
+
+    def lines(instance, *names):
+        return [line.split("|", 1)[1].rstrip() for line in instance.trace().splitlines()
+                if any(name in line for name in names)]
+"""
+
+
+def program(fg: pytest.FixtureRequest, tmp_path: Path, text: str) -> str:
+    """Run a program with the library; return what it prints."""
+    library = build(tmp_path, COUNTER, "-Wl,--build-id", language="c", name="libcounter.so")
+    script = fg.script(PROLOGUE + text)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    done = fg.plain(sys.executable, script, library)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_native_calls_nest_below_python_ones(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    library = load()
+    def outer(n):
+        return library.walk(n)
+    with Instance("x", tracer="function_graph", filter=["__main__.outer", "*:mod:libcounter"]) as instance:
+        instance.tracing_on = True
+        steps = outer(6)
+        instance.tracing_on = False
+        print("\\n".join(lines(instance, "outer", "libcounter", "}")))
+    print(steps)
+    """,
+    )
+    graph = [
+        "  __main__.outer() {",
+        "    walk [libcounter]() {",
+        *["      step [libcounter]();"] * 8,
+        "    }",
+        "  }",
+    ]
+    assert printed.splitlines() == [*graph, "8"]
+
+
+def test_counts_are_those_of_the_library_itself(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import threading
+    library = load()
+    with Instance("x", tracer="function_graph", filter=["step:mod:libcounter"]) as instance:
+        instance.buffer_size_kb = 16384
+        instance.tracing_on = True
+        before = library.calls_of_step()
+        threads = [threading.Thread(target=lambda: [library.walk(97) for _ in range(20)]) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        instance.tracing_on = False
+        print(len(lines(instance, "step [libcounter]();")), library.calls_of_step() - before)
+    """,
+    )
+    seen, counted = map(int, printed.split())
+    assert seen == counted == 4 * 20 * 118
+
+
+def test_a_library_that_is_loaded_later_is_hooked(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    with Instance("x", tracer="function_graph", filter=["walk:mod:libcounter"]) as instance:
+        instance.tracing_on = True
+        library = load()
+        library.walk(5)
+        print(len(lines(instance, "walk [libcounter]")))
+    print([state[2] for state in _engine.native_functions()])
+    """,
+    )
+    assert printed.splitlines() == ["1", "[False]"]  # nothing is hooked without a user
+
+
+def test_python_called_from_native_code_nests_below_it(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    library = load()
+    def callback(n):
+        return library.step(n)
+    function = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(callback)
+    filter = ["__main__.callback", "*:mod:libcounter"]
+    with Instance("x", tracer="function_graph", filter=filter) as instance:
+        instance.tracing_on = True
+        print(library.apply(function, 10))
+        instance.tracing_on = False
+        print("\\n".join(lines(instance, "callback", "libcounter", "}")))
+    """,
+    )
+    assert printed.splitlines() == [
+        "6",
+        "  apply [libcounter]() {",
+        "    __main__.callback() {",
+        "      step [libcounter]();",
+        "    }",
+        "  }",
+    ]
+
+
+def test_python_callbacks_see_no_native_functions(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    library = load()
+    seen = []
+    ops = funcgraph.FgraphOps(lambda *args: seen.append(args), filter=["*:mod:libcounter"])
+    with Instance("x", tracer="function_graph", filter=["*:mod:libcounter"]) as instance:
+        instance.tracing_on = True
+        with funcgraph.registered(ops):
+            library.walk(5)
+    print(len(seen))
+    """,
+    )
+    assert printed.split() == ["0"]
+
+
+def test_the_program_does_not_notice_that_a_plan_is_made(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import os, signal
+    signals = []
+    signal.signal(signal.SIGCHLD, lambda *args: signals.append(args))
+    library = load()
+    with Instance("x", tracer="function_graph", filter=["*:mod:libcounter"]) as instance:
+        print(sum(state[2] for state in _engine.native_functions()))
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print("no child")
+    print(signals)
+    """,
+    )
+    assert printed.splitlines() == ["4", "no child", "[]"]
+
+
+def test_an_object_without_a_plan_is_told(fg, tmp_path):
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import os
+    os.environ["XDG_CACHE_HOME"] = "/proc/none"  # nothing can be kept there
+    library = load()
+    try:
+        Instance("x", tracer="function_graph", filter=["*:mod:libcounter"])
+    except OSError as error:
+        print(error)
+    print(library.walk(5))
+    """,
+    )
+    assert re.search("libcounter: .*no plan", printed)
+    assert printed.splitlines()[-1] == "5"
+
+
+def test_a_recording_has_native_functions_of_the_program(fg, tmp_path):
+    script = fg.script("""
+    import sqlite3
+
+    def count(database):
+        return database.execute("select count(*) from t").fetchone()[0]
+
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t(a)")
+    database.executemany("insert into t values(?)", [(i,) for i in range(100)])
+    print(count(database))
+    """)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    patterns = ("-l", "__main__.*", "-l", "sqlite3_step:mod:*sqlite3*", "-l", "sqlite3_finalize:mod:*sqlite3*")
+    done = fg.record(*patterns, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "100\n"
+    report = fg.run("report").stdout
+    inside = re.search(r"__main__\.count\(\) \{\n(.*?)\n[^|]*\|    \}", report, re.DOTALL)
+    assert inside and "sqlite3_step [" in inside[1]
+    assert report.count("sqlite3_step [") >= 102
+
+
+@pytest.mark.parametrize("patterns", [["*:mod:libc"], ["*:mod:libc", "*:mod:libsqlite3", "*:mod:_sqlite3"]])
+def test_all_functions_of_a_library_at_once(fg, tmp_path, patterns):
+    """The program's output, and its exit status, stay the same."""
+    script = fg.script("""
+    import json, os, re, sqlite3, subprocess, sys, threading, zlib
+
+    database = sqlite3.connect(":memory:")
+    database.create_function("twice", 1, lambda x: 2 * x)
+    print(database.execute("select twice(21)").fetchone())
+    print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
+    print(len(zlib.compress(b"x" * 10000)), json.loads("[1, 2.5]"), re.findall("a+", "baab"))
+    threads = [threading.Thread(target=sorted, args=(range(1000),)) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    pid = os.fork()
+    if not pid:
+        os._exit(5)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    sys.exit(3)
+    """)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    plain = fg.plain(sys.executable, script)
+    done = fg.record(*(word for pattern in patterns for word in ("-l", pattern)), script)
+    assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode) == (plain.stdout, 3)
+    assert "malloc [libc]" in fg.run("report").stdout
+
+
+def test_greenlets_switch_inside_of_native_calls(fg, tmp_path):
+    pytest.importorskip("greenlet")
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import greenlet
+    library = load()
+    def callback(n):
+        greenlet.getcurrent().parent.switch(n)
+        return library.walk(n + 2)
+    function = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long)(callback)
+    def run(n):
+        return [library.apply(function, n + i) for i in range(10)]
+    expected = [[1 + library.walk(n + i + 2) for i in range(10)] for n in range(5)]
+    try:
+        Instance("greenlet", tracer="function_graph", filter=["*:mod:_greenlet"])
+    except OSError as error:
+        print(error.strerror)
+    filter = ["*:mod:libcounter", "__main__.*"]
+    with Instance("x", tracer="function_graph", filter=filter) as instance:
+        instance.tracing_on = True
+        greenlets = [greenlet.greenlet(run) for _ in range(5)]
+        results = [None] * 5
+        for n in range(5):
+            greenlets[n].switch(n)
+        for i in range(10):
+            for n in (3, 1, 4, 0, 2):
+                results[n] = greenlets[n].switch()
+    print(results == expected, _engine.killed())
+    """,
+    )
+    assert printed.splitlines() == ["_greenlet: none of its functions can be hooked", "True None"]
