@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 
+from funcgraph import _engine
 from funcgraph.command_support.messages import os_error_text, print_message
 from funcgraph.native.errors import PlanError
 from funcgraph.native.objects import ObjectPlan, Planner
@@ -30,7 +30,7 @@ def plans_of_process(planner: Planner, pid: int, objects: str = "*") -> Iterator
     Raises:
         OSError: we may not look into the process.
     """
-    for found in planner.of_process(pid, lambda name: fnmatchcase(name, objects)):
+    for found in planner.of_process(pid, lambda name: _engine.glob_match(objects, name)):
         if isinstance(found, ObjectPlan):
             yield found
         else:
@@ -51,5 +51,5 @@ def native_functions(planner: Planner, pid: int, pattern: str) -> Iterator[tuple
     glob = glob_of(names)
     for found in plans_of_process(planner, pid, objects or "*"):
         for entry in found.plan.entries():
-            if any(fnmatchcase(name, glob) for name in entry.names):
+            if any(_engine.glob_match(glob, name) for name in entry.names):
                 yield f"{entry.names[0]} [{found.name}]", entry

@@ -1,15 +1,14 @@
-"""Native functions that patterns ask for, inside of a traced process: plans of its objects, and records of their functions.
+"""Native functions that patterns ask for, in a traced process: plans of its objects, records of functions.
 
-A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the objects tells.
-Objects that are loaded later are looked at when the import system or ctypes has loaded them. A plan that the cache
-does not have is made by a process of its own, which the traced one does not notice.
+A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the
+objects tells. Objects that are loaded later are looked at when the import system or ctypes has loaded them. A
+plan that the cache does not have is made by a process of its own, which the traced one does not notice.
 """
 
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
 from typing import Any
 
 from funcgraph import _engine
@@ -23,46 +22,49 @@ __all__ = ["hook", "may_be_native"]
 _OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
 
-# The patterns that were asked for, in order; and which of them each object, by its path, was looked at for.
+# The patterns so far, in order, each with its glob for objects; and for which of them each object, by its path,
+# was looked at. The first pattern has objects looked at that are loaded later.
 _patterns: dict[str, str] = {}
 _objects: dict[str, tuple[str, ...]] = {}
-_is_watching = False
 
 
 def may_be_native(pattern: str) -> bool:
-    """Return whether a pattern may stand for native functions."""
+    """Return whether a pattern may stand for native functions. "*" alone stands for all Python modules."""
     _, command, name = pattern.rpartition(_OF_OBJECT)
-    return bool(command) and not name.startswith("!")
+    return bool(command) and not name.startswith("!") and bool(name.strip("*?"))
 
 
 def hook(patterns: Iterable[str]) -> list[str]:
     """Make the native functions that patterns select known to the engine, which hooks those that have users.
 
     Returns:
-        what is wrong with objects that were meant: a line for each.
+        what is wrong with the objects that patterns name: a line for each. Those that a glob may have meant
+        are left out: it may as well have meant a Python module.
     """
     fresh = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
     if not fresh or not hasattr(_engine, "native_meet"):
         return []
+    if not _patterns:
+        _watch()
     _patterns.update(fresh)
     problems: list[str] = _engine.apart(_look)
-    _watch()
     return problems
 
 
 def _look() -> list[str]:
-    """Look at the objects that are loaded now; return what is wrong with those that were meant."""
+    """Look at the objects that are loaded now; return what is wrong with those that patterns name."""
     problems = []
     for path in _loaded():
         name = object_name(path)
-        selected = tuple(pattern for pattern, glob in _patterns.items() if fnmatchcase(name, glob))
+        selected = tuple(pattern for pattern, glob in _patterns.items() if _engine.glob_match(glob, name))
         if selected == _objects.get(path, ()):
             continue
         _objects[path] = selected
         try:
             _engine.native_meet(_plan_of(path), name, selected)
         except (OSError, PlanError) as error:
-            problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+            if name in map(_patterns.get, selected):
+                problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
     return problems
 
 
@@ -103,10 +105,6 @@ def _make_plan(path: str) -> None:
 
 def _watch() -> None:
     """Look at the objects again whenever the import system, or ctypes, has loaded one."""
-    global _is_watching
-    if _is_watching:
-        return
-    _is_watching = True
     import _imp
 
     _follow(_imp, "create_dynamic")
