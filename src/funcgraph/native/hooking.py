@@ -22,8 +22,8 @@ __all__ = ["hook", "may_be_native"]
 _OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
 
-# The patterns so far, in order, each with its glob for objects; and for which of them each object, by its path,
-# was looked at. The first pattern has objects looked at that are loaded later.
+# The patterns so far, in order, each with its glob for objects; and for which of them each object, by its
+# path, was looked at.
 _patterns: dict[str, str] = {}
 _objects: dict[str, tuple[str, ...]] = {}
 

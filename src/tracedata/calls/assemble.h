@@ -25,8 +25,9 @@ FG_ASSEMBLE int fg_calls_enter(struct fg_call_assembler *calls, struct fg_call_t
     return fg_calls_change_task(calls, thread, event);
 }
 
-/* A call begins or is resumed. @entry: whole, aligned. @func: what the consumer calls its function. Damage is the caller's to find: the depth is at most FG_RECORD_MAX_DEPTH. The
- * caller sets thread->last_ns after each event. */
+/* A call begins or is resumed. @entry: whole, aligned. @func: what the consumer calls its function. Damage
+ * is the caller's to find: the depth is at most FG_RECORD_MAX_DEPTH. The caller sets thread->last_ns after
+ * each event. */
 FG_ASSEMBLE int fg_calls_begin(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
                                struct fg_call_thread *thread, const struct fg_graph_data *entry,
                                uint32_t func, uint64_t time_ns, const void *source)
