@@ -1,7 +1,8 @@
 """Native functions in the trace of a Python program: an instance of its own, and a recording.
 
 Broken by hand: fg_machine_make_trampoline() left out the fix-ups (the program crashed); hook() did not look
-again at what was loaded later (no call of it was seen); native_run() used SIGCHLD (the program's handler ran).
+again at what was loaded later (no call of it was seen); native_run() used SIGCHLD (the program's
+handler ran).
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _follow_ctypes() -> None:
 
 def _follow(module: Any, name: str) -> None:
     """Look at the objects after each call of a module's function."""
-    function: Callable[..., Any] = getattr(module, name, None)
+    function: Callable[..., Any] | None = getattr(module, name, None)
     if function is None or getattr(function, "__module__", None) == __name__:
         return
 
