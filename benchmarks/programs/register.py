@@ -90,10 +90,10 @@ def time_floor(watch, n, rounds):
     tool = monitoring.PROFILER_ID
     monitoring.use_tool_id(tool, "floor")
 
-    def set_all(events):
+    def set_all(event_set):
         set_local_events = monitoring.set_local_events
         for code in codes:
-            set_local_events(tool, code, events)
+            set_local_events(tool, code, event_set)
 
     for _ in range(rounds):
         watch.step("on", set_all, every)

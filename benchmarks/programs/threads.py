@@ -19,10 +19,10 @@ def work():
 
 
 def memory_kb():
-    fields = ("RssAnon", "RssShmem", "VmSize")
+    names = ("RssAnon", "RssShmem", "VmSize")
     with open("/proc/self/status") as file:
         fields = dict(line.split(":", 1) for line in file)
-    return {name: int(fields[name].split()[0]) for name in fields}
+    return {name: int(fields[name].split()[0]) for name in names}
 
 
 def run(count):

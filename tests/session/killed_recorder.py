@@ -198,15 +198,15 @@ def dump(desk: Desk) -> None:
 # ---- what is left
 
 
-def in_child(run: Callable[[], None], output: Path | None = None) -> int:
+def in_child(run: Callable[[], None], log: Path | None = None) -> int:
     """Run a function in a child; return the child's exit status, -N if it died of a signal."""
     pid = os.fork()
     if pid == 0:
         status = 99
         try:
-            if output is not None:
+            if log is not None:
                 for number in (1, 2):
-                    os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+                    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
             run()
             status = 0
         except SystemExit as end:
@@ -322,12 +322,12 @@ class Case:
         self.output = str(folder / name)
         self.moment, self.call = moment, call
         self.made = Made()
-        self.output = folder.parent / "said"
+        self.log = folder.parent / "log"
         shutil.rmtree(folder, ignore_errors=True)
         self.run_folder = folder / "run"
         self.run_folder.mkdir(parents=True)
         os.environ["XDG_RUNTIME_DIR"] = str(self.run_folder)
-        self.output.unlink(missing_ok=True)
+        self.log.unlink(missing_ok=True)
 
     def record(self) -> bool:
         """Record; return whether the recorder was killed."""
@@ -338,8 +338,8 @@ class Case:
             body()
             self.library.kill_at(0, 0)
 
-        status = in_child(run, self.output)
-        assert status in (0, -signal.SIGKILL), (status, self.output.read_text())
+        status = in_child(run, self.log)
+        assert status in (0, -signal.SIGKILL), (status, self.log.read_text())
         return status != 0
 
     def sessions(self) -> list[str]:
@@ -352,21 +352,21 @@ class Case:
             self.library.kill_at(0, 0)
             sys.exit(status)
 
-        return in_child(run, self.output)
+        return in_child(run, self.log)
 
     def recover(self) -> None:
         """Make traces of what was left, as a person would whom `funcgraph status` tells of it."""
         check_left(self.folder, self.output)
         assert self.funcgraph("status", "--clean") == 0
         for session in self.sessions():
-            before = len(self.output.read_text())
+            before = len(self.log.read_text())
             status = self.funcgraph("recover", session)
-            output = self.output.read_text()[before:]
-            assert status == 0 or (status == 2 and "removed" in output), (status, output)
+            text = self.log.read_text()[before:]
+            assert status == 0 or (status == 2 and "removed" in text), (status, text)
         assert self.sessions() == []
         if os.path.exists(f"{self.output}.part"):  # killed before there was a session
             status = self.funcgraph("recover", f"{self.output}.part")
-            assert status == 2 and "nothing was recorded; it can be deleted" in self.output.read_text()
+            assert status == 2 and "nothing was recorded; it can be deleted" in self.log.read_text()
             os.unlink(f"{self.output}.part")
         check_temporaries(self.folder)
         self.check(self.output, self.made)
