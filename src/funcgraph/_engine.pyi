@@ -561,7 +561,7 @@ def apart(function: Callable[..., _T], /, *args: object) -> _T:
     """
 
 def native_meet(plan: str, name: str, patterns: Sequence[str], /) -> int:
-    """Make records of the functions of a loaded object that patterns with ":mod:" select; return how many match.
+    """Make records of a loaded object's functions that patterns with ":mod:" select; return how many match.
 
     Those that have users are hooked. Not there on machines whose native functions cannot be hooked.
 
@@ -576,7 +576,7 @@ def native_functions() -> list[tuple[str, str, bool, str | None]]:
     """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
 
 def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:
-    """Run a program and return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""
+    """Run a program; return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""
 
 def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
     """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.

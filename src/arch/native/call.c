@@ -1,6 +1,6 @@
-/* The slow path of native calls: see call.h. Whatever a call may need here, the program's own code waits for it: it may
- * be in the middle of the allocator or hold any lock. So nothing here allocates with the C library or waits for what the
- * program holds. */
+/* The slow path of native calls: see call.h. Whatever a call may need here, the program's own code
+ * waits for it: it may be in the middle of the allocator or hold any lock. So nothing here allocates
+ * with the C library or waits for what the program holds. */
 #include "arch/native/call.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include "engine/graph/frame.h"
 #include "engine/graph/user_list.h"
 
-/* As far below a new call as one can lie on the same stack. What lies farther away is taken for another stack's. */
+/* As far below a new call as one can lie on the same stack. What lies farther away is taken for another
+ * stack's. */
 #define FAR_BYTES (1u << 20)
 
 struct fg_native_text fg_native_own_text;
@@ -37,8 +38,8 @@ static bool search_frame(const struct fg_frame_info *frame, void *arg)
     return !search->is_found;
 }
 
-/* Ends the call in the trace. Frames of an interpreter above it stay, and it with them: only the interpreter can say
- * that its calls have ended, or that they are suspended. */
+/* Ends the call in the trace. Frames of an interpreter above it stay, and it with them: only the
+ * interpreter can say that its calls have ended, or that they are suspended. */
 static void trace_return(struct fg_task *task, struct fg_native_entry *entry, uint64_t counter,
                          enum fg_end end)
 {
@@ -130,8 +131,8 @@ void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
 
 /* ---- entries */
 
-/* True if the call most likely has ended unseen, by longjmp(). If it has not, only the trace is wrong: its entry stays
- * as it is. */
+/* True if the call most likely has ended unseen, by longjmp(). If it has not, only the trace is wrong:
+ * its entry stays as it is. */
 static bool is_over(const struct fg_native_entry *entry, const uintptr_t *stack)
 {
     return entry && fg_native_is_passed(entry, stack) &&

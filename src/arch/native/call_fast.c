@@ -1,4 +1,5 @@
-/* The fast path of native calls: see call.h. Compiled without vector registers, stack protectors and sanitizers. */
+/* The fast path of native calls: see call.h. Compiled without vector registers, stack protectors and
+ * sanitizers. */
 #include "arch/native/call.h"
 #include "engine/core/clock.h"
 #include "engine/core/mutex.h"

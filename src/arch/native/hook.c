@@ -194,7 +194,8 @@ static bool must_change(const struct fg_native_hook *hook)
     return fg_func_has_users(hook->func) != hook->is_hooked;
 }
 
-/* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried again by itself. */
+/* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried
+ * again by itself. */
 static void drop_changes(bool drops_refused)
 {
     struct fg_native_hook *list = native.changes, *next;
@@ -414,7 +415,8 @@ static struct fg_func *func_at(const void *list, size_t i)
     return ((struct fg_func *const *)list)[i];
 }
 
-/* Makes the records that are missing, and adds them to @funcs. Returns how many functions are meant; -ENOMEM. */
+/* Makes the records that are missing, and adds them to @funcs. Returns how many functions are meant;
+ * -ENOMEM. */
 static long meet_all(struct fg_native_object *object, const struct fg_patterns *patterns,
                      struct fg_func **funcs, size_t *n)
 {

@@ -22,7 +22,8 @@ extern const int64_t fg_machine_reach;
 /* Looks at the processor. NULL: hooks work on it; else why not. */
 const char *fg_machine_refusal(void);
 
-/* True if the processor keeps a shadow stack for this thread: an address that a return finds must be the call's. */
+/* True if the processor keeps a shadow stack for this thread: an address that a return finds must be
+ * the call's. */
 bool fg_machine_has_shadow_stack(void);
 
 /* Writes the machine's own part of a page of trampolines. @image becomes the page's contents. */
@@ -47,13 +48,15 @@ const struct fg_native_site *fg_machine_site(uintptr_t address);
 /* The bytes with which the function at @from begins while it is hooked: fg_machine_jump_bytes. */
 void fg_machine_make_jump(uint8_t *jump, uintptr_t from, uintptr_t trampoline);
 
-/* Where the function of the first entry returns to: in that entry's stub. The others follow at the entries' distance. */
+/* Where the function of the first entry returns to: in that entry's stub. The others follow at the
+ * entries' distance. */
 extern const char fg_machine_first_return[] __attribute__((visibility("hidden")));
 
 /* The entry whose stub a function returns to, at this address; NULL: there is no stub. */
 struct fg_native_entry *fg_machine_entry_at(uintptr_t address);
 
-/* Tells unwinders of a range of trampolines. Without them, nothing can be unwound from the few instructions there. */
+/* Tells unwinders of a range of trampolines. Without them, nothing can be unwound from the few
+ * instructions there. */
 void fg_machine_register_frames(uintptr_t begin, size_t bytes);
 
 /* A system call without the C library. Returns what the kernel does. */

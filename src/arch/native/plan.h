@@ -1,11 +1,12 @@
-/* A plan: which functions an object (a library, the program) has, which of them can be hooked and how, and else
- * why not. Made outside of the traced process (`funcgraph plan`), read here. One file for each object:
+/* A plan: which functions an object (a library, the program) has, which of them can be hooked and how,
+ * and else why not. Made outside of the traced process (`funcgraph plan`), read here. One file for each
+ * object:
  *
  *     header | functions, sorted by address | fix-ups | code: moved instructions | names
  *
  * Little-endian. Each table begins at a multiple of 8; what fills the place before it is 0. The Python
- * writer has the same layout in `struct` formats; a test compares the two. Addresses are those of the object's file:
- * virtual, before relocation. */
+ * writer has the same layout in `struct` formats; a test compares the two. Addresses are those of the
+ * object's file: virtual, before relocation. */
 #ifndef FG_PLAN_H
 #define FG_PLAN_H
 

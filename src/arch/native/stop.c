@@ -28,8 +28,8 @@ static struct {
     int signal;            /* 0: none chosen yet */
     _Atomic(uint32_t) now; /* the number of the stop, 0 between two of them; a futex */
     uint32_t latest;
-    /* The number of the latest stop, and below it how many threads have arrived. In one word: a thread that is late does
-     * not count in the next stop. */
+    /* The number of the latest stop, and below it how many threads have arrived. In one word: a thread
+     * that is late does not count in the next stop. */
     _Atomic(uint64_t) arrived;
     struct parked threads[MAX_THREADS];
     int tasks; /* /proc/self/task */
@@ -162,8 +162,8 @@ static long now_ns(void)
     return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
-/* Chooses a real-time signal that the program does not use, and handles it from now on: one that comes late would kill
- * the process otherwise. */
+/* Chooses a real-time signal that the program does not use, and handles it from now on: one that comes
+ * late would kill the process otherwise. */
 static bool choose_signal(struct fg_native_refusal *refusal)
 {
     struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -325,7 +325,8 @@ static size_t read_stack(int pid, uintptr_t at, uintptr_t *words, size_t bytes)
     return n > 0 ? (size_t)n / sizeof(words[0]) : 0;
 }
 
-/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may be one. */
+/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may
+ * be one. */
 static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack)
 {
     static uintptr_t words[4096 / sizeof(uintptr_t)];

@@ -1,5 +1,5 @@
-/* System calls of code that runs while functions of the C library may be changing, or while every other thread stands still
- * and may hold any lock: none of it calls the C library. */
+/* System calls of code that runs while functions of the C library may be changing, or while every other
+ * thread stands still and may hold any lock: none of it calls the C library. */
 #ifndef FG_NATIVE_SYSTEM_H
 #define FG_NATIVE_SYSTEM_H
 

@@ -1,5 +1,6 @@
-/* See run.h. A child that has no signal for its end sends none, and waits without __WALL or __WCLONE do not see it
- * (clone(2)). But execve(2) gives it SIGCHLD. So the child stays as it is, and has a child of its own that runs the program. */
+/* See run.h. A child that has no signal for its end sends none, and waits without __WALL or __WCLONE do
+ * not see it (clone(2)). But execve(2) gives it SIGCHLD. So the child stays as it is, and has a child
+ * of its own that runs the program. */
 #define _GNU_SOURCE
 #include "binding/native/run.h"
 
@@ -34,8 +35,8 @@ static char **array_of(PyObject *tuple)
     return array;
 }
 
-/* ---- in the children, which have a copy of the memory and no other thread: they may use only what a handler of a signal
- * may */
+/* ---- in the children, which have a copy of the memory and no other thread: they may use only what a
+ * handler of a signal may */
 
 static void execute(char **argv, char **environ)
 {

@@ -1,13 +1,13 @@
-/* The engine's mutexes. A thread that holds one may be in the middle of changing what a traced call needs. What it calls
- * meanwhile, the C library above all, is not traced if it is native. */
+/* The engine's mutexes. A thread that holds one may be in the middle of changing what a traced call
+ * needs. What it calls meanwhile, the C library above all, is not traced if it is native. */
 #ifndef FG_MUTEX_H
 #define FG_MUTEX_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-/* How many this thread holds, and how often it is in code of the arch of native functions (arch/native/call.c): while it
- * is not 0, the thread's native calls are the engine's. */
+/* How many this thread holds, and how often it is in code of the arch of native functions
+ * (arch/native/call.c): while it is not 0, the thread's native calls are the engine's. */
 extern _Thread_local unsigned fg_native_holds __attribute__((tls_model("initial-exec")));
 
 static inline void fg_mutex_lock(pthread_mutex_t *mutex)

@@ -53,7 +53,8 @@ struct fg_patterns {
 int fg_patterns_add(struct fg_patterns *set, const char *text, const char **reason, size_t *column);
 void fg_patterns_clear(struct fg_patterns *set);
 bool fg_patterns_match(const struct fg_patterns *set, const char *name, const char *module);
-/* The same for a native function: only patterns with ":mod:" select it, by its own name and that of its object. */
+/* The same for a native function: only patterns with ":mod:" select it, by its own name and that of its
+ * object. */
 bool fg_patterns_match_native(const struct fg_patterns *set, const char *name, const char *object);
 /* True if @name is one of the set's whole names; *@at is then its position among them. */
 bool fg_patterns_find_name(const struct fg_patterns *set, const char *name, size_t *at);

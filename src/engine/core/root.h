@@ -65,8 +65,9 @@ static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
 /* What the process provides, whichever arches its functions have. Set once, before any
  * user is registered. */
 struct fg_process_ops {
-    /* A name for the current thread, NUL-terminated; empty if it has none yet. In the middle of native code
-     * (fg_task.in_native) as in any other callback that it may make: without running or reading an interpreter. */
+    /* A name for the current thread, NUL-terminated; empty if it has none yet. In the middle of native
+     * code (fg_task.in_native) as in any other callback that it may make: without running or reading an
+     * interpreter. */
     void (*task_name)(struct fg_task *task, char *out, size_t room);
     /* Optional. Called when a task ends; it can end the task's suspended calls. A forked child also calls
      * it for the tasks of threads that it does not have: it must forget these and end nothing. */

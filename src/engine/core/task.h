@@ -114,8 +114,8 @@ struct fg_task {
     uint64_t refused_in;
     void *arch_data;
     struct fg_native_thread *native; /* the same for the arch of native functions (arch/native/entry.h) */
-    /* Native code makes the step of a call that the engine is in the middle of: whatever an interpreter does at this
-     * moment, nothing of it may be run or read. */
+    /* Native code makes the step of a call that the engine is in the middle of: whatever an interpreter
+     * does at this moment, nothing of it may be run or read. */
     bool in_native;
     struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
     /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */
@@ -154,8 +154,8 @@ bool fg_task_set_apart(bool on);
  * fg_task_on_exit() - Add a function that ends what a task has in progress.
  * @end: called in the task's own thread, when the task ends, before its memory is unmapped
  *
- * The task's thread calls the process's task_exit first, then these, the first one first. Adding the same function
- * again changes nothing. There is room for FG_TASK_EXITS.
+ * The task's thread calls the process's task_exit first, then these, the first one first. Adding the same
+ * function again changes nothing. There is room for FG_TASK_EXITS.
  */
 void fg_task_on_exit(void (*end)(struct fg_task *task));
 

@@ -17,8 +17,8 @@ enum fg_irqs {
     FG_IRQS_HIDDEN,    /* the user sees neither these calls nor what they call */
 };
 
-/* A filter without FGRAPH_FILTER patterns wants all functions but native ones: of these, only patterns with ":mod:" select
- * any. */
+/* A filter without FGRAPH_FILTER patterns wants all functions but native ones: of these, only patterns
+ * with ":mod:" select any. */
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in threads of this set; NULL: in all */

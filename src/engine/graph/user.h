@@ -24,7 +24,8 @@ struct __attribute__((may_alias)) fg_user {
     bool is_plain;
     bool is_fprobes;    /* the user that the fprobes of a scope share; it needs no times */
     bool is_entry_only; /* entryfunc always returns 0: the user needs no return hooks */
-    /* Its callbacks may run in any thread, whatever native code is in the middle of: it sees native functions. */
+    /* Its callbacks may run in any thread, whatever native code is in the middle of: it sees native
+     * functions. */
     bool sees_native;
     /* The filter hides calls, or did so while registered: calls in progress may still hide others. */
     bool may_hide;

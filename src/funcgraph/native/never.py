@@ -62,8 +62,8 @@ _UNSAFE_SONAMES = r"ld-linux.*|ld-\d.*|ld64\..*|libjvm\..*|libnode\..*|libv8\..*
 _GO_TABLES = (".gopclntab", ".data.rel.ro.gopclntab")
 
 _TWICE_NAMES, _UNSAFE_NAMES = (re.compile("|".join(patterns)) for patterns in (_RETURNS_TWICE, _UNSAFE))
-#: Extension modules, by a text that is in them: funcgraph's own, and greenlet, whose functions return in each of two
-#: greenlets.
+#: Extension modules, by a text that is in them: funcgraph's own, and greenlet, whose functions return in each
+#: of two greenlets.
 _UNSAFE_MODULES = re.compile(rb"\0(?:funcgraph\._(?:engine|environ|control)|greenlet\._greenlet)\0")
 
 

@@ -1,6 +1,6 @@
-/* Calls of hooked functions: each entry has its return, and arguments, results and everything else that the function and its
- * caller have in registers and on the stack stays as it is. On both paths: a user with data takes the slow one,
- * an instance with default settings the fast one. */
+/* Calls of hooked functions: each entry has its return, and arguments, results and everything else that
+ * the function and its caller have in registers and on the stack stays as it is. On both paths: a user
+ * with data takes the slow one, an instance with default settings the fast one. */
 #include <errno.h>
 #include <string.h>
 
@@ -133,7 +133,8 @@ static void test_errno_is_the_programs(void)
     errno = 0;
 }
 
-/* As deep as a task has entries for, and deeper: the calls for which there are none are not traced, and counted. */
+/* As deep as a task has entries for, and deeper: the calls for which there are none are not traced, and
+ * counted. */
 static void test_recursion(void)
 {
     struct probe probe;

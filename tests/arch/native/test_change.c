@@ -1,5 +1,6 @@
-/* Hooks that come and go while threads call the functions: no call is lost to the program, each traced entry has its return,
- * and the code is as before afterwards. Where threads cannot be stopped, nothing changes. */
+/* Hooks that come and go while threads call the functions: no call is lost to the program, each traced
+ * entry has its return, and the code is as before afterwards. Where threads cannot be stopped, nothing
+ * changes. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

@@ -100,7 +100,8 @@ static void test_damage_is_noticed(void)
     free(planned.bytes);
 }
 
-/* Any bytes at all, with a right checksum: checked, and never a read outside. Runs under AddressSanitizer, too. */
+/* Any bytes at all, with a right checksum: checked, and never a read outside. Runs under
+ * AddressSanitizer, too. */
 static void test_random_damage_is_harmless(void)
 {
     uint64_t random = 88172645463325252u;
@@ -162,7 +163,8 @@ static const char *open_with(struct fg_native_object **object)
     return refusal.text;
 }
 
-/* Plans that fit no object here, and one whose function has other bytes: that function alone is not hooked. */
+/* Plans that fit no object here, and one whose function has other bytes: that function alone is not
+ * hooked. */
 static void test_objects(void)
 {
     struct fg_native_object *object, *same;

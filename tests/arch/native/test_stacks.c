@@ -1,5 +1,5 @@
-/* Calls on several stacks of a thread, which return in any order, in another thread, or on a stack that was copied away and
- * back meanwhile, as greenlet does. Each returns to where it was called. */
+/* Calls on several stacks of a thread, which return in any order, in another thread, or on a stack that
+ * was copied away and back meanwhile, as greenlet does. Each returns to where it was called. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Hooked calls that do not return: exceptions, longjmp(), pthread_exit() and cancellation pass them. Unwinders see through
- * them, at any of their instructions. */
+/* Hooked calls that do not return: exceptions, longjmp(), pthread_exit() and cancellation pass them.
+ * Unwinders see through them, at any of their instructions. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <pthread.h>

@@ -28,7 +28,8 @@ struct native_records {
     uint64_t entries, returns, raises, closes, lost;
 };
 
-/* Start and stop an instance that records these functions. With default settings, calls take the fast path. */
+/* Start and stop an instance that records these functions. With default settings, calls take the fast
+ * path. */
 void native_record(const char *pattern);
 struct native_records native_recorded(void);
 

@@ -17,7 +17,8 @@ struct planned {
 struct planned planned_make(void);
 /* Sets the header's checksum. */
 void planned_seal(struct planned *planned);
-/* Writes it into a new file that only this user can read; returns the path, which is to be unlinked and freed. */
+/* Writes it into a new file that only this user can read; returns the path, which is to be unlinked and
+ * freed. */
 char *planned_write(const struct planned *planned);
 
 struct fg_plan_header *planned_header(struct planned *planned);

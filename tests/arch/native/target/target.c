@@ -1,4 +1,5 @@
-/* Functions to hook, with what a calling convention has: each has room for a hook at its entry (CMakeLists.txt). */
+/* Functions to hook, with what a calling convention has: each has room for a hook at its entry
+ * (CMakeLists.txt). */
 #include "target/target.h"
 
 #include <errno.h>

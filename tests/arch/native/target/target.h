@@ -47,10 +47,11 @@ void target_fail(int error);
 
 /* ---- target_code.S: displaced instructions of their own */
 
-/* Checks that all registers are what target_fill_registers() set, changes those that it may, and sets results. */
+/* Checks that all registers are what target_fill_registers() set, changes those that it may, and sets
+ * results. */
 void target_check_registers(void);
-/* Sets all registers, calls target_check_registers(), and checks them. 0: all are right; else the number of the first
- * one that is not. */
+/* Sets all registers, calls target_check_registers(), and checks them. 0: all are right; else the
+ * number of the first one that is not. */
 long target_fill_registers(void);
 /* As target_fill_registers(), with the upper halves of vector registers (AVX). */
 long target_fill_vectors(void);
