@@ -26,16 +26,19 @@ _TOPS = ("src", "tests", "tools", "benchmarks", "examples")
 _COMMENTS = {
     ".c": r"/\*(.*?)\*/",
     ".h": r"/\*(.*?)\*/",
+    ".S": r"/\*(.*?)\*/",
+    ".cc": r"/\*(.*?)\*/",
     ".sh": r"(?:#![^\n]*\n)?((?:#[^\n]*\n)+)",
 }
 _PYTHON = (".py", ".pyi")
 #: Ends of the names of files that have one subject: the first of them that is there says it.
-_PAIRS: tuple[tuple[str, ...], ...] = ((".h", ".c"), _PYTHON, (".sh",))
+_PAIRS: tuple[tuple[str, ...], ...] = ((".h", ".c", ".cc", ".S"), _PYTHON, (".sh",))
 
 #: The folders without an `__init__.py` that says their subject.
 FOLDERS = {
     "benchmarks/iterate": "iteration over a trace in C, to measure it",
     "benchmarks/least_callbacks": "the cheapest possible hooks, to compare with",
+    "benchmarks/native_calls": "calls of native functions, recorded and not",
     "benchmarks/native_fprobes": "fprobes in C, to measure their cost",
     "benchmarks/native_users": "users of the C API, to measure the cost of each",
     "benchmarks/programs": "the measured programs",
@@ -56,7 +59,7 @@ FOLDERS = {
     "src/arch/cpython/register": "registering users in an interpreter, with the hooks that they need",
     "src/arch/cpython/static": "static events: of CPython, each with its source, and of the program",
     "src/arch/elf": "ELF: replacing what a library calls",
-    "src/arch/native": "native functions: plans, objects, hooks, the way of a call; what all machines share",
+    "src/arch/native": "native functions on any machine: plans, objects, hooks, and the way of a call",
     "src/arch/native/x86_64": "trampolines and stubs of x86-64",
     "src/binding/base": "what all extension modules share, with nothing of the engine in it",
     "src/binding/capi": "the C API: the table behind its capsule",
@@ -102,8 +105,8 @@ FOLDERS = {
     "src/tracedata/text": "a trace as text: the graph, events, the kernel's records",
     "src/tracedata/view": "what a person sees of a trace: columns, figures, trees",
     "tests": "tests of documents, tools, rooms and examples; all tests use the installed wheel",
-    "tests/arch/native": "C tests of `src/arch/native`, on a library made for them",
-    "tests/arch/native/support": "functions of a plan made by hand, and calls of them",
+    "tests/arch/native": "C tests of hooks of native functions, in a process without Python",
+    "tests/arch/native/support": "a plan made by hand, and users of native functions",
     "tests/arch/native/target": "the library whose functions are hooked",
     "tests/attach": "attaching to running programs, whatever they do at that moment",
     "tests/binding/capi": "the C API",

@@ -586,7 +586,7 @@ def native_functions() -> list[tuple[str, str, bool, str | None]]:
     """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
 
 def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:
-    """Run a program and return its exit status. The process gets no SIGCHLD, and its waits do not see it."""
+    """Run a program; return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""
 
 def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
     """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.

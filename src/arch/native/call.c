@@ -1,6 +1,6 @@
-/* The slow path of native calls: see call.h. Whatever a call may need here, the program's own code waits
- * for it: it may be in the middle of the allocator or hold any lock. So nothing here allocates with the C
- * library or waits for what the program holds. */
+/* The slow path of native calls: see call.h. Whatever a call may need here, the program's own code
+ * waits for it: it may be in the middle of the allocator or hold any lock. So nothing here allocates
+ * with the C library or waits for what the program holds. */
 #include "arch/native/call.h"
 
 #include <errno.h>
@@ -131,8 +131,8 @@ void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
 
 /* ---- entries */
 
-/* True if the call most likely has ended unseen, by longjmp(). If it has not, only the trace is wrong: its
- * entry stays as it is. */
+/* True if the call most likely has ended unseen, by longjmp(). If it has not, only the trace is wrong:
+ * its entry stays as it is. */
 static bool is_over(const struct fg_native_entry *entry, const uintptr_t *stack)
 {
     return entry && fg_native_is_passed(entry, stack) &&

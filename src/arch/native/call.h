@@ -1,8 +1,8 @@
 /* The entry and the return of native calls, as the machine's code reports them.
  *
- * The fast functions are what nearly every call of a recording takes. Their file is compiled without vector
- * registers, and calls nothing. If they cannot do a step, they change nothing, and the slow ones do it, with
- * all registers saved.
+ * The fast functions are what nearly every call of a recording takes. Their file is compiled without
+ * vector registers, and calls nothing. If they cannot do a step, they change nothing, and the slow ones
+ * do it, with all registers saved.
  *
  * A step is not traced
  *
@@ -38,8 +38,8 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
 uint64_t fg_native_leave(struct fg_native_entry *entry);
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter);
 
-/* True if a call is not made inside that of @entry, provided that it is on the same stack. A function that
- * ends with a jump to another one gives it its own return address. */
+/* True if a call is not made inside that of @entry, provided that it is on the same stack. A function
+ * that ends with a jump to another one gives it its own return address. */
 static inline bool fg_native_is_passed(const struct fg_native_entry *entry, const uintptr_t *stack)
 {
     uintptr_t old = atomic_load_explicit(&entry->stack, memory_order_relaxed);

@@ -27,8 +27,8 @@ struct fg_code_change {
  * @n: how many
  * @refusal: filled in if none of them can be made
  *
- * No thread is between instructions that change: a change for which that cannot be had is not made. Nor is
- * one whose bytes are others than @from.
+ * No thread is between instructions that change: a change for which that cannot be had is not made. Nor
+ * is one whose bytes are others than @from.
  *
  * Return: false: nothing was changed.
  * Context: one thread at a time.

@@ -1,6 +1,6 @@
-/* Writing code. The kernel writes for us, through /proc/self/mem: it takes no notice of the protection of
- * a page, so no page is ever writable and executable at a time, and none changes its protection. A changed
- * page of a file is this process's own copy from then on. */
+/* Writing code. The kernel writes for us, through /proc/self/mem: it takes no notice of the protection
+ * of a page, so no page is ever writable and executable at a time, and none changes its protection. A
+ * changed page of a file is this process's own copy from then on. */
 #ifndef FG_NATIVE_CODE_H
 #define FG_NATIVE_CODE_H
 

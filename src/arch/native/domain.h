@@ -1,5 +1,5 @@
-/* The domain of native functions: one for the process, which all users see, whatever interpreter they are
- * of. */
+/* The domain of native functions: one for the process, which all users see, whatever interpreter they
+ * are of. */
 #ifndef FG_NATIVE_DOMAIN_H
 #define FG_NATIVE_DOMAIN_H
 

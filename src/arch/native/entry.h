@@ -1,14 +1,14 @@
 /* Entries: the return addresses of native calls in progress whose returns are traced.
  *
- * While such a call runs, its return address is in an entry, and on the stack is the address of the entry's
- * own stub. So the stub that a function returns to says which entry it is, wherever that stack is by then: a
- * thread may have several stacks, switch between them in any order, copy them, or run one that another thread
- * has begun. Nobody searches, and no call can be given the address of another one.
+ * While such a call runs, its return address is in an entry, and on the stack is the address of the
+ * entry's own stub. So the stub that a function returns to says which entry it is, wherever that stack
+ * is by then: a thread may have several stacks, switch between them in any order, copy them, or run one
+ * that another thread has begun. Nobody searches, and no call can be given the address of another one.
  *
  * Threads own entries in chunks. A thread takes and gives back its own without locks, and so that a
  * handler of a signal can do the same between any two instructions. An entry of which nobody can say
- * whether its call will still return (longjmp, a stack that was given up) is never used again. So this can
- * be the end of tracing native returns, and never a return to a wrong address. */
+ * whether its call will still return (longjmp, a stack that was given up) is never used again. So this
+ * can be the end of tracing native returns, and never a return to a wrong address. */
 #ifndef FG_NATIVE_ENTRY_H
 #define FG_NATIVE_ENTRY_H
 

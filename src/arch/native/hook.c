@@ -194,8 +194,8 @@ static bool must_change(const struct fg_native_hook *hook)
     return fg_func_has_users(hook->func) != hook->is_hooked;
 }
 
-/* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried again
- * by itself. */
+/* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried
+ * again by itself. */
 static void drop_changes(bool drops_refused)
 {
     struct fg_native_hook *list = native.changes, *next;

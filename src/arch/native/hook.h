@@ -13,8 +13,7 @@ struct fg_native_object;
 
 /**
  * fg_native_start() - Get ready to hook functions.
- * @own: an address of the library that this is part of, whose own calls are not the program's; NULL: it has
- * none
+ * @own: an address of the library that this is part of, whose own calls are not the program's; NULL: none
  * @refusal: filled in if native functions cannot be hooked in this process
  *
  * Return: true, also if it was called before; false: refused.

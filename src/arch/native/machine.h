@@ -22,8 +22,8 @@ extern const int64_t fg_machine_reach;
 /* Looks at the processor. NULL: hooks work on it; else why not. */
 const char *fg_machine_refusal(void);
 
-/* True if the processor keeps a shadow stack for this thread: an address that a return finds must be the
- * call's. */
+/* True if the processor keeps a shadow stack for this thread: an address that a return finds must be
+ * the call's. */
 bool fg_machine_has_shadow_stack(void);
 
 /* Writes the machine's own part of a page of trampolines. @image becomes the page's contents. */

@@ -1,5 +1,6 @@
-/* A plan: which functions an object (a library, the program) has, which of them can be hooked and how, and
- * else why not. Made outside of the traced process (`funcgraph plan`), read here. One file for each object:
+/* A plan: which functions an object (a library, the program) has, which of them can be hooked and how,
+ * and else why not. Made outside of the traced process (`funcgraph plan`), read here. One file for each
+ * object:
  *
  *     header | functions, sorted by address | fix-ups | code: moved instructions | names
  *

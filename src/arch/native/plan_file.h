@@ -1,5 +1,5 @@
-/* Reading a plan: a file that another program has written. Everything in it is checked before anything of
- * it is used, and a file that is damaged, or not this user's, is refused. */
+/* Reading a plan: a file that another program has written. Everything in it is checked before anything
+ * of it is used, and a file that is damaged, or not this user's, is refused. */
 #ifndef FG_PLAN_FILE_H
 #define FG_PLAN_FILE_H
 

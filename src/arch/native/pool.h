@@ -25,8 +25,8 @@ struct fg_pool {
 bool fg_pool_reserve(struct fg_pool *pool, uintptr_t text_begin, uintptr_t text_end, size_t n,
                      struct fg_native_refusal *refusal);
 
-/* Makes a trampoline: image and address are filled in here. Returns its address; 0: there is no room, or
- * something is out of reach. It can be used once fg_pool_write() has returned. */
+/* Makes a trampoline: image and address are filled in here. Returns its address; 0: there is no room,
+ * or something is out of reach. It can be used once fg_pool_write() has returned. */
 uintptr_t fg_pool_make(struct fg_pool *pool, const struct fg_code_writer *writer,
                        struct fg_trampoline *trampoline);
 /* Writes what was made since the last time. False: it cannot be written. */

@@ -325,8 +325,8 @@ static size_t read_stack(int pid, uintptr_t at, uintptr_t *words, size_t bytes)
     return n > 0 ? (size_t)n / sizeof(words[0]) : 0;
 }
 
-/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may be
- * one. */
+/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may
+ * be one. */
 static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack)
 {
     static uintptr_t words[4096 / sizeof(uintptr_t)];

@@ -1,15 +1,15 @@
 /* Stopping all other threads of the process for a moment, to change code that they may be executing.
  *
- * Each thread gets a signal, in whose handler it stays. The handler's context says where the thread was. A
- * thread that blocks the signal cannot be stopped: then none is.
+ * Each thread gets a signal, in whose handler it stays. The handler's context says where the thread
+ * was. A thread that blocks the signal cannot be stopped: then none is.
  *
- * Why not a breakpoint in the first byte instead: a thread that meets one while it blocks SIGTRAP is killed
- * by the kernel, and programs do block all signals for a while (pthread_create, posix_spawn). And where the
- * first instructions of a function are shorter than a jump, a thread may be between them, which a breakpoint
- * does not tell.
+ * Why not a breakpoint in the first byte instead: a thread that meets one while it blocks SIGTRAP is
+ * killed by the kernel, and programs do block all signals for a while (pthread_create, posix_spawn).
+ * And where the first instructions of a function are shorter than a jump, a thread may be between them,
+ * which a breakpoint does not tell.
  *
- * A system call that the signal interrupts goes on afterwards, except those that the kernel never restarts
- * after a handler: they return EINTR (signal(7)). */
+ * A system call that the signal interrupts goes on afterwards, except those that the kernel never
+ * restarts after a handler: they return EINTR (signal(7)). */
 #ifndef FG_NATIVE_STOP_H
 #define FG_NATIVE_STOP_H
 

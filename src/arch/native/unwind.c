@@ -1,6 +1,6 @@
-/* See unwind.h. The stubs' frames have a personality routine (Itanium C++ ABI, "Exception Handling", 1.3
- * and 2.5), which an unwinder calls when it passes them. There is nothing to clean up in a stub: it goes
- * on to the caller. */
+/* See unwind.h. The stubs' frames have a personality routine (Itanium C++ ABI, "Exception Handling",
+ * 1.3 and 2.5), which an unwinder calls when it passes them. There is nothing to clean up in a stub: it
+ * goes on to the caller. */
 #define _GNU_SOURCE
 #include "arch/native/unwind.h"
 

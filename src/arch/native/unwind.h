@@ -1,5 +1,5 @@
-/* Exceptions, pthread_exit() and cancellation that unwind a native call whose return is traced: they end
- * it. */
+/* Exceptions, pthread_exit() and cancellation that unwind a native call whose return is traced: they
+ * end it. */
 #ifndef FG_NATIVE_UNWIND_H
 #define FG_NATIVE_UNWIND_H
 

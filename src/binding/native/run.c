@@ -1,6 +1,6 @@
 /* See run.h. A child that has no signal for its end sends none, and waits without __WALL or __WCLONE do
- * not see it (clone(2)). But execve(2) gives it SIGCHLD. So the child stays as it is, and has a child of
- * its own that runs the program. */
+ * not see it (clone(2)). But execve(2) gives it SIGCHLD. So the child stays as it is, and has a child
+ * of its own that runs the program. */
 #define _GNU_SOURCE
 #include "binding/native/run.h"
 

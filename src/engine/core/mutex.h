@@ -1,5 +1,5 @@
-/* The engine's mutexes. A thread that holds one may be in the middle of changing what a traced call needs.
- * What it calls meanwhile, the C library above all, is not traced if it is native. */
+/* The engine's mutexes. A thread that holds one may be in the middle of changing what a traced call
+ * needs. What it calls meanwhile, the C library above all, is not traced if it is native. */
 #ifndef FG_MUTEX_H
 #define FG_MUTEX_H
 

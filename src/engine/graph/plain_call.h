@@ -59,9 +59,9 @@ static inline bool fg_plain_pop_recorded(const uint64_t *frame, struct fg_task_u
     return true;
 }
 
-/* The newest frame if it is call @fp's, and a plain one of now: its descriptor equals plain_descriptor, so
- * the set of users has not changed since the entry. NULL: it is not. If the function's calls can still be
- * plain, its only user is the one that saw the entry. Inside the guard. */
+/* The newest frame if it is call @fp's, and a plain one of now: its descriptor equals plain_descriptor,
+ * so the set of users has not changed since the entry. NULL: it is not. If the function's calls can
+ * still be plain, its only user is the one that saw the entry. Inside the guard. */
 static inline uint64_t *fg_plain_top_frame(struct fg_task *task, uintptr_t fp)
 {
     uint64_t *frame = task->top - FG_FRAME_WORDS;

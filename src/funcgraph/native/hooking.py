@@ -1,4 +1,4 @@
-"""Native functions that patterns ask for, in a traced process: plans of its objects, records of functions.
+"""Native functions that patterns ask for, inside of a traced process.
 
 A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the
 objects tells. Objects that are loaded later are looked at when the import system or ctypes has loaded them. A
@@ -22,10 +22,11 @@ __all__ = ["hook", "may_be_native"]
 _OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
 
-# The patterns so far, in order, each with its glob for objects; and for which of them each object, by its
-# path, was looked at.
+# The patterns so far, with their globs for objects; which of them each object, by its path, was looked at
+# for; and the functions that load objects and are followed.
 _patterns: dict[str, str] = {}
 _objects: dict[str, tuple[str, ...]] = {}
+_followed: set[str] = set()
 
 
 def may_be_native(pattern: str) -> bool:
@@ -44,10 +45,9 @@ def hook(patterns: Iterable[str]) -> list[str]:
     fresh = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
     if not fresh or not hasattr(_engine, "native_meet"):
         return []
-    if not _patterns:
-        _watch()
     _patterns.update(fresh)
     problems: list[str] = _engine.apart(_look)
+    _watch()
     return problems
 
 
@@ -105,30 +105,21 @@ def _make_plan(path: str) -> None:
 
 def _watch() -> None:
     """Look at the objects again whenever the import system, or ctypes, has loaded one."""
-    import _imp
-
-    _follow(_imp, "create_dynamic")
-    _follow_ctypes()
-
-
-def _follow_ctypes() -> None:
-    for module, name in (("_ctypes", "dlopen"), ("ctypes", "_dlopen")):
-        if module in sys.modules:
+    for module, name in (("_imp", "create_dynamic"), ("_ctypes", "dlopen"), ("ctypes", "_dlopen")):
+        if module in sys.modules and module not in _followed:
+            _followed.add(module)
             _follow(sys.modules[module], name)
 
 
 def _follow(module: Any, name: str) -> None:
     """Look at the objects after each call of a module's function."""
-    function: Callable[..., Any] | None = getattr(module, name, None)
-    if function is None or getattr(function, "__module__", None) == __name__:
-        return
+    function: Callable[..., Any] = getattr(module, name)
 
     def load(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         try:
             _engine.apart(_look)
-            if name == "create_dynamic":
-                _follow_ctypes()
+            _watch()  # it may have been ctypes
         except Exception:
             pass  # the program must not be harmed
         return result

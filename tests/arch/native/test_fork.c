@@ -41,7 +41,7 @@ static void test_a_forked_child_returns(void)
     if (!pid) {
         CHECK_EQ(probe.entries, 22);
         native_finish(&probe, 22);
-        CHECK_EQ(native_hooked(NULL), NATIVE_STOPS ? 0 : native_hooked(NULL));
+        CHECK_EQ(native_hooked(NULL), 0);
         CHECK_EQ(target_add(1, 1), 2);
         native_probe(&probe, "target_add:mod:target");
         CHECK_EQ(target_add(1, 1), 2);
@@ -119,6 +119,8 @@ int main(void)
     struct fg_native_object *object = native_begin();
 
     native_meet(object, "*:mod:target");
+    if (!NATIVE_STOPS)
+        return 0;
     test_a_forked_child_returns();
     test_a_child_shares_the_memory();
     test_posix_spawn();

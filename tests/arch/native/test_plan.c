@@ -100,8 +100,8 @@ static void test_damage_is_noticed(void)
     free(planned.bytes);
 }
 
-/* Any bytes at all, with a right checksum: checked, and never a read outside. Runs under AddressSanitizer,
- * too. */
+/* Any bytes at all, with a right checksum: checked, and never a read outside. Runs under
+ * AddressSanitizer, too. */
 static void test_random_damage_is_harmless(void)
 {
     uint64_t random = 88172645463325252u;

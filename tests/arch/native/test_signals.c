@@ -1,6 +1,6 @@
-/* Handlers of signals that make hooked calls, at any instruction of a hooked call: on both paths, also on
- * a stack of their own. Both calls do what they do without hooks. What the handler calls in the middle of
- * the engine's own work is missed. */
+/* Handlers of signals that make hooked calls, at any instruction of a hooked call: on both paths, also
+ * on a stack of their own. Both calls do what they do without hooks. What the handler calls in the
+ * middle of the engine's own work is missed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>

@@ -6,10 +6,10 @@
  *     + 24  struct fg_native_site
  *     + 48  the moved instructions, and the jump to the rest of the function
  *
- * Whatever runs in a trampoline, the function's own unwind information describes it: until its first moved
- * instruction, nothing has changed since the function's entry; from then on, the machine is in the state
- * in which it would be after as many bytes of the function. So the pages have one entry that says: the
- * caller of this is the function itself, interrupted there. */
+ * Whatever runs in a trampoline, the function's own unwind information describes it: until its first
+ * moved instruction, nothing has changed since the function's entry; from then on, the machine is in
+ * the state in which it would be after as many bytes of the function. So the pages have one entry that
+ * says: the caller of this is the function itself, interrupted there. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

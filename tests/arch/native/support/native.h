@@ -16,7 +16,8 @@ uint32_t native_hooked(uint32_t *refused);
 /* Checks that the user saw @calls calls and as many returns; then unregisters it. */
 void native_finish(struct probe *probe, uint64_t calls);
 
-/* ThreadSanitizer has a thread that blocks all signals: with it, hooks cannot change once it runs. */
+/* ThreadSanitizer has a thread that blocks all signals, once the program has forked or has other
+ * threads: hooks cannot change from then on. */
 #ifdef __SANITIZE_THREAD__
 #define NATIVE_STOPS 0
 #else

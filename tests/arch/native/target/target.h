@@ -50,8 +50,8 @@ void target_fail(int error);
 /* Checks that all registers are what target_fill_registers() set, changes those that it may, and sets
  * results. */
 void target_check_registers(void);
-/* Sets all registers, calls target_check_registers(), and checks them. 0: all are right; else the number
- * of the first one that is not. */
+/* Sets all registers, calls target_check_registers(), and checks them. 0: all are right; else the
+ * number of the first one that is not. */
 long target_fill_registers(void);
 /* As target_fill_registers(), with the upper halves of vector registers (AVX). */
 long target_fill_vectors(void);

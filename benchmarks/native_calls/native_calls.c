@@ -1,0 +1,113 @@
+/* What a recorded call of a native function costs: two stamps and two records, beside two reads of the
+ * same clock with two stores of 16 bytes, which is the least that any recording needs. Prints CPU time
+ * in ns a call, the least of several rounds.
+ *
+ *     python3 -c "from tools import native; native.build_tests('plain')"; build/c-plain/bench_native_calls */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/core/clock.h"
+#include "engine/tracer/instance_start.h"
+#include "support/check.h"
+#include "support/native.h"
+#include "target/target.h"
+
+#define ROUNDS 9
+#define CALLS 2000000
+#define SLOW_CALLS 200000
+
+static double best(double (*measure)(void))
+{
+    double least = measure();
+
+    for (int i = 1; i < ROUNDS; i++) {
+        double now = measure();
+
+        if (now < least)
+            least = now;
+    }
+    return least;
+}
+
+static uint64_t buffer[4096];
+
+static double two_clock_reads(void)
+{
+    uint64_t begin = fg_clock_work_ns();
+
+    for (uint64_t i = 0; i < CALLS; i++) {
+        volatile uint64_t *record = buffer + (i & 1023) * 4;
+
+        record[0] = fg_clock_counter();
+        record[1] = i;
+        record[2] = fg_clock_counter();
+        record[3] = i;
+    }
+    return (double)(fg_clock_work_ns() - begin) / CALLS;
+}
+
+static double call(int n)
+{
+    uint64_t begin = fg_clock_work_ns();
+
+    for (int i = 0; i < n; i++)
+        target_add(i, 1);
+    return (double)(fg_clock_work_ns() - begin) / n;
+}
+
+static double calls(void)
+{
+    return call(CALLS);
+}
+
+static double slow_calls(void)
+{
+    return call(SLOW_CALLS);
+}
+
+static double recorded(void)
+{
+    struct fg_instance_config config = {.tracer = &fg_tracer_function_graph,
+                                        .ring = {.buffer_bytes = 4u << 20, .mode = FG_RING_OVERWRITE}};
+    const char *const patterns[] = {"target_add:mod:target"};
+    struct fg_pattern_error error;
+    double ns;
+    int handle;
+
+    CHECK_EQ(fg_filter_add(&config.filter, FGRAPH_FILTER, patterns, 1, &error), 0);
+    CHECK_EQ(fg_instance_start(&config, &handle), 0);
+    ns = best(calls);
+    CHECK_EQ(fg_instance_stop(handle), 0);
+    return ns;
+}
+
+static double with_callbacks(void)
+{
+    struct probe probe;
+    double ns;
+
+    native_probe(&probe, "target_add:mod:target");
+    ns = best(slow_calls);
+    probe_unregister(&probe);
+    probe_done(&probe);
+    return ns;
+}
+
+int main(void)
+{
+    struct fg_native_object *object = native_begin();
+    double floor, plain, with_records;
+
+    native_meet(object, "*:mod:target");
+    floor = best(two_clock_reads);
+    plain = best(calls);
+    with_records = recorded();
+    printf("two clock reads, two stores of 16 bytes  %6.1f\n", floor);
+    printf("a call, not hooked                       %6.1f\n", plain);
+    printf("a call, recorded: more                   %6.1f  %.2f of two clock reads\n", with_records - plain,
+           (with_records - plain) / floor);
+    printf("a call with a user's callbacks: more     %6.1f\n", with_callbacks() - plain);
+    return 0;
+}
