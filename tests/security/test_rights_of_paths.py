@@ -68,6 +68,7 @@ PYTHON: dict[str, dict[str, str]] = {
     "native/cache.py": dict.fromkeys(
         ["makedirs", "mkdir"], "a folder of our own user: owner and mode are checked on the descriptor"
     ),
+    "native/hooking.py": {"open": "a traced process looks at an object that it has loaded itself"},
     "native/loaded.py": {"open": "an object of a process that is like us, for reading"},
     "native/objects.py": {"open": "an object that the user named, for reading"},
     "native/symbols.py": {"open": _DEVICE},
@@ -94,7 +95,9 @@ C: dict[str, dict[str, str]] = {
         ["mkdir", "open", "rmdir"],
         "a folder of sockets of our own user: owner and mode are checked on the descriptor",
     ),
+    "arch/native/plan_file.c": {"open": _IN_TARGET},
     "binding/engine/instance.c": {"open": _IN_TARGET},
+    "binding/native/run.c": {"open": _DEVICE},
     "binding/tracedata/write/convert.c": {"open": "reads the trace that the caller names"},
     "engine/core/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
     "engine/writer/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
