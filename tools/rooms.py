@@ -73,8 +73,8 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/tracedata": ("tracedata/select", "binding/tracedata/write", "binding/tracedata/export"),
     "binding/environ": ("binding/base",),
     "binding/system": ("binding/base",),
-    "binding/plan": ("binding/base", "engine/core"),
     "binding/control": ("binding/base",),
+    "binding/plan": ("binding/base", "engine/core"),
     "inject": ("inject/unwind",),
     "binding/inject": ("binding/base", "inject"),
 }
