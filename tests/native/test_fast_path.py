@@ -1,7 +1,7 @@
 """What runs between a call and a hooked function, as compiled: no vector register changes, nothing is called.
 
-Broken by hand: call_fast.c without -mgeneral-regs-only (vector registers), and with a call of fg_enter() (an
-undefined function).
+Broken by hand: call_fast.c copied a struct without -mgeneral-regs-only (in a vector register), and called
+fg_task_create().
 """
 
 from __future__ import annotations
