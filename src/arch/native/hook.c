@@ -77,7 +77,8 @@ static bool has_planned_bytes(const struct fg_native_hook *hook, const struct fg
 {
     uint8_t bytes[FG_PLAN_ORIGINAL_BYTES];
 
-    return fg_code_read(writer, address_of(hook), bytes, hook->function->displaced) &&
+    return fg_code_read(writer, address_of(hook), bytes, hook->function->displaced) ==
+               hook->function->displaced &&
            memcmp(bytes, hook->function->original, hook->function->displaced) == 0;
 }
 
