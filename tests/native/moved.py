@@ -14,7 +14,7 @@ _READ, _WRITE, _EXECUTE = 1, 2, 4
 _PRIVATE_ANONYMOUS = 0x22
 _PAGE = 4096
 _REACH = 1 << 31
-_JUMP = b"\xff\x25\0\0\0\0"  # to the address that follows
+JUMP = b"\xff\x25\0\0\0\0"  # to the address that follows
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -35,6 +35,19 @@ def fixed_up(entry: PlanEntry, address: int, bias: int = 0) -> bytes:
     return bytes(code)
 
 
+def place_near(base: int, size: int, rights: int = _READ | _EXECUTE) -> int:
+    """Return the address of new memory that is less than 2 GiB from an object."""
+    for distance in range(1 << 26, _REACH - (1 << 28), 1 << 26):
+        for hint in (base - distance, base + distance):
+            if hint <= 0:
+                continue
+            place = _libc.mmap(hint, max(size, 1), rights, _PRIVATE_ANONYMOUS, -1, 0)
+            if abs(place - base) < _REACH - (1 << 27):
+                return int(place)
+            _libc.munmap(place, max(size, 1))
+    raise AssertionError("no memory near the object")
+
+
 class MovedCode:
     """The moved code of functions of a loaded object, ready to run.
 
@@ -47,26 +60,16 @@ class MovedCode:
         wanted = [entry for entry in entries if entry.original]
         self.bias = _base(path)
         self._bytes = -(-sum(len(entry.moved) + 32 for entry in wanted) // _PAGE) * _PAGE
-        self._address = self._place()
+        self._address = place_near(self.bias, self._bytes, _READ | _WRITE)
         self._functions: dict[int, int] = {}
         at = self._address
         for entry in wanted:
             rest = self.bias + entry.address + entry.patch + len(entry.original)
-            code = fixed_up(entry, at, self.bias) + _JUMP + struct.pack("<Q", rest)
+            code = fixed_up(entry, at, self.bias) + JUMP + struct.pack("<Q", rest)
             ctypes.memmove(at, code, len(code))
             self._functions[entry.address] = at
             at += -(-len(code) // 16) * 16
         assert _libc.mprotect(self._address, self._bytes, _READ | _EXECUTE) == 0
-
-    def _place(self) -> int:
-        """Return memory that is less than 2 GiB from the object."""
-        for distance in range(1 << 26, _REACH - (1 << 28), 1 << 26):
-            for hint in (self.bias - distance, self.bias + distance):
-                place = _libc.mmap(hint, self._bytes, _READ | _WRITE, _PRIVATE_ANONYMOUS, -1, 0)
-                if abs(place - self.bias) < _REACH - (1 << 27):
-                    return int(place)
-                _libc.munmap(place, self._bytes)
-        raise AssertionError("no memory near the object")
 
     def of(self, entry: PlanEntry) -> int:
         """Return the address of the moved code of a function."""

@@ -89,6 +89,15 @@ def test_without_the_gil_one_line_says_that_it_needs_it(
     assert "planning takes a CPython with the GIL" in in_process("plan", library).stderr
 
 
+def test_on_another_machine_one_line_says_so(
+    in_process: Callable[..., Done], library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "iced_x86", None)
+    machine = os.uname_result(("Linux", "host", "6.12", "#1", "aarch64"))
+    monkeypatch.setattr(code.os, "uname", lambda: machine)
+    assert in_process("plan", library).stderr == f"funcgraph: {library}: planning is for x86-64 machines\n"
+
+
 def test_a_plan_that_is_there_needs_no_extra(
     in_process: Callable[..., Done], library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ def require_libraries() -> None:
         import iced_x86  # noqa: F401
         import pydemumble  # noqa: F401
     except ImportError:
+        if os.uname().machine != "x86_64":
+            raise PlanError("planning is for x86-64 machines") from None
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
             raise PlanError(
                 "planning takes a CPython with the GIL: iced-x86 does not load in this one"
