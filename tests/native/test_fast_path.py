@@ -38,27 +38,27 @@ def _output(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_fast_path_uses_no_vector_registers():
+def test_the_fast_path_uses_no_vector_registers() -> None:
     code = _output("objdump", "-d", "--no-show-raw-insn", _object("call_fast.c"))
     assert "<fg_native_enter>:" in code and "<fg_native_leave>:" in code
     assert _VECTORS.findall(code) == []
 
 
-def test_the_fast_path_calls_nothing():
+def test_the_fast_path_calls_nothing() -> None:
     undefined = [line.split()[-1] for line in _output("nm", "-u", _object("call_fast.c")).splitlines()]
     assert [name for name in undefined if not _DATA.fullmatch(name) and name != "_GLOBAL_OFFSET_TABLE_"] == []
     code = _output("objdump", "-d", "--no-show-raw-insn", _object("call_fast.c"))
     assert re.findall(r"\b(?:call|syscall)\b.*", code) == []
 
 
-def test_its_thread_local_data_needs_no_call():
+def test_its_thread_local_data_needs_no_call() -> None:
     """Only initial-exec: any other model calls __tls_get_addr, which may be hooked."""
     relocations = _output("objdump", "-r", _object("call_fast.c"))
     assert "GOTTPOFF" in relocations
     assert re.findall(r"R_X86_64_(?:TLSGD|TLSLD|GOTPC32_TLSDESC)", relocations) == []
 
 
-def test_the_way_in_and_back_calls_only_the_hook():
+def test_the_way_in_and_back_calls_only_the_hook() -> None:
     """Everything else in it would run with the caller's registers."""
     undefined = {line.split()[-1] for line in _output("nm", "-u", _object("x86_64/entry.S")).splitlines()}
     assert undefined - {"_GLOBAL_OFFSET_TABLE_"} == {

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Funcgraph
 from planned import build, needs_decoder
 
 pytestmark = needs_decoder
@@ -51,7 +52,7 @@ PROLOGUE = """
 """
 
 
-def program(fg: pytest.FixtureRequest, tmp_path: Path, text: str) -> str:
+def program(fg: Funcgraph, tmp_path: Path, text: str) -> str:
     """Run a program with the library; return what it prints."""
     library = build(tmp_path, COUNTER, "-Wl,--build-id", language="c", name="libcounter.so")
     script = fg.script(PROLOGUE + text)
@@ -61,7 +62,7 @@ def program(fg: pytest.FixtureRequest, tmp_path: Path, text: str) -> str:
     return done.stdout
 
 
-def test_native_calls_nest_below_python_ones(fg, tmp_path):
+def test_native_calls_nest_below_python_ones(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -87,7 +88,7 @@ def test_native_calls_nest_below_python_ones(fg, tmp_path):
     assert printed.splitlines() == [*graph, "8"]
 
 
-def test_counts_are_those_of_the_library_itself(fg, tmp_path):
+def test_counts_are_those_of_the_library_itself(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -109,7 +110,7 @@ def test_counts_are_those_of_the_library_itself(fg, tmp_path):
     assert seen == counted == 4 * 20 * 118
 
 
-def test_a_library_that_is_loaded_later_is_hooked(fg, tmp_path):
+def test_a_library_that_is_loaded_later_is_hooked(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -125,7 +126,7 @@ def test_a_library_that_is_loaded_later_is_hooked(fg, tmp_path):
     assert printed.splitlines() == ["1", "[False]"]  # nothing is hooked without a user
 
 
-def test_python_called_from_native_code_nests_below_it(fg, tmp_path):
+def test_python_called_from_native_code_nests_below_it(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -152,7 +153,7 @@ def test_python_called_from_native_code_nests_below_it(fg, tmp_path):
     ]
 
 
-def test_python_callbacks_see_no_native_functions(fg, tmp_path):
+def test_python_callbacks_see_no_native_functions(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -170,7 +171,7 @@ def test_python_callbacks_see_no_native_functions(fg, tmp_path):
     assert printed.split() == ["0"]
 
 
-def test_the_program_does_not_notice_that_a_plan_is_made(fg, tmp_path):
+def test_the_program_does_not_notice_that_a_plan_is_made(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -191,7 +192,7 @@ def test_the_program_does_not_notice_that_a_plan_is_made(fg, tmp_path):
     assert printed.splitlines() == ["4", "no child", "[]"]
 
 
-def test_an_object_without_a_plan_is_told(fg, tmp_path):
+def test_an_object_without_a_plan_is_told(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
         tmp_path,
@@ -210,7 +211,7 @@ def test_an_object_without_a_plan_is_told(fg, tmp_path):
     assert printed.splitlines()[-1] == "5"
 
 
-def test_a_recording_has_native_functions_of_the_program(fg, tmp_path):
+def test_a_recording_has_native_functions_of_the_program(fg: Funcgraph, tmp_path: Path) -> None:
     script = fg.script("""
     import sqlite3
 
@@ -233,7 +234,7 @@ def test_a_recording_has_native_functions_of_the_program(fg, tmp_path):
 
 
 @pytest.mark.parametrize("patterns", [["*:mod:libc"], ["*:mod:libc", "*:mod:libsqlite3", "*:mod:_sqlite3"]])
-def test_all_functions_of_a_library_at_once(fg, tmp_path, patterns):
+def test_all_functions_of_a_library_at_once(fg: Funcgraph, tmp_path: Path, patterns: list[str]) -> None:
     """The program's output, and its exit status, stay the same."""
     script = fg.script("""
     import json, os, re, sqlite3, subprocess, sys, threading, zlib
@@ -259,7 +260,7 @@ def test_all_functions_of_a_library_at_once(fg, tmp_path, patterns):
     assert "malloc [libc]" in fg.run("report").stdout
 
 
-def test_greenlets_switch_inside_of_native_calls(fg, tmp_path):
+def test_greenlets_switch_inside_of_native_calls(fg: Funcgraph, tmp_path: Path) -> None:
     pytest.importorskip("greenlet")
     printed = program(
         fg,

@@ -28,7 +28,7 @@ static void change_one(struct fg_code_change *change, const struct fg_code_write
 {
     uint8_t now[FG_CHANGE_BYTES];
 
-    if (!fg_code_read(writer, change->address, now, change->bytes))
+    if (fg_code_read(writer, change->address, now, change->bytes) != change->bytes)
         change->refusal = "it is not there any longer";
     else if (!is_equal(now, change->from, change->bytes))
         change->refusal = "somebody else has changed it";
@@ -88,7 +88,7 @@ static bool change_with_stops(struct fg_code_change *changes, struct fg_stop_ran
         set_ranges(changes, ranges, n);
         if (!fg_stop_begin(refusal))
             return i > 0;
-        fg_stop_mark_busy(ranges, n);
+        fg_stop_mark_busy(ranges, n, writer);
         left = change_those_free(changes, ranges, n, writer);
         fg_code_settle();
         fg_stop_end();
@@ -96,27 +96,27 @@ static bool change_with_stops(struct fg_code_change *changes, struct fg_stop_ran
     return true;
 }
 
-static void change_alone(struct fg_code_change *changes, size_t n, const struct fg_code_writer *writer)
+static void change_alone(struct fg_code_change *changes, struct fg_stop_range *ranges, size_t n,
+                         const struct fg_code_writer *writer)
 {
-    for (size_t i = 0; i < n; i++)
-        change_one(&changes[i], writer);
+    set_ranges(changes, ranges, n);
+    fg_stop_mark_own(ranges, n, writer);
+    change_those_free(changes, ranges, n, writer);
 }
 
 bool fg_code_change(struct fg_code_change *changes, size_t n, const struct fg_code_writer *writer,
                     struct fg_native_refusal *refusal)
 {
-    struct fg_stop_range *ranges;
+    struct fg_stop_range *ranges = calloc(n, sizeof(ranges[0]));
     bool is_possible = true;
 
-    qsort(changes, n, sizeof(changes[0]), compare_changes);
-    if (fg_stop_is_alone()) {
-        change_alone(changes, n, writer);
-        return true;
-    }
-    ranges = calloc(n, sizeof(ranges[0]));
-    if (!ranges)
+    if (n && !ranges)
         return fg_native_refuse(refusal, "memory is short");
-    is_possible = change_with_stops(changes, ranges, n, writer, refusal);
+    qsort(changes, n, sizeof(changes[0]), compare_changes);
+    if (fg_stop_is_alone())
+        change_alone(changes, ranges, n, writer);
+    else
+        is_possible = change_with_stops(changes, ranges, n, writer, refusal);
     free(ranges);
     for (size_t i = 0; i < n && is_possible; i++) {
         if (is_open(&changes[i]))

@@ -23,9 +23,11 @@ bool fg_code_write(const struct fg_code_writer *writer, uintptr_t address, const
     return FG_SYSCALL(SYS_pwrite64, writer->fd, bytes, n, address, 0, 0) == (long)n;
 }
 
-bool fg_code_read(const struct fg_code_writer *writer, uintptr_t address, void *bytes, size_t n)
+size_t fg_code_read(const struct fg_code_writer *writer, uintptr_t address, void *bytes, size_t n)
 {
-    return FG_SYSCALL(SYS_pread64, writer->fd, bytes, n, address, 0, 0) == (long)n;
+    long got = FG_SYSCALL(SYS_pread64, writer->fd, bytes, n, address, 0, 0);
+
+    return got > 0 ? (size_t)got : 0;
 }
 
 static long membarrier(int command)

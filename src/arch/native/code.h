@@ -17,8 +17,8 @@ int fg_code_open(struct fg_code_writer *writer);
 void fg_code_close(struct fg_code_writer *writer);
 /* Calls nothing of the C library. False: nothing was written, or only a part. */
 bool fg_code_write(const struct fg_code_writer *writer, uintptr_t address, const void *bytes, size_t n);
-/* Reads memory that may not be there any longer. False: it is not. */
-bool fg_code_read(const struct fg_code_writer *writer, uintptr_t address, void *bytes, size_t n);
+/* Reads memory that may not be there. Returns how many of the bytes are. */
+size_t fg_code_read(const struct fg_code_writer *writer, uintptr_t address, void *bytes, size_t n);
 /* Waits until every thread executes what was written before. False: this kernel cannot tell (membarrier). */
 bool fg_code_settle(void);
 

@@ -77,7 +77,8 @@ static bool has_planned_bytes(const struct fg_native_hook *hook, const struct fg
 {
     uint8_t bytes[FG_PLAN_ORIGINAL_BYTES];
 
-    return fg_code_read(writer, address_of(hook), bytes, hook->function->displaced) &&
+    return fg_code_read(writer, address_of(hook), bytes, hook->function->displaced) ==
+               hook->function->displaced &&
            memcmp(bytes, hook->function->original, hook->function->displaced) == 0;
 }
 
@@ -372,19 +373,28 @@ const char *fg_native_name(const struct fg_native_object *object)
 
 /* ---- functions */
 
-static const char *name_of(const struct fg_native_object *object, uint32_t i)
+/* The name of a function that patterns select, the best one first; NULL: they select none. */
+static const char *selected_name(const struct fg_native_object *object, uint32_t i,
+                                 const struct fg_patterns *patterns)
 {
-    return object->plan.names + object->plan.functions[i].name;
+    const struct fg_plan_file *plan = &object->plan;
+    const char *name = plan->names + plan->functions[i].name, *end = plan->names + plan->header->name_bytes;
+
+    for (; name < end && *name; name += strlen(name) + 1) {
+        if (fg_patterns_match_native(patterns, name, object->name))
+            return name;
+    }
+    return NULL;
 }
 
 /* Makes the record of a function. NULL: memory is short. */
-static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t i)
+static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t i, const char *name)
 {
     const struct fg_plan_function *function = &object->plan.functions[i];
     struct fg_native_hook *hook = calloc(1, sizeof(*hook));
     struct fg_func_desc desc = {
         .module = object->name,
-        .qualname = name_of(object, i),
+        .qualname = name,
         .file = "",
         .args = "",
         .line = function->size,
@@ -404,12 +414,6 @@ static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t
     return NULL;
 }
 
-static bool is_meant(const struct fg_native_object *object, uint32_t i, const struct fg_patterns *patterns)
-{
-    return object->plan.functions[i].reason == FG_PLAN_HOOKABLE &&
-           fg_patterns_match_native(patterns, name_of(object, i), object->name);
-}
-
 static struct fg_func *func_at(const void *list, size_t i)
 {
     return ((struct fg_func *const *)list)[i];
@@ -423,12 +427,13 @@ static long meet_all(struct fg_native_object *object, const struct fg_patterns *
     long meant = 0;
 
     for (uint32_t i = 0; i < object->plan.header->functions; i++) {
-        if (!is_meant(object, i, patterns))
+        const char *name =
+            object->plan.functions[i].reason == FG_PLAN_HOOKABLE ? selected_name(object, i, patterns) : NULL;
+
+        meant += name != NULL;
+        if (!name || object->hooks[i])
             continue;
-        meant++;
-        if (object->hooks[i])
-            continue;
-        object->hooks[i] = hook_new(object, i);
+        object->hooks[i] = hook_new(object, i, name);
         if (!object->hooks[i])
             return -ENOMEM;
         funcs[(*n)++] = object->hooks[i]->func;
@@ -460,7 +465,7 @@ void fg_native_for_each(void (*visit)(const struct fg_native_state *state, void 
             const struct fg_native_hook *hook = object->hooks[i];
 
             if (hook)
-                visit(&(struct fg_native_state){object->name, name_of(object, i), address_of(hook),
+                visit(&(struct fg_native_state){object->name, hook->func->qualname, address_of(hook),
                                                 hook->is_hooked, hook->refusal},
                       arg);
         }

@@ -37,7 +37,8 @@ const char *fg_native_name(const struct fg_native_object *object);
  * @object: the object
  * @patterns: of functions: each is one with ":mod:"
  *
- * Users whose filters match are attached, and the functions hooked.
+ * Users whose filters match are attached, and the functions hooked. A function with several names has the
+ * one for which it was selected first.
  *
  * Return: how many functions match and can be hooked; -ENOMEM.
  */

@@ -62,16 +62,16 @@ struct fg_plan_header {
 };
 
 struct fg_plan_function {
-    uint64_t address;     /* of its entry */
-    uint32_t size;        /* 0: not known */
-    uint32_t name;        /* offset in the names; ends with NUL */
-    uint32_t code;        /* offset of the moved instructions in the code */
-    uint32_t fix_up;      /* number of its first fix-up */
-    uint16_t reason;      /* enum fg_plan_reason */
-    uint8_t patch;        /* offset of the first displaced byte from the entry */
-    uint8_t displaced;    /* how many bytes: whole instructions */
-    uint8_t moved;        /* bytes of moved instructions, without the jump back to the rest */
-    uint8_t fix_ups;      /* how many */
+    uint64_t address;  /* of its entry */
+    uint32_t size;     /* 0: not known */
+    uint32_t name;     /* offset of its names, the best first; each ends with NUL, an empty one ends them */
+    uint32_t code;     /* offset of the moved instructions in the code */
+    uint32_t fix_up;   /* number of its first fix-up */
+    uint16_t reason;   /* enum fg_plan_reason */
+    uint8_t patch;     /* offset of the first displaced byte from the entry */
+    uint8_t displaced; /* how many bytes: whole instructions */
+    uint8_t moved;     /* bytes of moved instructions, without the jump back to the rest */
+    uint8_t fix_ups;   /* how many */
     uint8_t instructions; /* how many begin in the displaced bytes */
     uint8_t flags;
     uint8_t original[FG_PLAN_ORIGINAL_BYTES]; /* the bytes from `patch` on; `displaced` of them count */

@@ -8,7 +8,6 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -316,35 +315,30 @@ static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
         ranges[low].is_busy = true;
 }
 
-/* The kernel reads the stack: it says where that ends. */
-static size_t read_stack(int pid, uintptr_t at, uintptr_t *words, size_t bytes)
+/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may be
+ * one. */
+static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack,
+                       const struct fg_code_writer *memory)
 {
-    struct iovec local = {words, bytes}, remote = {(void *)at, bytes};
-    long n = FG_SYSCALL(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
+    static uintptr_t words[4096 / sizeof(uintptr_t)]; /* one thread at a time changes code */
+    size_t got, bytes;
 
-    return n > 0 ? (size_t)n / sizeof(words[0]) : 0;
-}
-
-/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may
- * be one. */
-static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack)
-{
-    static uintptr_t words[4096 / sizeof(uintptr_t)];
-    int pid = the_round.pid;
-    size_t count = sizeof(words) / sizeof(words[0]);
-
-    for (uintptr_t at = stack; at < stack + STACK_BYTES; at += count * sizeof(words[0])) {
-        size_t bytes = sizeof(words) - at % sizeof(words); /* up to the end of a page */
-
-        count = read_stack(pid, at, words, bytes);
-        for (size_t i = 0; i < count; i++)
+    for (uintptr_t at = stack; at < stack + STACK_BYTES; at += bytes) {
+        bytes = sizeof(words) - at % sizeof(words); /* up to the end of a page */
+        got = fg_code_read(memory, at, words, bytes);
+        for (size_t i = 0; i < got / sizeof(words[0]); i++)
             mark(ranges, n, words[i]);
-        if (count * sizeof(words[0]) < bytes)
+        if (got < bytes)
             return;
     }
 }
 
-void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n)
+void fg_stop_mark_own(struct fg_stop_range *ranges, size_t n, const struct fg_code_writer *memory)
+{
+    mark_stack(ranges, n, (uintptr_t)__builtin_frame_address(0), memory);
+}
+
+void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n, const struct fg_code_writer *memory)
 {
     unsigned threads = count_arrived();
 
@@ -352,6 +346,7 @@ void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n)
         const void *context = stop.threads[i].context;
 
         mark(ranges, n, fg_machine_pc(context));
-        mark_stack(ranges, n, fg_machine_sp(context));
+        mark_stack(ranges, n, fg_machine_sp(context), memory);
     }
+    fg_stop_mark_own(ranges, n, memory);
 }

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/native/code.h"
 #include "arch/native/refusal.h"
 
 /* True if this process has no other thread. */
@@ -39,8 +40,10 @@ struct fg_stop_range {
     bool is_busy;
 };
 
-/* Marks the ranges in which a stopped thread is, or to which a handler of a signal that runs in one may
- * return. */
-void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n);
+/* Marks the ranges in which a stopped thread is, or to which a handler of a signal that runs in one, or in
+ * the caller, may return. @memory: reads stacks. */
+void fg_stop_mark_busy(struct fg_stop_range *ranges, size_t n, const struct fg_code_writer *memory);
+/* The same for the caller alone. */
+void fg_stop_mark_own(struct fg_stop_range *ranges, size_t n, const struct fg_code_writer *memory);
 
 #endif

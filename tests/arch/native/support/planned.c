@@ -107,7 +107,7 @@ static struct fg_plan_function *add(struct plan *plan, const char *name, uint8_t
     function->address = (uintptr_t)entry - plan->object.base;
     function->name = plan->name_bytes;
     strcpy(plan->names + plan->name_bytes, name);
-    plan->name_bytes += (uint32_t)strlen(name) + 1;
+    plan->name_bytes += (uint32_t)strlen(name) + 2; /* and an empty one */
     function->displaced = displaced;
     function->code = plan->code_bytes;
     function->fix_up = plan->nr_fix_ups;
