@@ -126,7 +126,8 @@ def _how_to_compile(python: Path) -> dict[str, Path]:
     known: dict[str, Path] = {}
     for database in sorted(_DATABASES.glob("*/compile_commands.json")):
         for entry in json.loads(database.read_text()):
-            known.setdefault(entry["file"], database.parent)
+            if not entry["file"].endswith(".S"):  # assembled as C: see CMakeLists.txt
+                known.setdefault(entry["file"], database.parent)
     return known
 
 
