@@ -107,7 +107,7 @@ static void init(struct fg_instance *instance)
 }
 
 static const struct fg_tracer timed_function_graph = {
-    .name = "function_graph", .init = init, .reports_irqs = true};
+    .name = "function_graph", .init = init, .reports_irqs = true, .sees_native = true};
 
 /* ---- the script */
 
@@ -242,6 +242,8 @@ static void count_nanoseconds(void)
 
 int main(int argc, char **argv)
 {
+    static const char *const all_native[] = {"*:mod:*"};
+    struct fg_pattern_error invalid;
     struct fg_instance_config config = {
         .tracer = &timed_function_graph,
         .ring = {.buffer_bytes = 1u << 20, .mode = FG_RING_DROP},
@@ -254,6 +256,8 @@ int main(int argc, char **argv)
     count_nanoseconds();
     for (int i = 2; i < argc; i++)
         read_option(&config.settings, argv[i]);
+    /* The kernel's functions are native ones, which patterns with :mod: alone select. */
+    CHECK_EQ(fg_filter_add(&config.filter, FGRAPH_FILTER, all_native, 1, &invalid), 0);
     CHECK_EQ(fg_instance_start(&config, &handle), 0);
     play();
     CHECK_EQ(fg_instance_stop(handle), 0);

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
+from funcgraph.command_support.parser import Common
 from funcgraph.command_support.processes import ALL_USERS, Processes, add_processes, chosen
 from funcgraph.recorder.progress import plural
 from funcgraph.steering import listing
@@ -24,7 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's flags."""
     add_processes(parser, ALL_USERS)
     add = parser.add_argument
-    add("-e", dest="events", metavar="REGEX", nargs="?", const="", help="the events, or those that match")
+    add(
+        "-e",
+        dest="events",
+        metavar="REGEX",
+        nargs="?",
+        const="",
+        help=Common("the events, or those that match"),
+    )
     files = parser.add_mutually_exclusive_group()
     for flag, file, text in (
         ("-F", "format", "with -e REGEX: the fields of the events"),
@@ -34,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         files.add_argument(flag, dest="file", action="store_const", const=file, help=text)
     add("--full", action="store_true", help="with -F: the line 'print fmt', too")
     add("-s", dest="groups", action="store_true", help="the groups of events")
-    add("-t", "-p", dest="tracers", action="store_true", help="the tracers")
+    add("-t", "-p", dest="tracers", action="store_true", help=Common("the tracers"))
     add(
         "-o",
         dest="options",
         metavar="REGEX",
         nargs="?",
         const="",
-        help="the trace options, 'no' before those off",
+        help=Common("the trace options, 'no' before those off"),
     )
     add(
         "-f",
@@ -49,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GLOB",
         nargs="?",
         const="",
-        help="the functions that can be traced, and how many they are; GLOB: only those that match",
+        help=Common("the functions that can be traced, and how many they are; GLOB: only those that match"),
     )
     add("--count", action="store_true", help="with -f: only how many they are")
     add(
@@ -57,8 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GLOB",
         nargs="?",
         const="",
-        help="with -f: the functions of libraries and of the program, as 'malloc [libc]'; GLOB:mod:OBJECT: "
-        "those of one object",
+        help=Common(
+            "with -f: the functions of libraries and of the program, as 'malloc [libc]'; GLOB:mod:OBJECT: "
+            "those of one object"
+        ),
     )
     add("--why", action="store_true", help="with --native: those that cannot be hooked, and why")
     add("-B", dest="instances", action="store_true", help="the instances")

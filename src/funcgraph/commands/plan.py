@@ -12,6 +12,7 @@ from funcgraph.names import printable
 from funcgraph.native.errors import PlanError
 from funcgraph.native.objects import ObjectPlan, Planner
 from funcgraph.native.reasons import Reason
+from funcgraph.steering.output import print_line
 
 NAME = "plan"
 HELP = "plan hooks of native functions ahead"
@@ -48,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
         if planner.cache.flaw:
             print_message(f"plans are not kept: {planner.cache.flaw}")
     if plans:
-        print(_table(list(plans.values())), end="")
+        for line in _table(list(plans.values())).splitlines():
+            print_line(line)
     return 0 if not failed else 1 if plans else 2
 
 
