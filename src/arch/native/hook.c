@@ -274,8 +274,8 @@ static bool start(const void *own, struct fg_native_refusal *refusal)
 
 bool fg_native_start(const void *own, struct fg_native_refusal *refusal)
 {
-    /* What is set up once for tasks calls functions of the C library. It must not happen in one of their hooks:
-     * that would wait for itself. */
+    /* What is set up once for tasks calls functions of the C library. It must not happen in one of their
+     * hooks: that would wait for itself. */
     fg_task_fence_is_light();
     fg_mutex_lock(&native.lock);
     if (!native.is_ready)
