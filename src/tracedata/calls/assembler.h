@@ -159,11 +159,34 @@ FG_ASSEMBLE uint64_t fg_minus(uint64_t from, uint64_t what)
     return from > what ? from - what : 0;
 }
 
-/* Whether an end tells all of a call whose begin is not in the trace: it had no earlier stretch. */
-FG_ASSEMBLE bool fg_exit_is_whole(const struct fg_graph_data *exit)
+/* ---- what the event says with which a stretch is met: an exit, if the level is late */
+
+/* Of a call that is met for the first time: whether it had no earlier stretch. */
+FG_ASSEMBLE bool fg_begins_whole(const struct fg_call_level *level, const struct fg_graph_data *graph)
 {
-    return exit->kind != FG_WIRE_CLOSE && (!exit->has_start || exit->start_ns == exit->calltime_ns);
+    if (!level->is_late)
+        return !level->is_resumed;
+    return graph->kind != FG_WIRE_CLOSE && (!graph->has_start || graph->start_ns == graph->calltime_ns);
 }
+
+/* Of such a call: when it began. */
+FG_ASSEMBLE uint64_t fg_begins_ns(const struct fg_call_level *level, const struct fg_graph_data *graph,
+                                  uint64_t time_ns)
+{
+    if (!level->is_late && !level->is_resumed)
+        return time_ns;
+    if (graph->has_start)
+        return graph->start_ns;
+    return level->is_late ? graph->calltime_ns : time_ns;
+}
+
+/* Of a call that goes on: whether it was resumed. One that is suspended may be closed without. */
+FG_ASSEMBLE bool fg_is_resume(const struct fg_call_level *level, const struct fg_graph_data *graph)
+{
+    return !(level->is_late && graph->kind == FG_WIRE_CLOSE);
+}
+
+/* ---- tasks */
 
 /* A task in its lane. No event has FG_NO_LANE_TASK. */
 FG_ASSEMBLE uint64_t fg_lane_task(const struct fg_event *event)

@@ -214,7 +214,6 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     const struct fg_call_level *level = stretch->level;
     const struct fg_call_level *parent = fg_parent_level(&consumer, stretch);
     struct call *call = stretch->call;
-    bool is_named = graph->has_start && (level->is_late || level->is_resumed);
 
     *call = (struct call){
         .func = level->func,
@@ -224,10 +223,8 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .task = columns->task[run->i],
         .resumes = level->is_resumed,
         .is_irq = columns->irq[run->i],
-        .is_whole = level->is_late ? fg_exit_is_whole(graph) : !level->is_resumed,
-        .call_ns = is_named         ? graph->start_ns
-                   : level->is_late ? graph->calltime_ns
-                                    : columns->time_ns[run->i],
+        .is_whole = fg_begins_whole(level, graph),
+        .call_ns = fg_begins_ns(level, graph, columns->time_ns[run->i]),
         .begin_ns = level->entered_ns,
     };
     number_call(slicer, stretch, call);
@@ -243,12 +240,11 @@ static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stre
 {
     const struct run *run = source;
     struct call *call = stretch->call;
-    bool is_late = stretch->level->is_late;
 
     call->task = run->columns->task[run->i];
     call->begin_ns = stretch->level->entered_ns;
-    call->resumes += !(is_late && graph->kind == FG_WIRE_CLOSE); /* it may be closed without a resume */
-    return is_late ? 0 : put_begin(slicer_of(calls), stretch, FG_SLICE_resume);
+    call->resumes += fg_is_resume(stretch->level, graph);
+    return stretch->level->is_late ? 0 : put_begin(slicer_of(calls), stretch, FG_SLICE_resume);
 }
 
 static inline void add_stretch(const struct fg_stretch *stretch)

@@ -80,12 +80,6 @@ const struct fg_event *fg_merge_peek_buffer(struct fg_merge *merge, uint32_t buf
 /* Skips the event that fg_merge_peek_buffer() showed. The latest event's data is no longer valid then. */
 void fg_merge_skip_peeked(struct fg_merge *merge);
 
-/* All events so far have a `thread` below this. It grows while a kernel's trace is read. */
-static inline uint32_t fg_merge_nr_threads(const struct fg_merge *merge)
-{
-    return merge->file->kernel ? merge->threads.n : merge->file->nr_lanes;
-}
-
 /* How much of a lane of a trace.dat is read at once. */
 uint32_t fg_merge_window_bytes(const struct fg_trace_file *file);
 

@@ -123,20 +123,17 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     struct call *call = stretch->call;
     struct fg_text arguments = call->arguments;
     const uint8_t *values = fg_graph_values(event), *values_end = fg_event_end(event);
-    bool is_named = graph->has_start && (level->is_late || level->is_resumed);
 
     arguments.bytes = 0;
     *call = (struct call){
         .id = ++reader->nr_calls,
         .parent = parent ? ((const struct call *)fg_call_of(calls, parent))->id : 0,
-        .begin_ns = is_named         ? graph->start_ns
-                    : level->is_late ? graph->calltime_ns
-                                     : ((const struct fg_event *)event)->time_ns,
+        .begin_ns = fg_begins_ns(level, graph, ((const struct fg_event *)event)->time_ns),
         .func = level->func,
         .caller = level->is_late ? reader->merge->names->nr_functions : function_of(reader, graph->caller),
         .caller_line = level->is_late || graph->caller == FG_FUNC_UNKNOWN ? 0 : graph->caller_place,
         .resumes = level->is_resumed,
-        .is_whole = level->is_late ? fg_exit_is_whole(graph) : !level->is_resumed,
+        .is_whole = fg_begins_whole(level, graph),
         .arguments = arguments,
     };
     if (fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END))
@@ -144,12 +141,11 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     return call->arguments.failed ? -ENOMEM : 0;
 }
 
-/* A suspended call may be closed without a resume. */
 static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                   const struct fg_graph_data *graph, const void *event)
 {
     (void)calls, (void)event;
-    ((struct call *)stretch->call)->resumes += !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
+    ((struct call *)stretch->call)->resumes += fg_is_resume(stretch->level, graph);
     return 0;
 }
 

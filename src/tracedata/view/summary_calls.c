@@ -166,7 +166,7 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     int error;
 
     *(struct summary_call *)stretch->call =
-        (struct summary_call){.is_whole = is_late ? fg_exit_is_whole(graph) : !is_resumed};
+        (struct summary_call){.is_whole = fg_begins_whole(stretch->level, graph)};
     error = begin_stretch(summary, stretch, event);
     if (error)
         return error;
@@ -183,7 +183,7 @@ static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stre
                   const struct fg_graph_data *graph, const void *event)
 {
     struct fg_summary *summary = summary_of(calls);
-    bool is_resume = !(stretch->level->is_late && graph->kind == FG_WIRE_CLOSE);
+    bool is_resume = fg_is_resume(stretch->level, graph);
     int error = begin_stretch(summary, stretch, event);
 
     if (error)
