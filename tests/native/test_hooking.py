@@ -19,7 +19,7 @@ pytestmark = needs_decoder
 
 #: A library that counts its own calls.
 COUNTER = """
-    static long calls[2];
+    static _Atomic long calls[2]; /* threads call without the GIL */
 
     __attribute__((noinline)) long step(long n) { calls[0]++; return n % 2 ? n * 3 + 1 : n / 2; }
     long walk(long n)
