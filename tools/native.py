@@ -36,6 +36,9 @@ SANITIZERS = {
 }
 #: Tests that read many damaged files, in one thread: ThreadSanitizer runs them at night only.
 _ONE_THREAD = "_damage$"
+#: Its handler of signals runs after each instruction, in the middle of ThreadSanitizer's own functions, too: they
+#: take locks, which the handler then waits for. The other builds run it; with one thread there is no race to find.
+_NOT_BELOW_THREAD_SANITIZER = r"^native\.test_signals$"
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,9 @@ def run_tests(name: str, only: str = "") -> Result:
     report.unlink(missing_ok=True)
     command: list[str | Path] = [tools.ctest, "--test-dir", folder, "--output-on-failure"]
     command += ["--no-tests=error", "--output-junit", report, "--parallel", str(os.cpu_count() or 1)]
-    if sanitize == "thread" and not NIGHTLY:
-        command += ["--exclude-regex", _ONE_THREAD]
+    if sanitize == "thread":
+        excluded = [_NOT_BELOW_THREAD_SANITIZER] if NIGHTLY else [_NOT_BELOW_THREAD_SANITIZER, _ONE_THREAD]
+        command += ["--exclude-regex", "|".join(excluded)]
     if only:
         command += ["--tests-regex", f"^{re.escape(only)}$"]
     setarch = shutil.which("setarch")
