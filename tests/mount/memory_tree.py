@@ -203,5 +203,8 @@ class MemoryWait:
             time.sleep(0.001)
         return self._file.ready
 
+    def is_quiet(self) -> bool:
+        return not self._file.ready
+
     def close(self) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from funcgraph.control.answer_limit import MOST_BYTES, AnswerLimit, Share
 from funcgraph.control.procedures import procedure
 from funcgraph.steering.folder import Process
 from funcgraph.tracefs.tree import Tree
@@ -54,6 +55,13 @@ class LocalRemote(Tree):
         if name != "give_back":
             raise NotImplementedError(name)
         return False
+
+    def answer_limit(self, what: str, most_bytes: int = MOST_BYTES) -> AnswerLimit:
+        """Return the limit of one answer."""
+        return AnswerLimit(what, most_bytes=most_bytes)
+
+    def limit(self, share: Share | None) -> None:
+        """Have no answers that take long."""
 
     def close(self) -> None:
         """Have nothing to close."""

@@ -25,7 +25,7 @@ from funcgraph import cli
 from funcgraph.command_support import processes as _processes
 from funcgraph.control import answers, wire
 from funcgraph.control import client as control_client
-from funcgraph.control.answer_limit import AnswerLimit
+from funcgraph.control.answer_limit import AnswerLimit, CommandLimit
 from funcgraph.control.client import Connection
 from funcgraph.control.procedures import PROCEDURES
 from funcgraph.control.server import _OPERATIONS
@@ -244,6 +244,52 @@ def test_the_limit_grows_with_what_comes_and_ends() -> None:
         limit.take(0)
     with pytest.raises(OSError, match="an answer does not end: it has more than 3145728 bytes"):
         limit.take(1 << 20)
+
+
+def test_all_processes_of_a_round_have_one_deadline_that_answers_move() -> None:
+    clock = Ticks()
+    limit = CommandLimit(10.0, clock=clock)
+    asked = limit.round(3)
+    silent, answering, sending = asked.share(), asked.share(), asked.share()
+    clock.now_s = 8.0
+    answering.answered(1)
+    sending.answered(1 << 20)
+    assert silent.left_s() == 2.0
+    assert 2.0 < answering.left_s() < 2.2  # a hundred requests have as much time as a MiB
+    assert sending.left_s() == 12.0
+    clock.now_s = 10.0
+    assert silent.left_s() == 0.0
+
+
+def test_processes_that_are_late_in_turn_do_not_add_up() -> None:
+    limit = CommandLimit(10.0, clock=Ticks())
+    limit.lose(3.0)
+    assert limit.round(1).share().left_s() == 7.0
+    limit.lose(100.0)
+    assert limit.round(1).share().left_s() == 5.0
+
+
+def test_answers_that_are_kept_have_one_limit_for_all_and_the_longest_is_refused() -> None:
+    """Broken: 32 processes with endless answers have 32 GiB of memory when all are asked at once."""
+    asked = CommandLimit(most_bytes=100).round(4)
+    short, long, longer = asked.share(), asked.share(), asked.share()
+    AnswerLimit("x", share=long).take(60)
+    AnswerLimit("x", share=short).take(25)
+    with pytest.raises(OSError, match="y does not end: it has more than 29 bytes"):
+        AnswerLimit("y", share=longer).take(30)
+    longer.release()
+    long.release()
+    AnswerLimit("x", share=short).take(75)
+
+
+def test_late_answers_of_one_process_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Ticks()
+    with answering(framed({"ok": []}), framed({"ok": []})) as connection:
+        connection.limit(CommandLimit(10.0, clock=clock).round(2).share())
+        connection.list("")
+        clock.now_s = 10.2
+        with pytest.raises(TimeoutError, match=r"process \d+ answers too slowly: 1 answers in 10 s"):
+            connection.list("")
 
 
 def test_a_frame_that_drips_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

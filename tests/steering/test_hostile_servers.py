@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 import signal
@@ -12,7 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
@@ -22,9 +23,14 @@ import pytest
 from funcgraph import cli
 from funcgraph.attach import connecting
 from funcgraph.attach.errors import AttachError
+from funcgraph.command_support import processes as _processes
 from funcgraph.command_support.running import RunningProcess, reach_all
+from funcgraph.control.answer_limit import CommandLimit, Round
+from funcgraph.control.at_once import at_once
 from funcgraph.control.client import NotServedError, connect
+from funcgraph.steering.folder import Process
 from steering.conftest import Shops
+from steering.local import LocalRemote
 
 #: Answers each request with the same bytes, `hello` as it has to be unless `all`; none: closes.
 _SERVER = textwrap.dedent("""
@@ -116,33 +122,56 @@ def test_nonsense_of_one_process_is_one_line_and_the_others_go_on(
 _SILENT = 30
 
 
-def _be_silent(folder: Path, is_full: bool, ready_fd: int) -> NoReturn:
-    """Have a control socket at which nobody is served, or not even accepted; in a child of fork."""
+HELLO = _framed(b'{"ok":{"version":1}}')
+
+
+def _serve_badly(server: socket.socket, drips: bool) -> NoReturn:
+    """Say hello to everybody, and answer nothing else, or with one byte after the other without an end."""
+    open_until_the_end = []
+    while True:
+        connection = server.accept()[0]
+        open_until_the_end.append(connection)
+        connection.recv(1 << 10)
+        connection.sendall(HELLO)
+        with suppress(OSError):
+            connection.recv(1 << 10)
+            for byte in (1 << 20).to_bytes(4, "little") if drips else b"":
+                connection.sendall(bytes([byte]))
+            while drips:
+                connection.sendall(b" ")
+                time.sleep(0.01)
+
+
+def _be_silent(folder: Path, kind: str, ready_fd: int) -> NoReturn:
+    """Have a control socket in a child of fork: "silent" serves nobody, "full" does not even accept, "mute"
+    and "drips" are _serve_badly()."""
     try:
         name = str(folder / f"{os.getpid()}-0123abcd.sock")
         with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as first:
             server.bind(name)
-            server.listen(0 if is_full else 9)
-            if is_full:
+            server.listen(0 if kind == "full" else 9)
+            if kind == "full":
                 first.connect(name)
             os.write(ready_fd, b".")
+            if kind in ("mute", "drips"):
+                _serve_badly(server, kind == "drips")
             signal.pause()
     finally:
         os._exit(1)
 
 
 @contextmanager
-def silent(runtime: Path, count: int) -> Iterator[list[int]]:
-    """Have processes that never answer; the queue of each second one is full."""
+def silent(runtime: Path, *kinds: str) -> Iterator[list[int]]:
+    """Have processes that do not answer, one of each kind."""
     folder = runtime / f"funcgraph-control-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     read_fd, write_fd = os.pipe()
     pids: list[int] = []
     try:
-        for number in range(count):
+        for kind in kinds:
             pid = os.fork()
             if pid == 0:
-                _be_silent(folder, number % 2 == 1, write_fd)
+                _be_silent(folder, kind, write_fd)
             pids.append(pid)
         for _ in pids:
             assert os.read(read_fd, 1) == b"."
@@ -164,7 +193,7 @@ def test_many_silent_processes_cost_the_time_limit_of_one(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     limit_s = 1.0
     monkeypatch.setattr(connecting, "connect", functools.partial(connect, timeout_s=limit_s))
-    with silent(tmp_path, _SILENT) as pids:
+    with silent(tmp_path, *["silent", "full"] * (_SILENT // 2)) as pids:
         begin = time.monotonic()
         status = cli.main(["show", "-P", ",".join(map(str, [*pids, good.pid])), "--tracing_on"])
         made = dict(reach_all([*pids, good.pid]))
@@ -178,6 +207,116 @@ def test_many_silent_processes_cost_the_time_limit_of_one(
     assert isinstance(process, RunningProcess)
     process.close()
     assert took_s < _SILENT * limit_s / 2  # one after the other: twice 30 limits
+
+
+class CountedLimit(CommandLimit):
+    """A limit of two seconds that notes its rounds."""
+
+    rounds: list[int]
+
+    def __init__(self) -> None:
+        super().__init__(2.0)
+        CountedLimit.rounds = []
+
+    def round(self, count: int) -> Round:
+        self.rounds.append(count)
+        return super().round(count)
+
+
+@pytest.mark.one_python
+@pytest.mark.flaky(reruns=1)  # the good process has two seconds to answer
+@pytest.mark.parametrize("words", [["show", "--tracing_on"], ["list", "-t"]], ids=" ".join)
+@pytest.mark.parametrize("kind", ["mute", "drips"])
+def test_many_processes_that_stop_answering_cost_one_round(
+    kind: str,
+    words: list[str],
+    shop: Shops,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Broken: each request to each process had a time limit of its own: 32 that dripped cost 320 s."""
+    good = shop()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(_processes, "CommandLimit", CountedLimit)
+    with silent(tmp_path, *[kind] * 32) as pids:
+        status = cli.main([words[0], "-P", ",".join(map(str, [*pids, good.pid])), *words[1:]])
+    captured = capfd.readouterr()
+    assert status == 1
+    assert captured.out.startswith(f"{good.pid}: ") and captured.out.count("\n") == 1
+    assert captured.err.splitlines() == [
+        f"funcgraph: process {pid}: did not answer within 2 s: it is stopped, or keeps the interpreter lock"
+        for pid in pids
+    ]
+    assert CountedLimit.rounds == [33, 33, 1]  # connecting, asking, and leaving the good one
+
+
+@pytest.mark.one_python
+def test_texts_of_processes_that_are_asked_at_the_same_time_come_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits until all have begun, and then for the one after it."""
+    children = [subprocess.Popen(["sleep", "1000"]) for _ in range(32)]
+    pids = [child.pid for child in children]
+    ends = {pid: threading.Event() for pid in pids}
+    together = threading.Barrier(32)
+
+    def connect_each(pids: list[int], borrows: bool) -> Iterator[tuple[int, Process]]:
+        return ((pid, Process(pid, LocalRemote())) for pid in pids)
+
+    def act(process: Process) -> int:
+        at = pids.index(process.pid)
+        processes.message(process, f"process {process.pid}: begins")
+        processes.output.text(process.pid, "a\nb\n")
+        together.wait(60)
+        if at + 1 < len(pids):
+            assert ends[pids[at + 1]].wait(60)
+        ends[process.pid].set()
+        if at % 2:
+            raise OSError(5, "odd")
+        return at
+
+    monkeypatch.setattr(_processes, "_connect", connect_each)
+    args = argparse.Namespace(processes=[",".join(map(str, pids))], children=False)
+    try:
+        with _processes.Processes(args) as processes:
+            assert list(processes.each(act).values()) == list(range(0, 32, 2))
+            assert [process.pid for process in processes.refused] == pids[1::2]
+            processes.output.flush()
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    captured = capfd.readouterr()
+    assert captured.out.splitlines() == [f"{pid}: {text}" for pid in pids for text in "ab"]
+    lines = [
+        [f"funcgraph: process {pid}: begins", *[f"funcgraph: process {pid}: odd"] * (at % 2)]
+        for at, pid in enumerate(pids)
+    ]
+    assert captured.err.splitlines() == [line for its in lines for line in its]
+
+
+def test_what_is_interrupted_is_abandoned_only_if_it_does_not_end() -> None:
+    abandoned, never = [], threading.Event()
+
+    def act(item: int) -> int:
+        if item == 2:
+            never.wait(60)
+        return item
+
+    asked = at_once([0, 1, 2, 3], act, abandon=abandoned.append)
+    assert next(asked) == (0, 0)
+    asked.close()
+    never.set()
+    assert abandoned == [2]
+
+
+def test_without_a_further_thread_they_are_asked_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert list(at_once([3, 1, 2], str)) == [(3, "3"), (1, "1"), (2, "2")]
 
 
 def test_all_are_connected_to_at_once_and_those_without_a_socket_attached_to_afterwards(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Sequence
 
 from funcgraph.attach.errors import AttachError
+from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection, NotServedError, connect
 
 __all__ = ["connect_all", "connected"]
 
-_MOST_AT_ONCE = 256  # of the threads that connect
 #: What is wrong with one process. Any other error is a fault of ours.
 _REASONS = (AttachError, OSError, ValueError)
 
@@ -67,42 +66,20 @@ def connect_all(
         >>> [pid for pid, made in connect_all([4711, 4712], borrows=False) if isinstance(made, Connection)]
         [4711]
     """
-    waiting: dict[int, Connection | Exception] = {}
+    waiting: dict[int, Connection | BaseException] = {}
     try:
-        for begin in range(0, len(pids), _MOST_AT_ONCE):
-            waiting |= _connect_at_once(pids[begin : begin + _MOST_AT_ONCE])
+        waiting.update(at_once(pids, connect))
         for pid in pids:
             made = waiting.pop(pid)
             if isinstance(made, NotServedError):
                 made = _attempt(lambda pid: _attached(pid, borrows=borrows), pid)
-            if isinstance(made, Exception) and not isinstance(made, _REASONS):
+            if isinstance(made, BaseException) and not isinstance(made, _REASONS):
                 raise made
             yield pid, made
     finally:
         for left in waiting.values():
             if isinstance(left, Connection):
                 left.close()
-
-
-def _connect_at_once(pids: Sequence[int]) -> dict[int, Connection | Exception]:
-    """Return a connection to each process, or why there is none."""
-    if len(pids) == 1:
-        return {pids[0]: _attempt(connect, pids[0])}
-    made: dict[int, Connection | Exception] = {}
-
-    def connect_one(pid: int) -> None:
-        made[pid] = _attempt(connect, pid)
-
-    # Daemons, as an interrupt must not wait for a process that does not answer.
-    threads = [
-        threading.Thread(target=connect_one, args=(pid,), name="funcgraph-connect", daemon=True)
-        for pid in pids
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return made
 
 
 def _attempt(make: Callable[[int], Connection], pid: int) -> Connection | Exception:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from funcgraph.command_support.instance_flags import report_unmatched
+from funcgraph.command_support.instance_flags import unmatched
 from funcgraph.command_support.live import run_command
 from funcgraph.command_support.processes import Processes
 from funcgraph.steering.changes import Changes
@@ -32,7 +32,8 @@ def configure_all(
             for request in requests:
                 change(process, request, changes)
         for request in requests:
-            report_unmatched(process, request)
+            for line in unmatched(process, request):
+                processes.message(process, line)
 
     with Processes(args) as processes:
         processes.each(configure)

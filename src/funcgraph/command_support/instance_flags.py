@@ -6,11 +6,10 @@ Options before the first -B are for the top instance, those after a -B for that 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from funcgraph.command_support.instance_options import add_events, add_next_instance
-from funcgraph.command_support.messages import print_message
 from funcgraph.command_support.parser import Common, Option
 from funcgraph.command_support.settings import help_of, wants_events_alone
 from funcgraph.names import nearest_names
@@ -20,7 +19,7 @@ from funcgraph.steering.events import EventRequest
 from funcgraph.steering.folder import Process
 from funcgraph.steering.listing import function_names
 
-__all__ = ["add_filters", "add_instance_flags", "instance_requests", "report_unmatched"]
+__all__ = ["add_filters", "add_instance_flags", "instance_requests", "unmatched"]
 
 _LISTS = (PATTERNS, THREADS, WORDS)
 
@@ -109,18 +108,19 @@ def _add_setting(parser: argparse.ArgumentParser, setting: Setting, flag: str) -
     parser.add_argument(flag, dest=setting.name, action=Option, take=take, help=help_of(setting), **keywords)
 
 
-def report_unmatched(process: Process, request: InstanceRequest) -> None:
-    """Say which patterns of functions match nothing that is there yet, and what was perhaps meant."""
+def unmatched(process: Process, request: InstanceRequest) -> Iterator[str]:
+    """Yield a line for each pattern of functions that matches nothing that is there yet, with what was
+    perhaps meant."""
     given = {setting: request.items(setting.name) for setting in STEERED if setting.kind == PATTERNS}
     every = [pattern for patterns in given.values() for pattern in patterns]
-    unmatched = process.tree.call("unmatched", patterns=every) if every else []
-    assert isinstance(unmatched, list)  # answers.py has checked it
-    names = function_names(process) if unmatched else []
+    found = process.tree.call("unmatched", patterns=every) if every else []
+    assert isinstance(found, list)  # answers.py has checked it
+    names = function_names(process) if found else []
     for setting, patterns in given.items():
-        for pattern in filter(unmatched.__contains__, patterns):
+        for pattern in filter(found.__contains__, patterns):
             near = ", ".join(nearest_names(pattern, names))
             end = f"; the nearest names: {near}" if near else ""
-            print_message(f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}")
+            yield f"process {process.pid}: {setting.flag} {pattern}: matches no function yet{end}"
 
 
 def instance_requests(args: argparse.Namespace, *, tracer: str = "") -> list[InstanceRequest]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes
@@ -74,6 +74,8 @@ def temporary(processes: Processes, name: str) -> Iterator[dict[Process, Instanc
         used[process] = folder
 
     def leave(process: Process) -> None:
+        if process not in used:
+            return
         if process in present:
             reset(used[process])
         else:
@@ -83,14 +85,9 @@ def temporary(processes: Processes, name: str) -> Iterator[dict[Process, Instanc
         processes.each(make)
         yield used
     finally:
-        refused = [process for process in processes.reachable if process not in processes.living]
-        for process in processes.living:
-            if process in used:
-                processes.attempt(process, leave)
-        for process in refused:  # why has been said
-            if process in used:
-                with suppress(OSError):
-                    leave(process)
+        refused = processes.refused
+        processes.each(leave)
+        processes.quietly(refused, leave)  # why has been said
 
 
 def follow(
@@ -121,9 +118,7 @@ def follow(
             processes.each(lambda process: folder_of(process).write("tracing_on", "0"))
             _drain(processes, pipes)
     finally:
-        for process in processes.living:
-            if process in pipes:
-                processes.attempt(process, lambda process: pipes[process].close())
+        processes.each(lambda process: pipes[process].close(), pipes.__contains__)
 
 
 def _drain(processes: Processes, pipes: dict[Process, Pipe]) -> None:
@@ -146,15 +141,17 @@ def _print_lines(
     Args:
         is_reported: only of processes that reported lines; False: of all.
     """
-    texts: dict[int, str] = {}
 
-    def read(process: Process) -> None:
+    def has_some(process: Process) -> bool:
         pipe = pipes[process]
-        if not pipe.has_ended and (not is_reported or pipe.has_news()) and (text := pipe.lines()):
-            texts[process.pid] = text
+        return not pipe.has_ended and not (is_reported and pipe.is_quiet())
 
-    processes.each(read)
-    for pid, text in texts.items():
-        processes.output.text(pid, text)
+    def read(process: Process) -> str:
+        pipe = pipes[process]
+        text = pipe.lines() if not is_reported or pipe.has_news() else ""
+        processes.output.text(process.pid, text)
+        return text
+
+    texts = {process.pid: text for process, text in processes.each(read, has_some).items() if text}
     processes.output.flush()
     return texts

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
+from typing import TypeVar
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.attach.errors import AttachError
 from funcgraph.command_support.messages import CommandError, print_message, process_error_lines
 from funcgraph.command_support.parser import Common, Option
 from funcgraph.command_support.settings import check_instance
+from funcgraph.control.answer_limit import CommandLimit, Share
+from funcgraph.control.at_once import at_once
 from funcgraph.steering.children import descendants
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import Output
@@ -32,6 +36,9 @@ __all__ = [
 
 
 ALL_USERS = "all processes that can be steered already"
+_Result = TypeVar("_Result")
+#: What a process can be the cause of. Any other error is a fault of ours.
+_REASONS = (OSError, ValueError, CommandError)
 _OWN = "those of this user's processes that can be steered already"
 
 
@@ -143,7 +150,8 @@ def lane_file(folder: InstanceFolder, file: str, lane: int | None) -> str:
 
 
 class Processes:
-    """The processes of one command. What one of them cannot do is one line, and the others go on.
+    """The processes of one command, which are asked at the same time. What one of them cannot do is one line,
+    and the others go on.
 
         with Processes(args) as processes:
             processes.each(lambda process: ...)
@@ -171,13 +179,20 @@ class Processes:
         self._failed: set[int] = set()
         self._living: list[Process] = []
         self._refused: list[Process] = []
+        self._lines: defaultdict[int, list[str]] = defaultdict(list)
+        self._limit = CommandLimit()
+        round = self._limit.round(len(pids))
+        is_late = False
         for pid, process in _connect(pids, borrows=leave_nothing):
+            is_late |= isinstance(process, TimeoutError)
             if isinstance(process, Process):
                 self._living.append(process)
             elif self._has_left(pid):
                 self.count -= 1
             else:
                 self.fail(pid, process)
+        if is_late:
+            self._limit.lose(round.waited_s())
         left = len(pids) - self.count
         if left:
             print_message(ended_text(left))
@@ -189,36 +204,93 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for process in (*self._living, *self._refused):
-            process.close(give_back=self._leave_nothing)
+        everyone = [*self._living, *self._refused]
+        self.quietly(everyone, lambda process: process.close(give_back=self._leave_nothing))
 
     @property
     def living(self) -> list[Process]:
         """Those that can be asked something: connected, and not dropped."""
         return list(self._living)
 
-    def each(self, action: Callable[[Process], object]) -> list[Process]:
-        """Do something with each; return those in which it was done. The others are no longer `living`."""
-        for process in self.living:
-            self.attempt(process, action)
-        return self.living
+    def each(
+        self, action: Callable[[Process], _Result], among: Callable[[Process], bool] = lambda process: True
+    ) -> dict[Process, _Result]:
+        """Do something with each, at the same time. All together have the time limit of one answer.
 
-    def attempt(self, process: Process, action: Callable[[Process], object]) -> bool:
-        """Do something with one process; if that fails, say why and drop it.
+        One that fails is no longer `living`, and a line says why. One that has refused something can still be
+        left as it was; one that does not answer cannot. Texts are printed in the order of the processes.
 
-        One that has refused something can still be left as it was; one that does not answer cannot.
+        Args:
+            action: what to do. It runs in several threads; what it prints, it prints with output.text() and
+                message().
+            among: which of the living ones.
+
+        Returns:
+            The result of each in which it was done, in their order.
         """
+        chosen = list(filter(among, self._living))
+        done: dict[Process, _Result] = {}
+        self.output.hold(process.pid for process in chosen)
         try:
-            action(process)
-        except (OSError, ValueError, CommandError) as error:
-            self.fail(process.pid, error)
-            self._living.remove(process)
-            if isinstance(error, (ConnectionError, TimeoutError)):
-                process.close()
-            else:
-                self._refused.append(process)
-            return False
-        return True
+            for process, share, result in self._ask(chosen, action):
+                self._print(process, share)
+                if isinstance(result, _REASONS):
+                    self._drop(process, result)
+                elif isinstance(result, BaseException):
+                    raise result
+                else:
+                    done[process] = result
+        finally:
+            self.output.hold(())
+        return done
+
+    def quietly(self, processes: Sequence[Process], action: Callable[[Process], object]) -> None:
+        """Do something with connected processes at the same time, and say nothing of what one cannot do."""
+        for _, _, result in self._ask(processes, action):
+            if isinstance(result, BaseException) and not isinstance(result, _REASONS):
+                raise result
+
+    def message(self, process: Process, line: str) -> None:
+        """Say something about a process on standard error when it is its turn."""
+        self._lines[process.pid].append(line)
+
+    def _ask(
+        self, processes: Sequence[Process], action: Callable[[Process], _Result]
+    ) -> Iterator[tuple[Process, Share, _Result | BaseException]]:
+        """Do something with processes at the same time; yield each with what it had and its result.
+
+        One alone keeps nobody waiting: each of its answers has a limit of its own.
+        """
+        round = self._limit.round(len(processes))
+        shares = {process: round.share() for process in processes}
+        if len(processes) > 1:
+            for process in processes:
+                process.tree.limit(shares[process])
+        is_late = False
+        try:
+            # After an interrupt, what does not answer is left, so that its thread ends.
+            for process, result in at_once(processes, action, abandon=Process.close):
+                is_late |= isinstance(result, TimeoutError)
+                yield process, shares[process], result
+        finally:
+            for process in processes:
+                process.tree.limit(None)
+            if is_late:
+                self._limit.lose(round.waited_s())
+
+    def _print(self, process: Process, share: Share) -> None:
+        for line in self._lines.pop(process.pid, ()):
+            print_message(line)
+        self.output.release(process.pid)
+        share.release()
+
+    def _drop(self, process: Process, error: Exception) -> None:
+        self.fail(process.pid, error)
+        self._living.remove(process)
+        if isinstance(error, (ConnectionError, TimeoutError)):
+            process.close()
+        else:
+            self._refused.append(process)
 
     def _has_left(self, pid: int) -> bool:
         """Return whether a process has ended that nobody named: then it counts as never found."""
@@ -235,9 +307,9 @@ class Processes:
             print_message(line)
 
     @property
-    def reachable(self) -> list[Process]:
-        """Those that are connected: `living`, and those that have refused something."""
-        return [*self._living, *self._refused]
+    def refused(self) -> list[Process]:
+        """Those that are connected, and have refused something."""
+        return list(self._refused)
 
     @property
     def status(self) -> int:

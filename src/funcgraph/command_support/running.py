@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Container, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
+from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection
 from funcgraph.recorder.process import ProcessWatch
 from funcgraph.recorder.recording import Recording
@@ -16,8 +15,6 @@ from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.steering.processes import command_line, ended_text, has_ended
 
 __all__ = ["RunningProcess", "RunningProcesses", "reach_all"]
-
-_MOST_AT_ONCE = 32  # of the threads that ask processes
 
 
 class RunningProcess:
@@ -216,11 +213,5 @@ class RunningProcesses:
             meanwhile: is called until all have answered, and returns the seconds to pause: a process that
                 records already must not wait for us.
         """
-        if not processes:
-            return {}
-        with ThreadPoolExecutor(min(len(processes), _MOST_AT_ONCE)) as pool:
-            futures: dict[int, Future[None]] = {one.pid: pool.submit(request, one) for one in processes}
-            while meanwhile is not None and not all(future.done() for future in futures.values()):
-                time.sleep(meanwhile())
-        errors = {pid: future.exception() for pid, future in futures.items()}
-        return {pid: error for pid, error in errors.items() if isinstance(error, Exception)}
+        outcomes = at_once(processes, request, meanwhile=meanwhile)
+        return {one.pid: error for one, error in outcomes if isinstance(error, Exception)}

@@ -6,6 +6,7 @@ import argparse
 
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
 from funcgraph.command_support.processes import add_processes, chosen
+from funcgraph.control.at_once import at_once
 from funcgraph.control.client import NotServedError, connect
 from funcgraph.steering.output import print_line
 from funcgraph.steering.processes import ended_text, has_ended, named
@@ -30,20 +31,23 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("from which processes? Give their ids, or -P")
     ids = named(args.processes)
     status = left = 0
-    for pid in chosen(args):
-        try:
-            with connect(pid) as process:
-                process.call("detach")
-        except NotServedError:
+    for pid, error in at_once(chosen(args), _detach):
+        if error is None:
+            print_line(f"process {pid}: detached")
+        elif isinstance(error, NotServedError):
             print_line(f"process {pid}: is not attached")
-        except OSError as error:
-            if pid not in ids and has_ended(pid):
-                left += 1
-                continue
+        elif not isinstance(error, OSError):
+            raise error
+        elif pid not in ids and has_ended(pid):
+            left += 1
+        else:
             print_message(process_error_text(pid, error))
             status = 2
-        else:
-            print_line(f"process {pid}: detached")
     if left:
         print_message(ended_text(left))
     return status
+
+
+def _detach(pid: int) -> None:
+    with connect(pid) as process:
+        process.call("detach")

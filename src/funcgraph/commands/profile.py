@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.command_support.instance_flags import add_filters, instance_requests, report_unmatched
+from funcgraph.command_support.instance_flags import add_filters, instance_requests, unmatched
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.processes import Processes, add_processes
 from funcgraph.output_file import text_file
@@ -41,12 +41,13 @@ def run(args: argparse.Namespace) -> int:
     def begin_one(process: Process) -> None:
         apply(process, request, Changes())
         process.instance(request.name).write("function_profile_enabled", "1")
-        report_unmatched(process, request)
+        for line in unmatched(process, request):
+            processes.message(process, line)
 
-    def end_one(process: Process) -> None:
+    def end_one(process: Process) -> str:
         folder = process.instance(request.name)
         folder.write("function_profile_enabled", "0")
-        texts[process.pid] = folder.read(STAT)
+        return folder.read(STAT)
 
     texts: dict[int, str] = {}
     with Processes(args, leave_nothing=True) as processes:
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
                 end = End(args.command)
                 while processes.living and not end.wait(_PAUSE_S):
                     processes.each(lambda process: process.tree.stat(""))
-                processes.each(end_one)
+                texts = {process.pid: text for process, text in processes.each(end_one).items()}
         _print(texts, args.output)
         return processes.status
 

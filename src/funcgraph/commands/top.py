@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from funcgraph.command_support.instance_flags import add_filters, instance_requests, report_unmatched
+from funcgraph.command_support.instance_flags import add_filters, instance_requests, unmatched
 from funcgraph.command_support.live import End, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
             process.instance(request.name).write(f"options/{option}", "0")
         apply(process, request, Changes())
         process.instance(request.name).write("function_profile_enabled", "1")
-        report_unmatched(process, request)
+        for line in unmatched(process, request):
+            processes.message(process, line)
 
     with Processes(args, leave_nothing=True) as processes:
         with temporary(processes, request.name) as folders:
@@ -154,17 +155,15 @@ class _Top:
 
     def _look(self) -> list[Rate]:
         """Return what the functions did since the last look."""
-        found: list[Rate] = []
 
-        def look(process: Process) -> None:
+        def look(process: Process) -> list[Rate]:
             text = self._folders[process].read(STAT)
             now, counts = time.monotonic(), counts_of(text)
-            if process.pid in self._before:
-                then, before = self._before[process.pid]
-                found.extend(rates(process.pid, before, counts, now - then))
+            then, before = self._before.get(process.pid, (0.0, None))
             self._before[process.pid] = now, counts
+            return [] if before is None else rates(process.pid, before, counts, now - then)
 
-        self._processes.each(look)
+        found = [rate for its in self._processes.each(look).values() for rate in its]
         return found if self._pids else summed(found)
 
     def _heading(self, found: list[Rate]) -> str:

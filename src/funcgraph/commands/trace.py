@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests, report_unmatched
+from funcgraph.command_support.instance_flags import add_instance_flags, instance_requests, unmatched
 from funcgraph.command_support.live import End, follow, temporary
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
         with Changes() as changes:
             begin(process, request, changes)
             changed.append(changes)
-        report_unmatched(process, request)
+        for line in unmatched(process, request):
+            processes.message(process, line)
 
     changed: list[Changes] = []
     with Processes(args, leave_nothing=True) as processes:

@@ -13,9 +13,10 @@ import pwd
 import socket
 import threading
 import time
+from contextlib import suppress
 
 from funcgraph.control import answers, wire
-from funcgraph.control.answer_limit import AnswerLimit
+from funcgraph.control.answer_limit import MOST_BYTES, TIMEOUT_S, AnswerLimit, Share
 from funcgraph.control.sockets import connect_to
 from funcgraph.control.waiting import RemoteWait, Waits, wait_until_ready
 from funcgraph.rights.identity import ProcessIdentity
@@ -35,12 +36,12 @@ class ProcessEndedError(ConnectionError):
     """The process has ended, or has stopped to serve."""
 
 
-def connect(pid: int, timeout_s: float | None = 10.0) -> Connection:
+def connect(pid: int, timeout_s: float | None = TIMEOUT_S) -> Connection:
     """Connect to a running process that has a control socket.
 
     Args:
         pid: its process id.
-        timeout_s: how long to wait for each answer, in seconds; None: for ever.
+        timeout_s: how long to wait for the connection, and then for each answer, in seconds; None: for ever.
 
     Returns:
         The connection: a tracefs (funcgraph.tracefs.interface.Tree), a context manager.
@@ -52,6 +53,7 @@ def connect(pid: int, timeout_s: float | None = 10.0) -> Connection:
         TimeoutError: it did not answer: it is stopped, or keeps the interpreter lock.
         OSError: it refuses: it has too many clients, or another version of funcgraph.
     """
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
     process = ProcessIdentity.of(pid)
     if os.geteuid() not in (0, process.uid):
         text = f"process {pid} belongs to {_user(process.uid)}: only that user and root may steer it"
@@ -66,7 +68,7 @@ def connect(pid: int, timeout_s: float | None = 10.0) -> Connection:
             f"process {pid} has no control socket: attach to it, start it with FUNCGRAPH=control, "
             f"or have it call funcgraph.serve()",
         )
-    return Connection(process, stream)
+    return Connection(process, stream, end_s)
 
 
 def _user(uid: int) -> str:
@@ -91,21 +93,25 @@ class Connection:
     Args:
         process: the process.
         stream: a connection to its socket.
+        end_s: until when it may say who it is, on the monotonic clock; None: as any other answer.
 
     Attributes:
         pid: the process's id.
     """
 
-    def __init__(self, process: ProcessIdentity, stream: socket.socket) -> None:
+    def __init__(self, process: ProcessIdentity, stream: socket.socket, end_s: float | None = None) -> None:
         self.pid = process.pid
         self._process = process
         self._stream: socket.socket | None = stream
         self._timeout_s = stream.gettimeout()
+        self._end_s = end_s
+        self._share: Share | None = None
         self._lock = threading.Lock()
         self._waits = Waits(process)
         try:
             hello = self.request("hello", version=wire.VERSION)[0]
             assert isinstance(hello, dict)
+            self._end_s = None
         except BaseException:
             self.close()
             raise
@@ -121,8 +127,15 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """End the connection: the process closes the files that were opened through it."""
+        """End the connection: the process closes the files that were opened through it.
+
+        A request of another thread ends with an error.
+        """
         self._waits.close()
+        stream = self._stream
+        if stream is not None and self._lock.locked():
+            with suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._drop()
 
@@ -214,9 +227,14 @@ class Connection:
         """Return the error for an answer that is none."""
         return OSError(errno.EPROTO, f"process {self.pid} answered nonsense: {what}")
 
-    def answer_limit(self, what: str) -> AnswerLimit:
-        """Return how long to take parts of a longer answer."""
-        return AnswerLimit(f"process {self.pid}: {what}", self._timeout_s)
+    def answer_limit(self, what: str, most_bytes: int = MOST_BYTES) -> AnswerLimit:
+        """Return how much, and for how long, to take of a longer answer that is kept."""
+        return AnswerLimit(what, self._timeout_s, most_bytes=most_bytes, share=self._share)
+
+    def limit(self, share: Share | None) -> None:
+        """Let all further answers have the limit of one, as others are asked at the same time; None: each one
+        has its own."""
+        self._share = share
 
     def wait(self, place: tuple[int, int]) -> RemoteWait:
         """Wait at a connection of its own for what a file waits for (Wait.place)."""
@@ -227,12 +245,15 @@ class Connection:
         if stream is None:
             raise self._ended()
         try:
+            stream.settimeout(self._left_s())
             stream.sendall(message)
-            return wire.unpack(wire.receive(stream))
+            answer = wire.receive(stream)
+            if self._share is not None:
+                self._share.answered(len(answer))
+            return wire.unpack(answer)
         except TimeoutError:
-            timeout_s = stream.gettimeout()
             self._drop()  # the late answer would be taken for that to the next request
-            raise TimeoutError(errno.ETIMEDOUT, _silent(self.pid, timeout_s)) from None
+            raise TimeoutError(errno.ETIMEDOUT, self._late()) from None
         except (ConnectionError, EOFError):
             self._drop()
             self._let_it_end()
@@ -240,6 +261,27 @@ class Connection:
         except wire.WireError as error:
             self._drop()
             raise self.nonsense(error) from None
+
+    def _left_s(self) -> float | None:
+        """Return how long to wait for the next answer; None: for ever.
+
+        Raises:
+            TimeoutError: no longer.
+        """
+        left = [] if self._timeout_s is None else [self._timeout_s]
+        if self._end_s is not None:
+            left.append(self._end_s - time.monotonic())
+        if self._share is not None:
+            left.append(self._share.left_s())
+        if left and min(left) <= 0:
+            raise TimeoutError
+        return min(left) if left else None
+
+    def _late(self) -> str:
+        share = self._share
+        if share is None or not share.answers:
+            return _silent(self.pid, self._timeout_s if share is None else share.timeout_s)
+        return f"process {self.pid} answers too slowly: {share.answers} answers in {share.waited_s():.0f} s"
 
     def _drop(self) -> None:
         if self._stream is not None:
@@ -294,7 +336,7 @@ class RemoteFile:
     def read_all(self, offset: int = 0) -> bytes:
         """Return all of it, from an offset; of a pipe, what it has now."""
         parts: list[bytes] = []
-        limit = self._connection.answer_limit("a file")
+        limit = self._connection.answer_limit(f"process {self._connection.pid}: a file")
         try:
             while part := self.read(offset, wire.MAX_BODY):
                 limit.take(len(part))

@@ -10,6 +10,7 @@ import errno
 import os
 import socket
 import struct
+import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 
@@ -33,14 +34,15 @@ def connect_to(process: ProcessIdentity, timeout_s: float | None) -> socket.sock
 
     Args:
         process: the process.
-        timeout_s: how long to wait for the connection, and later for each answer; None: for ever.
+        timeout_s: how long all of it may take, and later each answer; None: for ever.
 
     Raises:
         TimeoutError: it has one but takes no connection.
         OSError: the process has ended or changed; or its folders cannot be looked at.
     """
     process.check()
-    with suppress(BlockingIOError), closing(_connections(process, timeout_s)) as connections:
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    with suppress(BlockingIOError), closing(_connections(process, end_s)) as connections:
         for connection in connections:
             pid, uid = _listener(connection)
             if pid == process.pid and uid in (process.uid, 0):  # 0: it gave up being root later
@@ -60,8 +62,11 @@ def remove_stale() -> None:
                 folder.remove(stale)  # no other socket ever gets one of these names
 
 
-def _connections(process: ProcessIdentity, timeout_s: float | None) -> Generator[socket.socket, None, None]:
+def _connections(process: ProcessIdentity, end_s: float | None) -> Generator[socket.socket, None, None]:
     """Yield a connection to each socket that may be the process's.
+
+    Args:
+        end_s: when to look no longer, on the monotonic clock; None: never.
 
     Raises:
         BlockingIOError: nobody takes the connection.
@@ -71,16 +76,21 @@ def _connections(process: ProcessIdentity, timeout_s: float | None) -> Generator
         for base in _bases(environ, process.uid):
             for folder in own_folders(base, PREFIX):
                 for name in _names(folder.names(), process):
-                    yield from _direct(folder, name, timeout_s)
+                    yield from _direct(folder, name, end_s)
     if not process.is_like_us:
-        with Helper.start(process, TIMEOUT_S if timeout_s is None else timeout_s) as helper:
-            yield from _through(helper, process)
+        with Helper.start(process, TIMEOUT_S if end_s is None else _left_s(end_s)) as helper:
+            yield from _through(helper, process, end_s)
 
 
-def _direct(folder: OwnFolder, name: str, timeout_s: float | None) -> Iterator[socket.socket]:
+def _left_s(end_s: float) -> float:
+    """Return how long the next step may take: a moment at least, in which it fails."""
+    return max(end_s - time.monotonic(), 0.001)
+
+
+def _direct(folder: OwnFolder, name: str, end_s: float | None) -> Iterator[socket.socket]:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    if timeout_s is not None:  # settimeout() does not wait for room in the queue of a Unix socket
-        microseconds = max(1, int(timeout_s * 1e6))
+    if end_s is not None:  # settimeout() does not wait for room in the queue of a Unix socket
+        microseconds = int(_left_s(end_s) * 1e6)
         timeval = _TIMEVAL.pack(*divmod(microseconds, 10**6))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
     try:
@@ -93,13 +103,18 @@ def _direct(folder: OwnFolder, name: str, timeout_s: float | None) -> Iterator[s
         yield connection
 
 
-def _through(helper: Helper, process: ProcessIdentity) -> Iterator[socket.socket]:
+def _through(helper: Helper, process: ProcessIdentity, end_s: float | None) -> Iterator[socket.socket]:
+    def in_time() -> Helper:
+        if end_s is not None:
+            helper.timeout_s = _left_s(end_s)
+        return helper
+
     # The environment is the process's word. It only names folders, which the helper enters with the process's
     # rights; who listens there is the kernel's word.
     for base in _bases(read_environ(process.pid), process.uid):
-        for path in _names(helper.own_files(base, PREFIX), process):
+        for path in _names(in_time().own_files(base, PREFIX), process):
             with suppress(ConnectionError, FileNotFoundError, PermissionError):
-                yield helper.connect(path)
+                yield in_time().connect(path)
 
 
 def _is_stale(folder: OwnFolder, name: str) -> bool:

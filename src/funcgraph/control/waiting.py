@@ -96,6 +96,12 @@ class RemoteWait:
             self._receive()
         return self._is_over
 
+    def is_quiet(self) -> bool:
+        """Return whether nothing has come, not even a part of an answer."""
+        if self._stream is None:
+            return not self.over(0)
+        return not _is_readable(self._stream, 0)
+
     def close(self) -> None:
         """Wait no longer."""
         if self._stream is not None:

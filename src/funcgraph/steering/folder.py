@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from funcgraph.control.answer_limit import MOST_BYTES, AnswerLimit, Share
 from funcgraph.settings.table import BY_FILE
 from funcgraph.tracefs.interface import OpenFile, Tree
 
@@ -30,6 +31,12 @@ class Remote(Tree, Protocol):
 
     def call(self, name: str, /, **arguments: object) -> object:
         """Call a procedure that is no file."""
+
+    def answer_limit(self, what: str, most_bytes: int = MOST_BYTES) -> AnswerLimit:
+        """Return how much, and for how long, to take of a longer answer that is kept."""
+
+    def limit(self, share: Share | None) -> None:
+        """Let all further answers have the limit of one; None: each one has its own."""
 
     def close(self) -> None:
         """Leave the process."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from errno import EPROTO
 
 from funcgraph import _engine
-from funcgraph.control.answer_limit import AnswerLimit
 from funcgraph.steering import events
 from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.stat import option_words
@@ -83,7 +82,7 @@ def function_names(process: Process) -> list[str]:
     """Return the functions that can be traced, without making the top instance, whose file has them too."""
     names: list[str] = []
     last = ""
-    limit = AnswerLimit(f"the list of functions of process {process.pid}")
+    limit = process.tree.answer_limit(f"the list of functions of process {process.pid}")
     while part := process.tree.call("functions_after", name=last):
         assert isinstance(part, list)  # answers.py has checked it
         if part[0] <= last or part != sorted(part):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from io import RawIOBase
 from typing import TextIO
 
@@ -37,13 +37,26 @@ class Output:
     def __init__(self, pids: Collection[int], stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._is_labelled = len(set(pids)) > 1
+        self._held: dict[int, list[str]] = {}
 
     def text(self, pid: int, text: str) -> None:
         """Print a text, and end its last line."""
         if not text:
             return
+        if pid in self._held:
+            self._held[pid].append(text)
+            return
         begin = f"{pid}: " if self._is_labelled else ""
         _print("".join(f"{begin}{line}\n" for line in text.removesuffix("\n").split("\n")), self._stream)
+
+    def hold(self, pids: Iterable[int]) -> None:
+        """Keep the texts of processes that are asked at the same time until it is their turn: release()."""
+        self._held = {pid: [] for pid in pids}
+
+    def release(self, pid: int) -> None:
+        """Print what was kept of a process, and its further texts at once."""
+        for text in self._held.pop(pid, ()):
+            self.text(pid, text)
 
     def flush(self) -> None:
         """Have all that was printed go out now."""

@@ -33,6 +33,10 @@ class Pipe:
         self._wait: Wait | None = None
         self.has_ended = False
 
+    def is_quiet(self) -> bool:
+        """Return whether there is no news, without any request or wait."""
+        return self._wait is not None and self._wait.is_quiet()
+
     def has_news(self) -> bool:
         """Return whether lines() may have something. The process is asked once, until there is news.
 

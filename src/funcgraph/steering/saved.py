@@ -7,7 +7,7 @@ from base64 import b64decode
 from errno import EPROTO
 
 from funcgraph.buffer.reading import save_bytes
-from funcgraph.control.answer_limit import MOST_BYTES, AnswerLimit
+from funcgraph.control.answer_limit import MOST_BYTES
 from funcgraph.steering.folder import InstanceFolder
 
 __all__ = ["path_for", "save"]
@@ -19,12 +19,11 @@ def save(folder: InstanceFolder, path: str, *, snapshot: bool = False) -> None:
     Raises:
         OSError: the instance has no snapshot; the file cannot be written.
     """
-    call = folder.process.tree.call
+    process = folder.process
+    call = process.tree.call
     made = call("save", instance=folder.name, snapshot=snapshot)
     assert isinstance(made, dict)  # answers.py has checked it
-    limit = AnswerLimit(
-        f"the trace of process {folder.process.pid}", most_bytes=min(made["bytes"], MOST_BYTES)
-    )
+    limit = process.tree.answer_limit(f"the trace of process {process.pid}", min(made["bytes"], MOST_BYTES))
     trace = bytearray()
     try:
         while part := call("saved_part", number=made["number"], offset=len(trace)):

@@ -37,6 +37,9 @@ class Wait(Protocol):
     def over(self, timeout_s: float) -> bool:
         """Wait at most so many seconds; return whether to look at the file again, which may have nothing."""
 
+    def is_quiet(self) -> bool:
+        """Return whether over(0) would say no; it waits for nothing."""
+
     def close(self) -> None:
         """Wait no longer. May be called twice."""
 

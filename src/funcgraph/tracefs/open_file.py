@@ -116,6 +116,10 @@ class PipeWait:
         """Wait at most so many seconds; return whether to look again."""
         return self._pipe.wait(self.place[1], timeout_s)
 
+    def is_quiet(self) -> bool:
+        """Return whether there is no news."""
+        return not self.over(0)
+
     def close(self) -> None:
         """Wait no longer: nothing is held."""
 
