@@ -1,7 +1,7 @@
 """Threads of other processes, stopped and sent into a stub (x86-64).
 
-A process is its number, and a descriptor of its /proc/PID/mem, opened for reading and writing when it was
-first looked at: that stays its memory when it executes another program.
+A process is its number, and a descriptor of its /proc/PID/mem, opened for writing when it was first looked
+at: that stays its memory when it executes another program.
 
 Each function but `span` and `stub_bytes` stops one thread for a moment. OSError says why it could not: ESRCH
 (the thread has ended, or is of another process), EPERM (not allowed, or somebody else traces it), EBUSY (it

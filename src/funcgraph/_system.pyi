@@ -42,3 +42,10 @@ def file_system(fd: int, /) -> int:
 
 def device_inode(path: str, /) -> tuple[int, int]:
     """Return device and inode of a file, as the kernel has them: its file system is not asked."""
+
+def read_memory(pid: int, address: int, size: int, /) -> bytes:
+    """Return bytes of the memory of a process: fewer where its mapping ends.
+
+    SIGKILL ends the wait for a page that does not come, as of a file system that does not answer. Nothing
+    ends that of a read of /proc/PID/mem.
+    """

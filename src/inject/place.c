@@ -165,12 +165,12 @@ static struct stack_facts read_stack(const struct fg_thread *thread, const struc
     return visit.facts;
 }
 
-/* The main thread's stack grows when it is touched. */
 static bool has_room(const struct fg_thread *thread, size_t room_bytes)
 {
-    uint64_t word;
+    uint64_t word, low = thread->regs.rsp - room_bytes;
 
-    return fg_thread_read(thread, thread->regs.rsp - room_bytes, &word, sizeof(word)) == sizeof(word);
+    return fg_thread_read(thread, low, &word, sizeof(word)) == sizeof(word) ||
+           (thread->tid == thread->process->pid && fg_stack_can_grow(thread->tid, thread->regs.rsp, low));
 }
 
 /* Return: the place by the registers alone. */

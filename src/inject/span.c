@@ -2,20 +2,17 @@
 #include "inject/span.h"
 
 #include <errno.h>
-#include <unistd.h>
 
-static ssize_t read_file(const void *source, uint64_t address, void *into, size_t bytes)
+static ssize_t read_process(const void *source, uint64_t address, void *into, size_t bytes)
 {
-    ssize_t got = pread(*(const int *)source, into, bytes, (off_t)address);
-
-    return got < 0 ? -errno : got;
+    return fg_task_read(((const struct fg_process *)source)->pid, address, into, bytes);
 }
 
 int fg_span_at(const struct fg_process *process, const struct fg_code *code, uint64_t address,
                struct fg_span *span)
 {
     struct fg_memory memory;
-    int error = fg_memory_open(&memory, read_file, &process->memory);
+    int error = fg_memory_open(&memory, read_process, process);
 
     if (error < 0)
         return error;

@@ -107,9 +107,7 @@ void fg_thread_go(struct fg_thread *thread)
 
 ssize_t fg_thread_read(const struct fg_thread *thread, uint64_t address, void *into, size_t bytes)
 {
-    ssize_t got = pread(thread->process->memory, into, bytes, (off_t)address);
-
-    return got < 0 ? -errno : got;
+    return fg_task_read(thread->tid, address, into, bytes);
 }
 
 /* Kernels may be told to let only ptrace write where the program must not (proc_mem.force_override=never). */

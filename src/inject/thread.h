@@ -10,11 +10,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* The process, as its attacher has first seen it. */
-struct fg_process {
-    pid_t pid;
-    int memory; /* its /proc/PID/mem, opened then: not that of another program that it executes later */
-};
+#include "inject/process.h"
 
 struct fg_thread {
     const struct fg_process *process;

@@ -17,9 +17,11 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "attach"))
 
+from hanging_file import hanging_file  # noqa: E402
 from running import PROGRAMS, Running  # noqa: E402
 from sizes import DAMAGED_IMAGES  # noqa: E402
 
+from funcgraph import _system  # noqa: E402
 from funcgraph.attach import gil_watch  # noqa: E402
 from funcgraph.attach.code import code_of  # noqa: E402
 from funcgraph.attach.deadline import Deadline  # noqa: E402
@@ -71,13 +73,36 @@ def test_after_the_time_limit_no_memory_is_read(monkeypatch: pytest.MonkeyPatch)
     with Running(PROGRAMS["sleeping"]) as running:
         process = Process(running.pid, Deadline(-1))
         reads: list[Any] = []
-        monkeypatch.setattr(os, "pread", lambda *words: reads.append(words))
+        monkeypatch.setattr(_system, "read_memory", lambda *words: reads.append(words))
         try:
             with pytest.raises(AttachError, match="the time was over"):
                 find_target(process)
         finally:
             process.close()
         assert not reads
+
+
+@pytest.mark.parametrize("name", ["libpython3.so", "libc.so.6"])
+def test_a_page_that_never_comes_keeps_no_attacher(tmp_path: Path, name: str) -> None:
+    """Broken by a read of /proc/PID/mem: the attacher gave up, but stayed until the page came."""
+    with hanging_file(tmp_path / "mounted", name) as (path, server):
+        # Without a descriptor: closing one would ask the server, when the program ends.
+        program = f"""{_FORGE}
+fd = os.open({os.fspath(path)!r}, os.O_RDONLY)
+assert libc.mmap(None, 1 << 20, 5, 2, fd, 0) != 2**64 - 1
+os.close(fd)
+"""
+        with Running(_sleeping(program)) as running:
+            command = [sys.executable, "-m", "funcgraph", "attach", "--timeout", "0.5", str(running.pid)]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as attacher:
+                try:
+                    error = attacher.communicate(timeout=60)[1]
+                finally:
+                    server.kill()  # nothing waits for a page after this
+            assert attacher.returncode == 2
+            assert "a read of its memory does not end" in error
+            assert server.stdout is not None and server.stdout.readline() == "read\n"
+            assert running.end() == (7, "", "")
 
 
 def test_a_segment_of_a_terabyte_is_not_read_as_a_whole() -> None:
@@ -119,13 +144,13 @@ done = libc.prctl(SET_MM, MAP, ctypes.c_char_p(new), ctypes.c_ulong(len(new)), 0
 assert done == 0, ctypes.get_errno()
 """
     sizes: list[int] = []
-    pread = os.pread
+    read_memory = _system.read_memory
 
-    def noted(fd: int, size: int, at: int) -> bytes:
+    def noted(pid: int, at: int, size: int) -> bytes:
         sizes.append(size)
-        return pread(fd, size, at)
+        return read_memory(pid, at, size)
 
-    monkeypatch.setattr(os, "pread", noted)
+    monkeypatch.setattr(_system, "read_memory", noted)
     with Running(_sleeping(program)) as running:
         process = Process(running.pid, Deadline(30))
         assert not process.environment()

@@ -107,6 +107,7 @@ C: dict[str, dict[str, str]] = {
     "engine/tracer/instance_snapshot.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/tracer/instance_start.c": {"unlink": _IN_TARGET},
     "engine/tracer/instance_symbols.c": {"open": "/proc/self/cmdline"},
+    "inject/process.c": {"fopen": "/proc/PID/maps: no directory on the way is the process's"},
     "tracedata/base/output_folder.c": {"open": "where a walk begins: / or the working directory"},
     "tracedata/read/trace_file.c": {"open": "reads the trace that the caller names"},
 }

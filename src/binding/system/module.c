@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -198,6 +199,37 @@ static PyObject *system_memfd_create(PyObject *Py_UNUSED(module), PyObject *args
     return fd < 0 ? fg_raise_errno(-errno, NULL) : PyLong_FromLong(fd);
 }
 
+PyDoc_STRVAR(read_memory_doc, "read_memory($module, pid, address, size, /)\n--\n\n"
+                              "process_vm_readv(2): return bytes of the memory of a process.");
+
+static PyObject *system_read_memory(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct iovec here, there;
+    PyObject *address, *bytes;
+    Py_ssize_t size, got;
+    int pid;
+
+    if (!PyArg_ParseTuple(args, "iO!n:read_memory", &pid, &PyLong_Type, &address, &size))
+        return NULL;
+    there = (struct iovec){PyLong_AsVoidPtr(address), (size_t)size};
+    if (PyErr_Occurred())
+        return NULL;
+    bytes = PyBytes_FromStringAndSize(NULL, size);
+    if (bytes == NULL)
+        return NULL;
+    here = (struct iovec){PyBytes_AS_STRING(bytes), (size_t)size};
+    Py_BEGIN_ALLOW_THREADS
+    got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    Py_END_ALLOW_THREADS
+    if (got < 0) {
+        Py_DECREF(bytes);
+        return fg_raise_errno(-errno, NULL);
+    }
+    if (got != size)
+        _PyBytes_Resize(&bytes, got);
+    return bytes;
+}
+
 static PyMethodDef system_methods[] = {
     {"memfd_create", system_memfd_create, METH_VARARGS, memfd_create_doc},
     {"openat2", system_openat2, METH_VARARGS, openat2_doc},
@@ -209,6 +241,7 @@ static PyMethodDef system_methods[] = {
     {"end_with_parent", system_end_with_parent, METH_O, end_with_parent_doc},
     {"file_system", system_file_system, METH_VARARGS, file_system_doc},
     {"device_inode", system_device_inode, METH_O, device_inode_doc},
+    {"read_memory", system_read_memory, METH_VARARGS, read_memory_doc},
     {NULL, NULL, 0, NULL},
 };
 

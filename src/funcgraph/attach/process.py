@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from funcgraph import _system
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.rights.identity import IdentityError, ProcessIdentity
@@ -47,6 +48,9 @@ class Mapping:
 
 class Process:
     """Another process, opened to read and change its memory.
+
+    It is read by its number: a later program, or process, has other memory there. Whoever changes something
+    compares first who it is (is_same()), and writes into the memory that was opened at the first look.
 
     All that is read of it is bounded: by a size, and by the deadline.
 
@@ -219,7 +223,7 @@ class Process:
         """
         self.check_time()
         try:
-            data = os.pread(self._memory, size, address) if size <= _MAX_READ else b""
+            data = _system.read_memory(self.pid, address, size) if size <= _MAX_READ else b""
         except (OSError, OverflowError):
             data = b""
         if len(data) != size:

@@ -1,8 +1,8 @@
 """Work on a process that may never answer, in a thread that can be left behind.
 
 A read of a process's memory ends when the page is there. The process may have mapped a file of a file system
-that it serves itself, and not answer. No signal but SIGKILL ends such a read. So the thread that made it is
-left alone: it ends with the attacher, or when the page comes.
+that it serves itself, and not answer. Only SIGKILL ends such a read (_system.read_memory). So the thread that
+made it is left alone: it ends with the attacher, which can end at any time, or when the page comes.
 """
 
 from __future__ import annotations
