@@ -7,27 +7,28 @@
 
 #include "tracedata/make/format_text.h"
 
-/* How trace-cmd reads and prints what lies in the image as it does in the kernel's. */
+/* How trace-cmd reads and prints what lies in the image as it does in the kernel's: `before`, and the
+ * conversion without its "%". */
 static const struct {
-    const char *type, *print;
+    const char *type, *before, *conversion, *after;
     bool is_signed;
 } plain[FG_NR_FIELD_TYPES] = {
-    [FG_FIELD_U8] = {"u8", "%u", false},
-    [FG_FIELD_U16] = {"u16", "%u", false},
-    [FG_FIELD_U32] = {"u32", "%u", false},
-    [FG_FIELD_U64] = {"u64", "%Lu", false},
-    [FG_FIELD_S8] = {"s8", "%hhd", true},
-    [FG_FIELD_S16] = {"s16", "%hd", true},
-    [FG_FIELD_S32] = {"s32", "%d", true},
-    [FG_FIELD_S64] = {"s64", "%Ld", true},
-    [FG_FIELD_X8] = {"u8", "0x%x", false},
-    [FG_FIELD_X16] = {"u16", "0x%x", false},
-    [FG_FIELD_X32] = {"u32", "0x%x", false},
-    [FG_FIELD_X64] = {"u64", "0x%Lx", false},
-    [FG_FIELD_BOOL] = {"bool", "%u", false},
-    [FG_FIELD_CHAR] = {"char", "'%s'", true},
-    [FG_FIELD_STRING] = {"__data_loc char[]", "\\\"%s\\\"", true},
-    [FG_FIELD_SYMBOL] = {"unsigned long", "%ps", false},
+    [FG_FIELD_U8] = {"u8", "", "u", "", false},
+    [FG_FIELD_U16] = {"u16", "", "u", "", false},
+    [FG_FIELD_U32] = {"u32", "", "u", "", false},
+    [FG_FIELD_U64] = {"u64", "", "Lu", "", false},
+    [FG_FIELD_S8] = {"s8", "", "hhd", "", true},
+    [FG_FIELD_S16] = {"s16", "", "hd", "", true},
+    [FG_FIELD_S32] = {"s32", "", "d", "", true},
+    [FG_FIELD_S64] = {"s64", "", "Ld", "", true},
+    [FG_FIELD_X8] = {"u8", "0x", "x", "", false},
+    [FG_FIELD_X16] = {"u16", "0x", "x", "", false},
+    [FG_FIELD_X32] = {"u32", "0x", "x", "", false},
+    [FG_FIELD_X64] = {"u64", "0x", "Lx", "", false},
+    [FG_FIELD_BOOL] = {"bool", "", "u", "", false},
+    [FG_FIELD_CHAR] = {"char", "'", "s", "'", true},
+    [FG_FIELD_STRING] = {"__data_loc char[]", "\\\"", "s", "\\\"", true},
+    [FG_FIELD_SYMBOL] = {"unsigned long", "", "ps", "", false},
 };
 
 static bool needs_view(const struct fg_field *field)
@@ -87,6 +88,7 @@ void fg_dat_put_word(struct fg_text *text, const char *name, size_t bytes)
 struct format {
     struct fg_text *text;
     struct fg_text print, arguments;
+    uint32_t faults_at; /* the first byte of the faults in the image */
     bool has_bare_texts;
 };
 
@@ -141,17 +143,74 @@ static void put_view(struct format *format, const struct fg_event_field *field,
     put_argument(format, "__get_str(", field, ")");
 }
 
-static void put_element(struct format *format, const struct fg_event_field *field, const char *after)
+static void put_value(struct format *format, const struct fg_event_field *field, const char *index)
 {
-    enum fg_field_type type = (enum fg_field_type)field->at.type;
-
-    fg_text_puts(&format->print,
-                 type == FG_FIELD_STRING && format->has_bare_texts ? "%s" : plain[type].print);
-    if (type == FG_FIELD_STRING)
+    if (field->at.type == FG_FIELD_STRING)
         put_argument(format, "__get_str(", field, ")");
     else
-        put_argument(format, type == FG_FIELD_SYMBOL ? "(void *)(unsigned long)REC->" : "REC->", field,
-                     after);
+        put_argument(format, field->at.type == FG_FIELD_SYMBOL ? "(void *)(unsigned long)REC->" : "REC->",
+                     field, index);
+}
+
+/* An argument that is one thing if an element could not be read, and another one if it could. */
+static void put_choice(struct format *format, uint32_t fault_bit, const char *fault, const char *other)
+{
+    struct fg_text *to = &format->arguments;
+
+    fg_text_lit(to, ", (REC->" FG_FIELD_FAULTS "[");
+    fg_text_u64(to, fault_bit / 8 - format->faults_at, 0, ' ');
+    fg_text_lit(to, "] & ");
+    fg_text_u64(to, 1u << fault_bit % 8, 0, ' ');
+    fg_text_lit(to, ") ? ");
+    fg_text_puts(to, fault);
+    fg_text_lit(to, " : ");
+    fg_text_puts(to, other);
+}
+
+/* A number that has a bit among the faults. If that is set, the number is 0, and a 0 with the precision 0 is
+ * no digit: "%s%.*d" prints "(fault)" alone. trace-cmd has no function that chooses between a text and a
+ * number. */
+static void put_number(struct format *format, const struct fg_event_field *field, const char *index,
+                       uint32_t fault_bit)
+{
+    bool is_hex = plain[field->at.type].before[0] != 0;
+
+    fg_text_lit(&format->print, "%s%.*");
+    fg_text_puts(&format->print, plain[field->at.type].conversion);
+    put_choice(format, fault_bit, "\"(fault)\"", is_hex ? "\"0x\"" : "\"\"");
+    put_choice(format, fault_bit, "0", "1");
+    put_value(format, field, index);
+}
+
+static void put_char(struct format *format, const struct fg_event_field *field, uint32_t fault_bit)
+{
+    fg_text_lit(&format->print, "%s%s%s");
+    put_choice(format, fault_bit, "\"(fault)\"", "\"'\"");
+    put_value(format, field, "");
+    put_choice(format, fault_bit, "\"\"", "\"'\"");
+}
+
+/* Appends an element; @index: "[INDEX]" in an array. That a function could not be read is not shown: there is
+ * no other name for its 0. */
+static void put_element(struct format *format, const struct fg_event_field *field, const char *index,
+                        uint32_t fault_bit)
+{
+    enum fg_field_type type = (enum fg_field_type)field->at.type;
+    bool is_bare = type == FG_FIELD_STRING && format->has_bare_texts;
+
+    if (fault_bit && type == FG_FIELD_CHAR) {
+        put_char(format, field, fault_bit);
+        return;
+    }
+    if (fault_bit && type != FG_FIELD_SYMBOL) {
+        put_number(format, field, index, fault_bit);
+        return;
+    }
+    fg_text_puts(&format->print, is_bare ? "" : plain[type].before);
+    fg_text_char(&format->print, '%');
+    fg_text_puts(&format->print, plain[type].conversion);
+    fg_text_puts(&format->print, is_bare ? "" : plain[type].after);
+    put_value(format, field, index);
 }
 
 static void put_plain(struct format *format, const struct fg_event_field *field)
@@ -162,7 +221,7 @@ static void put_plain(struct format *format, const struct fg_event_field *field)
     put_name(format, field);
     put_line(format, plain[type].type, field, count, field->at.offset, bytes, plain[type].is_signed);
     if (count == 0) {
-        put_element(format, field, "");
+        put_element(format, field, "", field->at.fault_bit);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -175,7 +234,7 @@ static void put_plain(struct format *format, const struct fg_event_field *field)
         if (index.failed)
             format->text->failed = true;
         else
-            put_element(format, field, index.data);
+            put_element(format, field, index.data, field->at.fault_bit ? field->at.fault_bit + i : 0);
         fg_text_free(&index);
     }
     fg_text_char(&format->print, '}');
@@ -210,7 +269,7 @@ static void put_fields(struct format *format, const struct fg_event_type *type,
         else
             put_plain(format, &type->fields[i]);
     }
-    if (type->faults.count) /* the print format does not have them */
+    if (type->faults.count)
         put_line(format, "u8", &(struct fg_event_field){FG_FIELD_FAULTS, sizeof(FG_FIELD_FAULTS) - 1, {0}},
                  type->faults.count, type->faults.offset, type->faults.count, false);
 }
@@ -218,7 +277,8 @@ static void put_fields(struct format *format, const struct fg_event_type *type,
 void fg_dat_event_put_format(struct fg_text *text, const struct fg_event_type *type,
                              const struct fg_dat_event *dat, uint32_t id)
 {
-    struct format format = {.text = text, .has_bare_texts = fg_event_is_synthetic(type)};
+    struct format format = {
+        .text = text, .faults_at = type->faults.offset, .has_bare_texts = fg_event_is_synthetic(type)};
     struct fg_text name = {0};
     size_t begin, skipped; /* a blank that comes first */
 
