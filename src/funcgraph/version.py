@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 __all__ = ["installed_version"]
 
 
 def installed_version() -> str:
-    """Return the version of the installed distribution. Reading its metadata takes some milliseconds."""
-    from importlib.metadata import distributions, version
-
-    # Beside this package: a process that was attached to has none of it on sys.path.
+    """Return the version of the installed distribution."""
+    # Beside this package: a process that was attached to has none of it on sys.path. importlib.metadata would
+    # import the parser of e-mails, forty milliseconds on a slow machine.
     beside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for distribution in distributions(name="funcgraph", path=[beside]):
-        return distribution.version
+    for name in os.listdir(beside):
+        if name.startswith("funcgraph-") and name.endswith(".dist-info"):
+            with suppress(OSError, LookupError):
+                return _version_in(os.path.join(beside, name, "METADATA"))
+    from importlib.metadata import version
+
     return version("funcgraph")
+
+
+def _version_in(path: str) -> str:
+    """Return the version that a file METADATA has. Raises LookupError: none."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name == "Version":
+                return value.strip()
+    raise LookupError(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from running import PROGRAMS, Running
 
 import funcgraph
 from funcgraph.control.client import connect
+from funcgraph.version import installed_version
 
 
 def command(*words: object) -> tuple[int, str, str]:
@@ -167,3 +169,36 @@ def test_what_is_missing_is_named_with_the_command_that_helps(tmp_path: Path) ->
         assert error.startswith(f"its CPython {version}")
         assert error.endswith("-m pip install funcgraph'")
         assert running.end() == (7, "", "")
+
+
+#: What costs a command milliseconds that need not import it.
+_HEAVY = {
+    "dataclasses", "inspect", "importlib.metadata", "email.message", "concurrent.futures", "subprocess",
+    "funcgraph.events.recording_events", "funcgraph.definitions.definition",
+}  # fmt: skip
+
+
+def _imported(*words: object) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+def test_recording_a_running_program_imports_little(tmp_path: Path) -> None:
+    """Most of the time until the first record went into imports."""
+    python = _imported("-c", "import argparse; argparse.ArgumentParser().format_help()")
+    with Running(PROGRAMS["sleeping"]) as program:
+        options = ("-q", "-P", program.pid, "-o", tmp_path / "t.fg")
+        found = _imported("-m", "funcgraph", "record", *options, "--", "true")
+        assert "funcgraph.attach.inject" in found
+        assert not _HEAVY & (found - python)
+        assert program.end() == (7, "", "")
+
+
+def test_the_version_is_that_of_the_installed_distribution() -> None:
+    assert installed_version() == importlib.metadata.version("funcgraph")

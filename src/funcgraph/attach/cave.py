@@ -7,7 +7,7 @@ stub that a killed attacher has left there is known by its magic word.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from funcgraph import _inject
 from funcgraph.attach.errors import AttachError
@@ -19,8 +19,7 @@ _PAGE = os.sysconf("SC_PAGESIZE")
 _ALIGN = 16
 
 
-@dataclass(frozen=True)
-class Cave:
+class Cave(NamedTuple):
     """A place for a stub: [low, high).
 
     Args:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.process import Mapping, Process
@@ -31,8 +31,7 @@ _ADDRESS_END = 1 << 63
 _MAX_IMAGES = 4096
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """A part of the file that is loaded: [low, high) in memory."""
 
     low: int

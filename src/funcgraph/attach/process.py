@@ -7,8 +7,8 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from funcgraph import _system
 from funcgraph.attach.deadline import Deadline
@@ -35,8 +35,7 @@ _ARGUMENTS, _ENVIRONMENT = 45, 47
 _MAP_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \d+ *(.*)")
 
 
-@dataclass(frozen=True)
-class Mapping:
+class Mapping(NamedTuple):
     """One mapping of a process: [low, high), its rights as "r-xp", and the file mapped from `offset` on."""
 
     low: int

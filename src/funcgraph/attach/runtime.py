@@ -8,7 +8,7 @@ offsets are those of the headers of 3.11 and 3.12, which have not changed within
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.target import Target
@@ -33,8 +33,7 @@ _MAX_INTERPRETERS = 1000
 _SCRIPT_PATH_BYTES = 512
 
 
-@dataclass(frozen=True)
-class Debugger:
+class Debugger(NamedTuple):
     """PEP 768: where a script's path goes, for the main thread.
 
     Args:
@@ -50,8 +49,7 @@ class Debugger:
     eval_breaker: int
 
 
-@dataclass(frozen=True)
-class Gil:
+class Gil(NamedTuple):
     """The GIL of the main interpreter.
 
     Args:

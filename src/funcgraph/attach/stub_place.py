@@ -6,7 +6,7 @@ import errno
 import struct
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from funcgraph import _inject
 from funcgraph.attach.cave import Cave, find_cave
@@ -22,8 +22,7 @@ _PAUSE_S = 0.001
 _OTHER_ATTACHER_S = 0.02
 
 
-@dataclass(frozen=True)
-class StubPlace:
+class StubPlace(NamedTuple):
     """A cave of a process."""
 
     target: Target

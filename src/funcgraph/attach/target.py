@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.image import Image, images
@@ -22,8 +22,7 @@ _VERSION_IN_NAME = re.compile(r"python(\d)\.(\d+)")
 _C_LIBRARIES = re.compile(r"/(libc|libpthread|ld-musl|libc\.musl)[-.][^/]*$")
 
 
-@dataclass
-class Target:
+class Target(NamedTuple):
     """A process with a Python in it."""
 
     process: Process
@@ -33,7 +32,7 @@ class Target:
     version: tuple[int, int]
     version_hex: int
     build: str  # "", "t" (no GIL), "d" (debug) or "td", as in sys.abiflags
-    runtime: tuple[int, int] = field(default=(0, 0))  # _PyRuntime: address and size
+    runtime: tuple[int, int] = (0, 0)  # _PyRuntime: address and size
 
     @property
     def pid(self) -> int:

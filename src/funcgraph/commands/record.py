@@ -13,7 +13,6 @@ from funcgraph.command_support.messages import CommandError, os_error_text, prin
 from funcgraph.command_support.parser import Common
 from funcgraph.command_support.recording import close, environment, follow, give_up, prepare
 from funcgraph.command_support.settings import add_setting, help_of, refusal, wants_events_alone
-from funcgraph.events import recording_events
 from funcgraph.recorder import isolated
 from funcgraph.recorder.child import (
     Child,
@@ -74,10 +73,14 @@ class _Store:
         namespace.events = [*(namespace.events or ()), text]
 
     def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
-        namespace.events[-1] = recording_events.with_filter(namespace.events[-1], text)
+        from funcgraph.events.recording_events import with_filter  # only now: most recordings have none
+
+        namespace.events[-1] = with_filter(namespace.events[-1], text)
 
     def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
-        namespace.events[-1] = recording_events.with_trigger(namespace.events[-1], text)
+        from funcgraph.events.recording_events import with_trigger  # only now, for the same reason
+
+        namespace.events[-1] = with_trigger(namespace.events[-1], text)
 
 
 def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgraph.recorder.progress import bytes_text
 from funcgraph.session.memory_file import open_memory_file
@@ -17,8 +16,7 @@ __all__ = ["LimitWatch", "Limits", "Segments"]
 SEGMENTS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The bounds of a recording, 0: none. Sizes are in bytes, the time is in seconds."""
 
     max_size: int = 0
@@ -30,7 +28,7 @@ class Limits:
     @classmethod
     def of(cls, settings: dict[str, Any]) -> Limits:
         """Return those of a recording's settings."""
-        limits = {name: settings[name] for name in cls.__slots__}
+        limits = {name: settings[name] for name in cls._fields}
         if not settings["rotate"] and not settings["ring"]:
             limits["keep"] = 1  # the one file replaces an older one
         return cls(**limits)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from funcgraph import _engine, _tracedata
-from funcgraph.events import recording_events
 from funcgraph.names import nearest_names
 from funcgraph.recorder.progress import bytes_text, plural
+
+if TYPE_CHECKING:
+    from funcgraph.events.recording_events import RecordingEvent
 
 __all__ = [
     "dumped",
@@ -183,7 +185,7 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], functions: _
 
 def _no_call(instance: Mapping[str, Any], functions: _Functions) -> str:
     if instance["tracer"] == "nop":
-        events = [recording_events.parse(text) for text in instance["events"]]
+        events = _parsed(instance["events"])
         if undeclared := _undeclared(events):
             return undeclared
         # A static event that was never hit is no mistake.
@@ -200,15 +202,23 @@ def _no_call(instance: Mapping[str, Any], functions: _Functions) -> str:
 def undeclared(settings: Mapping[str, Any]) -> str:
     """Return why a recording has no hits of events that only the program can declare; "": it names none."""
     texts = [text for instance in settings["instances"] for text in instance["events"]]
-    return _undeclared([recording_events.parse(text) for text in texts])
+    return _undeclared(_parsed(texts))
 
 
-def _undeclared(events: Sequence[recording_events.RecordingEvent]) -> str:
+def _parsed(texts: Sequence[str]) -> list[RecordingEvent]:
+    if not texts:
+        return []
+    from funcgraph.events import recording_events  # only now: most recordings have none
+
+    return [recording_events.parse(text) for text in texts]
+
+
+def _undeclared(events: Sequence[RecordingEvent]) -> str:
     names = ", ".join("/".join(event.name) for event in events if event.is_undeclared)
     return f"no hit of {names}: the program declares no such event, or never calls it" if names else ""
 
 
-def _no_hit(events: Sequence[recording_events.RecordingEvent], functions: _Functions) -> str:
+def _no_hit(events: Sequence[RecordingEvent], functions: _Functions) -> str:
     """Return why events have no hits; "": it is not known, as a filter may have refused them."""
     unknown, places = [], []
     for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:

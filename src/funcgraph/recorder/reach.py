@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from funcgraph.rights.identity import ProcessIdentity
 from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, same_files
@@ -21,8 +21,7 @@ class ReachError(ValueError):
     """Processes cannot be recorded together, as no folder is every one's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """What processes and their recorder need to share a folder.
 
     Attributes:

@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from funcgraph import _tracedata, output_file
@@ -96,12 +95,19 @@ def copied(part: str, output: str) -> Iterator[str]:
             output_file.unlink(copy)
 
 
-@dataclass(slots=True)
 class Ring:
-    """The ring-buffer file of a traced process, while the recorder reads it."""
+    """The ring-buffer file of a traced process, while the recorder reads it.
 
-    index: int  # its number in the spool
-    process: ProcessWatch
+    Args:
+        index: its number in the spool.
+        process: the process.
+    """
+
+    __slots__ = ("index", "process")
+
+    def __init__(self, index: int, process: ProcessWatch) -> None:
+        self.index = index
+        self.process = process
 
 
 class Recording:

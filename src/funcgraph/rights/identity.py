@@ -10,7 +10,6 @@ import errno
 import os
 import resource
 import select
-from dataclasses import dataclass
 
 from funcgraph import _system
 from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
@@ -57,7 +56,6 @@ class IdentityError(OSError):
     """A process is no longer what it was when it was first looked at."""
 
 
-@dataclass(slots=True, eq=False)
 class ProcessIdentity:
     """What a process was at the first look. Closed, or with its last reference, it lets its descriptor go.
 
@@ -72,15 +70,31 @@ class ProcessIdentity:
         has_our_files: whether it has our root directory in our mount namespace; True if it is not known.
     """
 
-    pid: int
-    pidfd: int | None
-    start: str
-    executable: tuple[int, int] | None
-    uids: tuple[int, ...]
-    gids: tuple[int, ...]
-    inner_pid: int
-    namespaces: dict[str, str]
-    has_our_files: bool
+    __slots__ = (
+        "executable", "gids", "has_our_files", "inner_pid", "namespaces", "pid", "pidfd", "start", "uids",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        pid: int,
+        pidfd: int | None,
+        start: str,
+        executable: tuple[int, int] | None,
+        uids: tuple[int, ...],
+        gids: tuple[int, ...],
+        inner_pid: int,
+        namespaces: dict[str, str],
+        has_our_files: bool,
+    ) -> None:
+        self.pid = pid
+        self.pidfd = pidfd
+        self.start = start
+        self.executable = executable
+        self.uids = uids
+        self.gids = gids
+        self.inner_pid = inner_pid
+        self.namespaces = namespaces
+        self.has_our_files = has_our_files
 
     @classmethod
     def of(cls, pid: int) -> ProcessIdentity:

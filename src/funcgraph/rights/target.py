@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from funcgraph import _system
 from funcgraph.rights.identity import ProcessIdentity
@@ -16,8 +16,7 @@ __all__ = ["Target"]
 _ALL_IDS = ["0", "0", "4294967295"]  # uid_map and gid_map of the first user namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Whom a helper has to become.
 
     Its namespaces are not joined. In its root directory paths lead where they lead the process, and its user

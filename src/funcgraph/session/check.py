@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from funcgraph import _engine, _tracedata
-from funcgraph.events import recording_events
 from funcgraph.session.output import is_trace_dat
 from funcgraph.settings import check as valid
 from funcgraph.settings.table import (
@@ -110,9 +109,12 @@ def check_dat_format(settings: dict[str, Any]) -> None:
 
 
 def _check_events(instances: Sequence[dict[str, Any]]) -> None:
-    together = recording_events.Together()
-    for instance in instances:
-        for text in instance["events"]:
+    texts = [text for instance in instances for text in instance["events"]]
+    if texts:
+        from funcgraph.events.recording_events import Together  # only now: most recordings have none
+
+        together = Together()
+        for text in texts:
             _checked("events", text, together.add)
 
 

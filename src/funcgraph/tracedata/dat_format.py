@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.settings.table import BY_NAME
@@ -14,8 +13,7 @@ __all__ = ["DatFormat"]
 _NEWEST = BY_NAME["file_version"].most
 
 
-@dataclass(frozen=True, slots=True)
-class DatFormat:
+class DatFormat(NamedTuple):
     """The version of a trace.dat, and its compression; None: the best that this system has."""
 
     version: int = _NEWEST
