@@ -9,7 +9,6 @@ the folders of funcgraph that it finds, again and again.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
 import signal
@@ -24,7 +23,16 @@ from pathlib import Path
 import funcgraph
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
-from hostile_user import load_all, signal_others
+from hostile_user import (
+    MS_BIND,
+    MS_REC,
+    become,
+    end_with_parent,
+    load_all,
+    mount,
+    own_user_namespace,
+    signal_others,
+)
 
 PLACES = (Path("/dev/shm"), Path("/tmp"))
 #: Names in a session's folder, and in that of an attacher.
@@ -32,23 +40,13 @@ NAMES = (
     "lock", "page", "config", "config.closed", "config.new", "1.0.ring", "1.0.dump", "1.note",
     "run", "source", "script", "result",
 )  # fmt: skip
-NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
-MS_BIND, MS_REC = 0x1000, 0x4000
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 FLOOD = 3000
 
-libc = ctypes.CDLL(None, use_errno=True)
 Attack = Callable[[Path, Path], None]
 
 
 def turn() -> None:
     """What is recorded."""
-
-
-def mount(source: Path, place: Path) -> None:
-    words = [os.fsencode(word) for word in (source, place)]
-    if libc.mount(*words, b"", ctypes.c_ulong(MS_BIND | MS_REC), None) != 0:
-        raise OSError(ctypes.get_errno(), "mount")
 
 
 def names_in(folder: Path) -> set[str]:
@@ -96,7 +94,7 @@ def swap(folder: Path, canary: Path) -> None:
 def bind(folder: Path, canary: Path) -> None:
     """In a mount namespace of the user's own, root's folder is where this one was."""
     if not os.path.ismount(folder):
-        mount(canary, folder)
+        mount(canary, folder, flags=MS_BIND | MS_REC)
 
 
 def truncate(folder: Path, canary: Path) -> None:
@@ -184,20 +182,6 @@ ATTACKS: dict[str, Attack] = {
 # ---- the process
 
 
-def become(user: int, *, mounts: bool) -> None:
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
-    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if mounts:
-        if libc.unshare(NEW_USER | NEW_MOUNTS) != 0:
-            sys.exit("users may make no user namespaces")
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
-        Path("/proc/self/gid_map").write_text(f"0 {user} 1")
-
-
 def make_session(canary: Path) -> None:
     """Make what looks like the session of a killed recorder. It says that the trace goes to the canary."""
     folder = PLACES[0] / f"funcgraph-{os.getpid()}-left"
@@ -239,7 +223,10 @@ def attack_all(attack: Attack, canary: Path, but: str = "") -> None:
 
 
 def be_hostile(kind: str, serves: bool, user: int, canary: Path) -> None:
-    become(user, mounts=kind == "bind")
+    become(user)
+    end_with_parent()
+    if kind == "bind":
+        own_user_namespace(user)
     squat()
     make_session(canary)
     if serves:

@@ -9,7 +9,6 @@ it is killed.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import os
 import signal
@@ -25,32 +24,27 @@ import funcgraph
 from funcgraph.control import server, wire
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
-from hostile_user import load_all, signal_others
+from hostile_user import (
+    MS_BIND,
+    MS_PRIVATE,
+    MS_REC,
+    become,
+    end_with_parent,
+    load_all,
+    mount,
+    own_mounts,
+    own_user_namespace,
+    signal_others,
+)
 from ringfile import Header
 
 STRANGER = int(sys.argv[1])
-NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 MANY, MANY_NOTES = 150, 1100
 PLACES = (Path("/dev/shm"), Path("/tmp"))
-
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def turn() -> None:
     """What is recorded."""
-
-
-def checked(status: int) -> None:
-    if status != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def mount(source: Path | str, place: Path | str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    words = [os.fsencode(word) for word in (source, place, kind)]
-    checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None))
 
 
 # ---- jails: what root does, then what the user does
@@ -61,7 +55,7 @@ def container(folder: Path) -> None:
     root = folder / "root"
     for name in ("proc", "dev", "tmp"):
         (root / name).mkdir(parents=True)
-    checked(libc.unshare(NEW_MOUNTS))
+    own_mounts()
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
     mount("proc", root / "proc", "proc")
     (root / "tmp").chmod(0o1777)
@@ -74,21 +68,6 @@ def container(folder: Path) -> None:
     os.chown(root / "dev", STRANGER, STRANGER)
     os.chroot(root)
     os.chdir("/")
-
-
-def user_namespace() -> None:
-    """A user is root in its own user namespace, and mounts what it likes in its own mount namespace."""
-    checked(libc.unshare(NEW_USER | NEW_MOUNTS))
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"0 {STRANGER} 1")
-    Path("/proc/self/gid_map").write_text(f"0 {STRANGER} 1")
-
-
-def become_stranger() -> None:
-    os.setgroups([])
-    os.setresgid(STRANGER, STRANGER, STRANGER)
-    os.setresuid(STRANGER, STRANGER, STRANGER)
-    checked(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 
 
 def serve_everybody() -> None:
@@ -248,15 +227,15 @@ def sessions() -> list[Path]:
 
 def attack(jail: str, attack: str, name: str) -> None:
     """Be the hostile process, until somebody kills it."""
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    end_with_parent()
     folder = Path(name)
     canary, done = folder / "canary", folder / "user/done"
     if jail == "container":
         container(folder)
         done = Path("/user/done")
-    become_stranger()
+    become(STRANGER)
     if jail == "user namespace":
-        user_namespace()
+        own_user_namespace(STRANGER)
     if attack in EARLY:
         EARLY[attack](canary)
     before = set(sessions())

@@ -25,7 +25,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from hostile_programs import ATTACKS, PLACES
+from hostile_user import as_user
 from sizes import CANARY_MINUTES, CANARY_ROUNDS, seed
+from targets import may, some_mounts
 
 #: No command takes so long, even on a busy machine: each ends by its own time limits.
 HANGS_S = 120
@@ -34,15 +36,8 @@ USER = 20_000 + os.getpid() % 40_000
 pytestmark = [pytest.mark.one_python, pytest.mark.timeout(60 * CANARY_MINUTES + 1200)]
 
 
-def _refused(*words: str) -> bool:
-    return subprocess.run(words, capture_output=True).returncode != 0
-
-
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or _refused("unshare", "-m", "true"), reason="only root becomes other users"
-)
-_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
-KINDS = tuple(kind for kind in ATTACKS if kind != "bind" or not _refused(*_USER, "unshare", "-Um", "true"))
+_USER = as_user(USER)
+KINDS = tuple(kind for kind in ATTACKS if kind != "bind" or may(*_USER, "unshare", "-Um"))
 
 
 class Host:
@@ -208,7 +203,7 @@ def rounds(chance: random.Random) -> Iterator[tuple[str, bool, list[str]]]:
         yield kind, chance.random() < 0.5, chance.sample(names, len(names))
 
 
-@needs_root
+@some_mounts
 def test_nothing_of_roots_changes_and_no_command_hangs_or_dies(
     fg: Funcgraph, host: Host, programs: subprocess.Popen[str]
 ) -> None:

@@ -12,9 +12,11 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hostile_user import become
 from targets import AS_STRANGER, OWN_NAMESPACES, STRANGER, as_root, jail, running, some_namespaces
 
 from funcgraph import _system
@@ -27,13 +29,6 @@ pytestmark = [pytest.mark.one_python, as_root]
 SHORT_S = 0.5
 NUMBER = "0123abcd"
 NEW_MOUNTS = 0x20000  # CLONE_NEWNS
-
-
-def become_stranger() -> None:
-    os.setgroups([])
-    os.setresgid(STRANGER, STRANGER, STRANGER)
-    os.setresuid(STRANGER, STRANGER, STRANGER)
-    _system.set_dumpable(True)
 
 
 def claim_environment(strings: bytes, size: int) -> None:
@@ -165,7 +160,7 @@ def is_served(pid: int) -> bool:
 
 
 def test_root_connects_with_the_rights_of_the_user(listen: Listen, base: Path) -> None:
-    listener = listen(become_stranger, str(base))
+    listener = listen(partial(become, STRANGER), str(base))
     assert is_served(listener.pid)
     assert listener.line() == f"uid {STRANGER}"
     assert listener.pid in processes.running()
@@ -176,7 +171,7 @@ def test_a_process_in_a_jail_is_reached_there(listen: Listen, tmp_path: Path, ba
 
     def enter() -> None:
         os.chroot(tmp_path / "jail")
-        become_stranger()
+        become(STRANGER)
 
     listener = listen(enter, "/dev/shm")
     assert is_served(listener.pid)
@@ -200,7 +195,7 @@ def test_a_process_in_a_user_namespace_meets_its_own_user(listen: Listen, base: 
 
 
 def test_a_process_that_gave_up_being_root_is_reached(listen: Listen, base: Path) -> None:
-    listener = listen(lambda: None, str(base), 0, after=become_stranger)
+    listener = listen(lambda: None, str(base), 0, after=partial(become, STRANGER))
     assert is_served(listener.pid)
     assert listener.pid in processes.running()
 
@@ -210,7 +205,7 @@ def test_an_environment_of_any_size_is_read_in_part(listen: Listen, base: Path) 
     strings = b"TMPDIR=/%b\0XDG_RUNTIME_DIR=%b\0" % (b"a" * 200_000, os.fsencode(base / "other"))
 
     def lie() -> None:
-        become_stranger()
+        become(STRANGER)
         claim_environment(strings, 1 << 32)
 
     (base / "other").mkdir()
@@ -229,7 +224,7 @@ def test_an_environment_of_any_size_is_read_in_part(listen: Listen, base: Path) 
 def test_who_stands_in_for_a_process_gets_nothing(listen: Listen, base: Path) -> None:
     """Another process of the same user takes the name that the socket would have."""
     with running(*AS_STRANGER) as target:
-        listener = listen(become_stranger, str(base))
+        listener = listen(partial(become, STRANGER), str(base))
         folder = base / f"funcgraph-control-{STRANGER}"
         (folder / f"{listener.pid}-{NUMBER}.sock").rename(folder / f"{target.pid}-{NUMBER}.sock")
         assert not is_served(target.pid)
@@ -253,7 +248,7 @@ def test_links_do_not_lead_root_to_its_own_sockets(listen: Listen, base: Path) -
 def test_a_process_that_takes_no_connections_is_one_clear_error(
     listen: Listen, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listener = listen(become_stranger, str(base), accepts=False)
+    listener = listen(partial(become, STRANGER), str(base), accepts=False)
     monkeypatch.chdir(base / f"funcgraph-control-{STRANGER}")
     with ExitStack() as stack:
         waiting = None

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from hostile_user import as_user
 
 from funcgraph import _environ
 from funcgraph.session import environ
 
 ROOT = Path(__file__).parents[2]
 OTHER = 12345
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+NOBODY = as_user(65534)
 ISOLATED = [["-I"], ["-E"]]
 PROGRAM = "def work(): pass\nwork()\nprint('ran')\n"
 # A parent and its children, which subprocess starts in each of its ways.

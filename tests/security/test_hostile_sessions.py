@@ -23,7 +23,7 @@ import pytest
 from conftest import Done, Funcgraph
 from recorders import Recorder, calls, recorders
 from ringfile import FULL, RingFile, leaf
-from targets import STRANGER
+from targets import AS_STRANGER, STRANGER, may, some_mounts
 
 from funcgraph.command_support.running import RunningProcess, reach_all
 from funcgraph.recorder.directory import Session
@@ -43,18 +43,8 @@ JAILS = ("plain", "container", "user namespace")
 LATE = ("none", "swapped", "replaced", "spare", "links", "pipes", "config", "many", "huge")
 
 
-def _refused(*words: str) -> bool:
-    return subprocess.run(words, capture_output=True).returncode != 0
-
-
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or _refused("unshare", "-m", "true"), reason="only root becomes other users"
-)
 needs_user_namespaces = pytest.mark.skipif(
-    _refused(
-        "setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups", "unshare", "-U", "true"
-    ),
-    reason="users may make no user namespaces",
+    not may(*AS_STRANGER, "unshare", "-U"), reason="users may make no user namespaces"
 )
 
 
@@ -177,7 +167,7 @@ def record(pid: int, trace: Path) -> list[str]:
     return ["record", "-P", str(pid), "-l", "__main__.turn", "-o", str(trace)]
 
 
-@needs_root
+@some_mounts
 @pytest.mark.parametrize(("jail", "attack"), cases())
 def test_no_attack_on_a_session_reaches_what_is_roots(
     fg: Funcgraph, host: Host, helper: Recorder, start: Start, jail: str, attack: str
@@ -201,7 +191,7 @@ SAID = {
 }
 
 
-@needs_root
+@some_mounts
 @pytest.mark.parametrize("attack", ["killed_helper", "stopped_helper"])
 def test_without_its_helper_a_recording_goes_on(
     fg: Funcgraph, host: Host, helper: Recorder, start: Start, attack: str
@@ -215,7 +205,7 @@ def test_without_its_helper_a_recording_goes_on(
     assert calls(fg.trace)["__main__.turn"] > 0
 
 
-@needs_root
+@some_mounts
 @pytest.mark.parametrize("attack", ["pipes", "many", "stopped_helper"])
 def test_sigterm_ends_the_recorder_with_a_trace(fg: Funcgraph, host: Host, start: Start, attack: str) -> None:
     """Fails if a pipe at the page's place is opened at the end, or a wait has none."""
@@ -230,7 +220,7 @@ def test_sigterm_ends_the_recorder_with_a_trace(fg: Funcgraph, host: Host, start
     host.check()
 
 
-@needs_root
+@some_mounts
 def test_what_another_session_has_stays_there(
     fg: Funcgraph, host: Host, helper: Recorder, start: Start
 ) -> None:
@@ -243,7 +233,7 @@ def test_what_another_session_has_stays_there(
     assert status == 0 and "7.1.ring" not in helper.errors
 
 
-@needs_root
+@some_mounts
 def test_the_config_of_another_users_session_says_nothing_of_roots(
     fg: Funcgraph, host: Host, helper: Recorder, start: Start
 ) -> None:
@@ -254,7 +244,7 @@ def test_the_config_of_another_users_session_says_nothing_of_roots(
     assert str(fg.folder) not in config
 
 
-@needs_root
+@some_mounts
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 def test_recover_refuses_a_session_of_another_user(
     host: Host, in_process: Callable[..., Done], mode: int
@@ -278,7 +268,7 @@ def test_recover_refuses_a_session_of_another_user(
     host.check()
 
 
-@needs_root
+@some_mounts
 def test_what_a_killed_recorder_has_of_another_users_process_is_recovered_without_its_session(
     fg: Funcgraph, host: Host, start: Start, in_process: Callable[..., Done]
 ) -> None:
@@ -318,7 +308,7 @@ def test_what_is_left_of_another_users_recording_takes_a_name(
     assert not os.path.exists(session.path)
 
 
-@needs_root
+@some_mounts
 def test_no_command_touches_what_another_user_put_beside_our_sessions(
     fg: Funcgraph, host: Host, in_process: Callable[..., Done]
 ) -> None:
@@ -338,7 +328,7 @@ def test_no_command_touches_what_another_user_put_beside_our_sessions(
     host.check()
 
 
-@needs_root
+@some_mounts
 def test_a_folder_that_is_no_sessions_is_not_removed_by_its_name(
     fg: Funcgraph, in_process: Callable[..., Done]
 ) -> None:
@@ -352,7 +342,7 @@ def test_a_folder_that_is_no_sessions_is_not_removed_by_its_name(
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["file", "sub", "sub/file"]
 
 
-@needs_root
+@some_mounts
 def test_roots_session_is_not_made_in_a_folder_of_another_user(
     fg: Funcgraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,7 +433,7 @@ def test_a_recording_of_our_own_processes_has_no_helper(monkeypatch: pytest.Monk
         session.remove()
 
 
-@needs_root
+@some_mounts
 @pytest.mark.parametrize(
     "step", ["os.setresuid(65534, 65534, 65534)", "os.execv('/bin/sleep', ['sleep', '60'])"]
 )

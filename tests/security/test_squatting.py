@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hostile_user import become
 
 from funcgraph import _control
 from funcgraph.control import place
@@ -44,9 +45,7 @@ def stranger(act: Callable[[], object]) -> Iterator[int]:
     done, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setgroups([])
-        os.setresgid(STRANGER, STRANGER, STRANGER)
-        os.setresuid(STRANGER, STRANGER, STRANGER)
+        become(STRANGER)
         kept = act()
         os.write(writing, b"+")
         signal.pause()

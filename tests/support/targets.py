@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hostile_user import as_user
 
 __all__ = [
     "AS_STRANGER",
@@ -25,6 +26,7 @@ __all__ = [
     "as_root",
     "in_child",
     "jail",
+    "may",
     "running",
     "some_mounts",
     "some_namespaces",
@@ -32,7 +34,7 @@ __all__ = [
 
 #: A user and a group without an entry in any table, of this run alone: a user may kill all its processes.
 STRANGER = 30000 + os.getpid() % 30000
-AS_STRANGER = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups")
+AS_STRANGER = as_user(STRANGER)
 #: As root of a user namespace and a mount namespace that are the process's own.
 OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
 
@@ -40,14 +42,15 @@ OWN_NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount")
 OWN_MOUNTS = ("unshare", "--mount")
 
 
-def _may(*command: str) -> bool:
+def may(*command: str) -> bool:
+    """Return whether a command can be run by a command such as OWN_MOUNTS here."""
     words = [*command, "true"]
     return shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True).returncode == 0
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
-some_namespaces = pytest.mark.skipif(not _may(*OWN_NAMESPACES), reason="user namespaces are refused here")
-some_mounts = pytest.mark.skipif(not _may(*OWN_MOUNTS), reason="only root makes mount namespaces, if it may")
+some_namespaces = pytest.mark.skipif(not may(*OWN_NAMESPACES), reason="user namespaces are refused here")
+some_mounts = pytest.mark.skipif(not may(*OWN_MOUNTS), reason="only root makes mount namespaces, if it may")
 
 _SHELL = 'echo ready; while read -r line; do eval "$line"; echo; echo done; done'
 
