@@ -23,6 +23,8 @@ __all__ = ["run_in"]
 _PEP_768 = (3, 14)
 #: Python itself knows it from 3.14 on. Whoever set it wants nobody to attach, whatever the version.
 _SWITCH = "PYTHON_DISABLE_REMOTE_DEBUG"
+#: Between two looks whether the code has begun or ended, and at most, when it takes long.
+_LONGEST_POLL_S = 0.005
 _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
 _BLOCKED_S = 0.02
@@ -161,10 +163,12 @@ def _outcome(target: Target, exchange: Exchange, deadline: Deadline) -> str:
 
 def _wait_for_end(target: Target, exchange: Exchange, deadline: Deadline) -> bytes:
     """Return what the code has written at its end."""
+    pause_s = _POLL_S
     while (result := exchange.result()) is None:
         if not target.process.is_same():
             raise AttachError(target.pid, "it ended, or executed another program, while the code ran")
         if deadline.is_over():
             raise AttachError(target.pid, "the code still runs in it")
-        time.sleep(_POLL_S)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.1, _LONGEST_POLL_S)  # each look costs processor time, which the code needs
     return result

@@ -12,7 +12,14 @@ import resource
 import select
 
 from funcgraph import _system
-from funcgraph.rights.proc_facts import inner_pid, namespace, read_status, sees_our_files, start_time
+from funcgraph.rights.proc_facts import (
+    credentials,
+    inner_pid,
+    namespace,
+    read_status,
+    sees_our_files,
+    start_time,
+)
 
 __all__ = ["IdentityError", "ProcessIdentity", "pidfd_has_ended", "pidfd_or_none"]
 
@@ -112,7 +119,7 @@ class ProcessIdentity:
                 pidfd,
                 start_time(pid) or "",
                 _executable(pid),
-                *_credentials(status),
+                *credentials(pid),
                 inner_pid(status),
                 {kind: namespace(pid, kind) for kind in ("user", "mnt", "pid")},
                 sees_our_files(pid),
@@ -154,12 +161,12 @@ class ProcessIdentity:
             IdentityError: it has ended, executes another file, or has other users or groups.
         """
         try:
-            executable, credentials = _executable(self.pid), _credentials(read_status(self.pid))
+            executable, ids = _executable(self.pid), credentials(self.pid)
         except (OSError, KeyError, IndexError, ValueError):
             raise self._changed("has ended") from None
         if self.has_ended():  # after the look: what was seen was of this process
             raise self._changed("has ended")
-        if credentials != (self.uids, self.gids):
+        if ids != (self.uids, self.gids):
             raise self._changed("has changed its user or group")
         if executable != self.executable:
             raise self._changed("executes another program")
@@ -182,8 +189,3 @@ def _executable(pid: int) -> tuple[int, int] | None:
         return _system.device_inode(f"/proc/{pid}/exe")
     except PermissionError:
         return None
-
-
-def _credentials(status: dict[str, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    uids, gids = (tuple(int(number) for number in status[name].split()) for name in ("Uid", "Gid"))
-    return uids, gids

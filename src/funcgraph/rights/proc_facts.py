@@ -9,6 +9,7 @@ from funcgraph import _system
 
 __all__ = [
     "MOST_STRINGS",
+    "credentials",
     "effective_user",
     "has_ended",
     "inner_pid",
@@ -26,6 +27,7 @@ __all__ = [
 #: But a process may say later that they are elsewhere in its memory, of any size (PR_SET_MM_MAP of prctl(2)).
 MOST_STRINGS = 1 << 23
 _VARIABLE = re.compile(rb"(?<![^\0])([^\0=]++)=([^\0]*+)")
+_IDS = re.compile(rb"\nUid:\t([0-9\t]+)\nGid:\t([0-9\t]+)\n")  # a newline in the name before is escaped
 _PF_EXITING = 0x4  # of a task's flags (include/linux/sched.h of the kernel)
 
 
@@ -91,6 +93,23 @@ def read_environ(pid: int) -> dict[str, str]:
     except OSError:
         return {}
     return {os.fsdecode(name): os.fsdecode(value) for name, value in _VARIABLE.findall(strings)}
+
+
+def credentials(pid: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the real, effective, saved and file-system ids of a process: of its user, and of its group.
+
+    It is asked before each step of an attach, so it looks at two lines of `status` only.
+
+    Raises:
+        OSError: there is no such process.
+        LookupError: it ends just now.
+    """
+    with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
+        found = _IDS.search(file.read())
+    if found is None:
+        raise LookupError(pid)
+    uids, gids = (tuple(map(int, numbers.split())) for numbers in found.groups())
+    return uids, gids
 
 
 def effective_user(status: dict[str, str]) -> tuple[int, int]:
