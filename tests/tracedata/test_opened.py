@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import gc
 import inspect
 import os
 import signal
@@ -166,6 +167,16 @@ def test_calls_add_up_to_the_summary_also_where_events_are_lost(
         for name in FUNCTIONS
         if (times := [c.duration_ns for c in calls if c.function and c.function.name == name])
     } == rows
+
+
+def test_calls_are_tuples_that_cost_the_collector_nothing(scratch: Path) -> None:
+    Program([Step(0, "call", 0, 5), Step(0, "return", 0, 5)]).trace.save(scratch)
+    with funcgraph.open(scratch) as trace:
+        (call,) = trace.calls()
+    assert call == tuple(call)
+    assert hash(call) == hash(tuple(call))
+    assert {call: 1}[call._replace()] == 1
+    assert not gc.is_tracked(call)
 
 
 def calls_in(path: Path, made: tracefile.Trace) -> list[tuple[object, ...]]:

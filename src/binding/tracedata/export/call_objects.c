@@ -19,8 +19,8 @@
     X(irq, PyBool_FromLong(slices->flags[i] & FG_SLICE_IRQ))                                                 \
     X(caller, item_or_none(batch->functions, slices->caller[i]))                                             \
     X(caller_line, PyLong_FromUnsignedLong(slices->caller_line[i]))                                          \
-    X(entry_payload, bytes_between(slices->data, slices->data_offsets, i))                                   \
-    X(exit_payload, exit_payload(&batch->events, slices->event[i]))
+    X(entry_payload, bytes_between(batch, slices->data, slices->data_offsets, i))                            \
+    X(exit_payload, exit_payload(batch, slices->event[i]))
 
 enum {
 #define X(name, value) FIELD_##name,
@@ -31,6 +31,8 @@ enum {
 
 struct call_batch {
     PyObject *functions, *tasks, *ends; /* lists or tuples */
+    PyObject *values;                   /* a tuple of NR_FIELDS items */
+    PyObject *nothing;                  /* no bytes */
     struct fg_slices slices;
     struct fg_columns events;
 };
@@ -42,55 +44,72 @@ static PyObject *item_or_none(PyObject *sequence, uint32_t index)
     return Py_NewRef(PySequence_Fast_GET_ITEM(sequence, (Py_ssize_t)index));
 }
 
-static PyObject *bytes_between(const uint8_t *data, const int32_t *offsets, size_t i)
+static PyObject *bytes_between(const struct call_batch *batch, const uint8_t *data, const int32_t *offsets,
+                               size_t i)
 {
+    if (offsets[i] == offsets[i + 1])
+        return Py_NewRef(batch->nothing);
     return PyBytes_FromStringAndSize((const char *)data + offsets[i], offsets[i + 1] - offsets[i]);
 }
 
-static PyObject *exit_payload(const struct fg_columns *events, uint32_t event)
+static PyObject *exit_payload(const struct call_batch *batch, uint32_t event)
 {
+    const struct fg_columns *events = &batch->events;
+
     if (event >= events->n)
-        return PyBytes_FromStringAndSize(NULL, 0);
-    return bytes_between(events->data, events->data_offsets, event);
+        return Py_NewRef(batch->nothing);
+    return bytes_between(batch, events->data, events->data_offsets, event);
 }
 
-/* Sets the items of @values, a tuple that nobody else has. */
-static bool set_fields(const struct call_batch *batch, size_t i, PyObject *values)
+/* A new object of @type without items. CPython 3.14 has a tuple's hash between its size and its items: what
+ * lies there is copied from a tuple that CPython made. The collector need not look at calls, of which it
+ * would find all in use in each collection: nothing that they refer to refers back. */
+static PyObject *new_call(PyTypeObject *type, const struct call_batch *batch)
+{
+    const size_t begin = sizeof(PyVarObject), end = offsetof(PyTupleObject, ob_item);
+    PyObject *call = type->tp_alloc(type, NR_FIELDS);
+
+    if (call == NULL)
+        return NULL;
+    if (PyType_IS_GC(type))
+        PyObject_GC_UnTrack(call);
+    memcpy((char *)call + begin, (char *)batch->values + begin, end - begin);
+    return call;
+}
+
+static PyObject *make_call(PyTypeObject *type, const struct call_batch *batch, size_t i)
 {
     const struct fg_slices *slices = &batch->slices;
-    PyObject *value, *before;
+    PyObject *call = new_call(type, batch), *value;
 
+    if (call == NULL)
+        return NULL;
 #define X(name, new_value)                                                                                   \
     value = (new_value);                                                                                     \
-    if (value == NULL)                                                                                       \
-        return false;                                                                                        \
-    before = PyTuple_GET_ITEM(values, FIELD_##name);                                                         \
-    PyTuple_SET_ITEM(values, FIELD_##name, value);                                                           \
-    Py_XDECREF(before);
+    if (value == NULL) {                                                                                     \
+        Py_DECREF(call);                                                                                     \
+        return NULL;                                                                                         \
+    }                                                                                                        \
+    PyTuple_SET_ITEM(call, FIELD_##name, value);
     CALL_FIELDS(X)
 #undef X
-    return true;
+    return call;
 }
 
-/* A list of objects of @type, which is a tuple; they are made as tuple.__new__(type, values). */
+/* A list of objects of @type, which is a tuple. */
 static PyObject *make_calls(PyTypeObject *type, const struct call_batch *batch)
 {
-    PyObject *calls = PyList_New((Py_ssize_t)batch->slices.n), *values = PyTuple_New(NR_FIELDS);
-    PyObject *arguments = values ? PyTuple_Pack(1, values) : NULL;
-    bool is_made = calls && arguments;
+    PyObject *calls = PyList_New((Py_ssize_t)batch->slices.n);
 
-    for (size_t i = 0; is_made && i < batch->slices.n; i++) {
-        PyObject *call = set_fields(batch, i, values) ? PyTuple_Type.tp_new(type, arguments, NULL) : NULL;
+    for (size_t i = 0; calls && i < batch->slices.n; i++) {
+        PyObject *call = make_call(type, batch, i);
 
-        is_made = call != NULL;
-        PyList_SET_ITEM(calls, (Py_ssize_t)i, call);
+        if (call == NULL)
+            Py_CLEAR(calls);
+        else
+            PyList_SET_ITEM(calls, (Py_ssize_t)i, call);
     }
-    Py_XDECREF(arguments);
-    Py_XDECREF(values);
-    if (is_made)
-        return calls;
-    Py_XDECREF(calls);
-    return NULL;
+    return calls;
 }
 
 static bool is_tuple_type(PyObject *type)
@@ -108,7 +127,7 @@ PyDoc_STRVAR(call_objects_doc,
 static PyObject *call_objects(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct fg_column_input slice_input = {0}, event_input = {0};
-    struct call_batch batch;
+    struct call_batch batch = {0};
     PyObject *type, *functions, *tasks, *ends, *slices, *columns, *calls = NULL;
 
     if (!PyArg_ParseTuple(args, "OOOOOO:call_objects", &type, &functions, &tasks, &ends, &slices, &columns) ||
@@ -117,7 +136,10 @@ static PyObject *call_objects(PyObject *Py_UNUSED(module), PyObject *args)
     batch.functions = PySequence_Fast(functions, "functions must be a sequence");
     batch.tasks = PySequence_Fast(tasks, "tasks must be a sequence");
     batch.ends = PySequence_Fast(ends, "ends must be a sequence");
-    if (batch.functions && batch.tasks && batch.ends && fg_take_slices(&slice_input, slices, &batch.slices) &&
+    batch.values = PyTuple_New(NR_FIELDS);
+    batch.nothing = PyBytes_FromStringAndSize(NULL, 0);
+    if (batch.functions && batch.tasks && batch.ends && batch.values && batch.nothing &&
+        fg_take_slices(&slice_input, slices, &batch.slices) &&
         fg_take_columns(&event_input, columns, &batch.events))
         calls = make_calls((PyTypeObject *)type, &batch);
     fg_column_input_release(&slice_input);
@@ -125,6 +147,8 @@ static PyObject *call_objects(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(batch.functions);
     Py_XDECREF(batch.tasks);
     Py_XDECREF(batch.ends);
+    Py_XDECREF(batch.values);
+    Py_XDECREF(batch.nothing);
     return calls;
 }
 
