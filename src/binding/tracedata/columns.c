@@ -1,158 +1,74 @@
-/* See columns.h. An iterator has names and cursors of its own: several may read one Reader's file. */
+/* See columns.h. */
 #include "binding/tracedata/columns.h"
-
-#include <stdbool.h>
 
 #include "binding/base/critical_section.h"
 #include "binding/base/types.h"
 #include "binding/tracedata/base/column.h"
-#include "binding/tracedata/base/names.h"
-#include "binding/tracedata/reader_object.h"
-#include "binding/tracedata/selection.h"
-
-struct columns_iterator {
-    PyObject_HEAD struct fg_reader *reader;
-    struct fg_name_table names; /* of tasks only */
-    struct fg_selected selected;
-    struct fg_merge merge;
-    size_t size;
-    int error; /* found after the events that were returned last */
-    bool at_end;
-    bool is_busy; /* a thread reads without the GIL */
-};
+#include "binding/tracedata/batches.h"
 
 /* ---- Reader.columns() */
 
 PyObject *fg_reader_columns(PyObject *self, PyObject *args)
 {
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
-    struct columns_iterator *iterator;
-    PyObject *tasks, *selection = NULL;
-    Py_ssize_t size;
-    int select_unknown, error;
+    struct fg_batch_arguments arguments = {0};
 
-    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &tasks, &select_unknown, &size, &selection) ||
-        fg_check_batch_size(size) < 0)
+    if (!PyArg_ParseTuple(args, "O!pn|O:columns", &PyList_Type, &arguments.tasks, &arguments.select_unknown,
+                          &arguments.size, &arguments.selection))
         return NULL;
-    iterator =
-        (struct columns_iterator *)state->columns_iterator_type->tp_alloc(state->columns_iterator_type, 0);
-    if (!iterator)
-        return NULL;
-    iterator->reader = (struct fg_reader *)Py_NewRef(self);
-    iterator->size = (size_t)size;
-    if (fg_fill_names(&iterator->names, &iterator->reader->file, NULL, tasks, select_unknown) < 0 ||
-        fg_selected_parse(&iterator->selected, &iterator->reader->file, selection) < 0) {
-        Py_DECREF(iterator);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS;
-    error =
-        fg_selected_open(&iterator->selected, &iterator->merge, &iterator->reader->file, &iterator->names);
-    Py_END_ALLOW_THREADS;
-    if (error) {
-        fg_reader_raise(iterator->reader, error, iterator->merge.reason);
-        Py_DECREF(iterator);
-        return NULL;
-    }
-    return (PyObject *)iterator;
+    return fg_batches_new(state->columns_iterator_type, self, &arguments, NULL);
 }
 
 /* ---- ColumnsIterator */
 
 static void columns_iterator_dealloc(PyObject *self)
 {
-    struct columns_iterator *iterator = (struct columns_iterator *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    if (iterator->merge.file)
-        fg_merge_close(&iterator->merge);
-    fg_selected_free(&iterator->selected);
-    fg_name_table_free(&iterator->names);
-    Py_XDECREF(iterator->reader);
+    fg_batches_clear((struct fg_batches *)self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-static int fill(struct columns_iterator *iterator, struct fg_columns *columns)
+static int fill(struct fg_batches *batches, struct fg_columns *columns)
 {
-    int result = fg_columns_init(columns, iterator->size);
+    int result = fg_columns_init(columns, batches->size);
 
-    return result < 0 ? result : fg_columns_fill(columns, &iterator->merge);
+    return result < 0 ? result : fg_columns_fill(columns, &batches->merge);
 }
 
 static PyObject *columns_iterator_next(PyObject *self)
 {
-    struct columns_iterator *iterator = (struct columns_iterator *)self;
+    struct fg_batches *batches = (struct fg_batches *)self;
     struct fg_columns columns;
     int result;
 
-    if (iterator->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
+    if (!fg_batches_begin(batches))
         return NULL;
-    }
-    if (iterator->error)
-        return fg_reader_raise(iterator->reader, iterator->error, iterator->merge.reason);
-    if (iterator->at_end)
-        return NULL;
-    iterator->is_busy = true;
     Py_BEGIN_ALLOW_THREADS;
-    result = fill(iterator, &columns);
+    result = fill(batches, &columns);
     Py_END_ALLOW_THREADS;
-    iterator->is_busy = false;
-    iterator->at_end = result == 0;
-    if (result < 0)
-        iterator->error = result;
+    fg_batches_end(batches, result);
     if (columns.n)
         return fg_columns_tuple(PyType_GetModuleState(Py_TYPE(self)), &columns);
     fg_columns_free(&columns);
-    return result < 0 ? fg_reader_raise(iterator->reader, result, iterator->merge.reason) : NULL;
+    return fg_batches_raise(batches, result);
 }
 
-static PyObject *columns_iterator_next_alone(PyObject *self)
-{
-    PyObject *result;
-
-    Py_BEGIN_CRITICAL_SECTION(self);
-    result = columns_iterator_next(self);
-    Py_END_CRITICAL_SECTION();
-    return result;
-}
-
-PyDoc_STRVAR(unknown_tasks_doc,
-             "unknown_tasks($self, /)\n--\n\n"
-             "Return (lane, tid) of the tasks that events had so far and the list of tasks has not.\n\n"
-             "Their numbers follow those of the list.");
-
-static PyObject *unknown_tasks(PyObject *self, PyObject *Py_UNUSED(ignored))
-{
-    struct columns_iterator *iterator = (struct columns_iterator *)self;
-
-    if (iterator->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is reading");
-        return NULL;
-    }
-    return fg_unknown_tasks(&iterator->names);
-}
-
-FG_ALONE(unknown_tasks)
-
-static PyMethodDef columns_iterator_methods[] = {
-    {"unknown_tasks", unknown_tasks_alone, METH_NOARGS, unknown_tasks_doc},
-    {NULL, NULL, 0, NULL},
-};
+FG_BATCHES_ALONE(columns_iterator_next)
 
 static PyType_Slot columns_iterator_slots[] = {
     {Py_tp_doc, "Iterator over batches of events as columns. Made by Reader.columns()."},
     {Py_tp_dealloc, (void *)columns_iterator_dealloc},
     {Py_tp_iter, (void *)PyObject_SelfIter},
     {Py_tp_iternext, (void *)columns_iterator_next_alone},
-    {Py_tp_methods, columns_iterator_methods},
+    {Py_tp_methods, fg_batches_methods},
     {0, NULL},
 };
 
 static PyType_Spec columns_iterator_spec = {
     .name = "funcgraph._tracedata.ColumnsIterator",
-    .basicsize = sizeof(struct columns_iterator),
+    .basicsize = sizeof(struct fg_batches),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = columns_iterator_slots,
 };
