@@ -100,6 +100,7 @@ FOLDERS = {
     "src/tracedata/make": "from a `.fg` to a trace.dat",
     "src/tracedata/read": "reading `.fg` and trace.dat",
     "src/tracedata/recorder": "the recorder: draining rings into a `.fg`",
+    "src/tracedata/index": "the index of a trace's calls, and questions to it",
     "src/tracedata/select": "selections, and folded imports: stages between lanes and merge",
     "src/tracedata/spool": "the `.fg` file: writing it, and what it holds",
     "src/tracedata/text": "a trace as text: the graph, events, the kernel's records",

@@ -290,6 +290,23 @@ class Reader:
         Raises:
             ValueError, OSError: as columns().
         """
+    def call_index(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        most_bytes: int,
+        /,
+    ) -> CallIndex:
+        """Read the whole trace, and return the index of its calls.
+
+        Args:
+            functions, tasks: as of set_names().
+            most_bytes: of spans and cells; if more are needed, the shortest spans are in cells only.
+
+        Raises:
+            ValueError: `most_bytes` is less than 1, or the file is damaged.
+            OSError: it cannot be read.
+        """
     def fileno(self) -> int:
         """Return the file's descriptor, which is the Reader's own."""
     @property
@@ -350,6 +367,59 @@ class CallsIterator:
     def __next__(self) -> ColumnTuple: ...
     def unknown_tasks(self) -> list[tuple[int, int]]:
         """As of ColumnsIterator."""
+
+# The index of a trace's calls: src/binding/tracedata/call_index.c; call_index.h and index_query.h describe it
+
+SPAN_COLUMNS: Final[tuple[str, ...]]  # the names of the columns of spans
+SPAN_ENDS: Final[tuple[str, ...]]  # by the number in the column "ended"; their number: a cell
+MARK_KINDS: Final[tuple[str, ...]]  # by number
+
+@final
+class CallIndex:
+    """The index of a trace's calls. Made by Reader.call_index().
+
+    Spans are returned as columns, as in SPAN_COLUMNS. Where there is at most one, there is a row or none.
+    Each method raises ValueError if there is no such lane or span.
+    """
+
+    @property
+    def unknown_tasks(self) -> list[tuple[int, int]]:
+        """(lane, tid) of the tasks that the list of tasks has not; their numbers follow those of it."""
+    @property
+    def base(self) -> int:
+        """Spans of less than 4**base ns are in cells only."""
+    @property
+    def nr_spans(self) -> int:
+        """How many spans there are one by one."""
+    @property
+    def bytes(self) -> int:
+        """How many bytes spans, cells and marks have."""
+    def lanes(self) -> list[tuple[int, int, int, int, int, int]]:
+        """Return of each lane: the number of its first task, first_ns, last_ns, calls, spans and depths."""
+    def picture(
+        self, lane: int, begin_ns: int, end_ns: int, pixels: int, first_depth: int, last_depth: int, /
+    ) -> ColumnTuple:
+        """Return what a picture of a part of a lane shows, with cells for what is shorter than a pixel.
+
+        Raises:
+            ValueError: also if `end_ns` is not after `begin_ns`, or `pixels` is 0.
+        """
+    def innermost(self, lane: int, time_ns: int, /) -> ColumnTuple:
+        """Return the innermost span that is in progress at a time."""
+    def parents(self, span: int, /) -> ColumnTuple:
+        """Return the spans around a span, the nearest first."""
+    def next_span(self, function: int, after_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:
+        """Return the first span of a function, in a lane or (2**32 - 1) in all, that begins after a time."""
+    def previous_span(self, function: int, before_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:
+        """Return the last span of a function that begins before a time, likewise."""
+    def longest(self, function: int, least_ns: int, most: int, /) -> ColumnTuple:
+        """Return at most `most` spans of a function that took at least so long, the longest first."""
+    def durations(self, function: int, /) -> list[int]:
+        """Return how many whole calls of a function had a duration of 0, 1, ... 64 bits."""
+    def marks(
+        self, lane: int, kind: int, begin_ns: int, end_ns: int, most: int, /
+    ) -> list[tuple[int, int, int]]:
+        """Return time, count and function of at most `most` marks of a lane, in order of time."""
 
 @final
 class Follower:

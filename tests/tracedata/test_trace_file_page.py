@@ -29,6 +29,10 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return desk.record()
 
 
+def test_the_marks_of_an_index_are_those_of_the_code() -> None:
+    assert [row[0] for row in table("| mark | where |")] == list(_tracedata.MARK_KINDS)
+
+
 def table(header: str) -> list[list[str]]:
     """Return the rows of the page's table with this header; a blank first cell repeats the one above."""
     lines = PAGE[PAGE.index(header) :].split("\n\n", 1)[0].splitlines()[2:]

@@ -10,6 +10,7 @@
 #include "binding/base/types.h"
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/base/state.h"
+#include "binding/tracedata/call_index.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
@@ -225,6 +226,9 @@ PyDoc_STRVAR(calls_doc, "calls($self, functions, tasks, select_unknown, size, se
                         "Return an iterator over the calls: for each batch a tuple of columns, as in "
                         "CALL_COLUMNS. See the stub.");
 
+PyDoc_STRVAR(call_index_doc, "call_index($self, functions, tasks, most_bytes, /)\n--\n\n"
+                             "Read the whole trace, and return the index of its calls. See the stub.");
+
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
@@ -232,6 +236,7 @@ FG_ALONE(fg_reader_summary)
 FG_ALONE(fg_reader_call_tree)
 FG_ALONE(fg_reader_columns)
 FG_ALONE(fg_reader_calls)
+FG_ALONE(fg_reader_call_index)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -264,6 +269,7 @@ static PyMethodDef reader_methods[] = {
     {"call_tree", fg_reader_call_tree_alone, METH_VARARGS, call_tree_doc},
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
     {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
+    {"call_index", fg_reader_call_index_alone, METH_VARARGS, call_index_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

@@ -12,6 +12,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_columns import CallColumns
+    from funcgraph.tracedata.call_index import CallIndex, Lane, Mark, Span, SpanColumns
     from funcgraph.tracedata.call_tree import CallTree
     from funcgraph.tracedata.calls import Call
     from funcgraph.tracedata.description import (
@@ -35,6 +36,7 @@ __all__ = [
     "Buffer",
     "Call",
     "CallColumns",
+    "CallIndex",
     "CallTree",
     "Columns",
     "Event",
@@ -43,10 +45,14 @@ __all__ = [
     "FieldValue",
     "Function",
     "FunctionSummary",
+    "Lane",
+    "Mark",
     "PartialValue",
     "ReportOption",
     "Selection",
     "SelectionError",
+    "Span",
+    "SpanColumns",
     "Task",
     "Trace",
     "TraceError",
@@ -62,6 +68,7 @@ _LAZY = {
     "Buffer": "description",
     "Call": "calls",
     "CallColumns": "call_columns",
+    "CallIndex": "call_index",
     "CallTree": "call_tree",
     "Columns": "events",
     "Event": "events",
@@ -70,10 +77,14 @@ _LAZY = {
     "FieldValue": "values",
     "Function": "description",
     "FunctionSummary": "summary",
+    "Lane": "call_index",
+    "Mark": "call_index",
     "PartialValue": "values",
     "ReportOption": "option_words",
     "Selection": "selection",
     "SelectionError": "description",
+    "Span": "call_index",
+    "SpanColumns": "call_index",
     "Task": "description",
     "Trace": "opened",
     "TraceError": "description",

@@ -30,11 +30,14 @@ from funcgraph.tracedata.threads import threads_of
 from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
 
 if TYPE_CHECKING:
+    from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
     from funcgraph.tracedata.sql import SqlRows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
 _MAX_BATCH = 2**24
+# Of an index: a byte for each event of a large trace, and all calls of a small one.
+_INDEX_BYTES = 64 << 20
 
 
 class Trace:
@@ -92,6 +95,7 @@ class Trace:
         self.description = description  # for another reader of the file: it may be large
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
+        self._index: CallIndex | None = None
         self.meta = description.meta
         self.flaw = flaw_of(reader, self.meta)
         self.functions = description.functions
@@ -119,7 +123,7 @@ class Trace:
 
     def close(self) -> None:
         """Close the file. May be called twice."""
-        self._reader = self._follower = None
+        self._reader = self._follower = self._index = None
 
     @property
     def is_complete(self) -> bool:
@@ -243,6 +247,65 @@ class Trace:
         batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
         return calls_of(batches, self.functions, threads_of(self.is_kernel))
 
+    def index(self, *, most_bytes: int | None = None) -> CallIndex:
+        """Return the index of the trace's calls, which answers questions without reading the trace again.
+
+        The first call reads the trace once; it is kept then. What the function tracer recorded is no calls.
+
+        Args:
+            most_bytes: bounds the memory of calls; if they need more, the shortest are only counted. None: a
+                byte for each event, or 64 MiB if that is more. An index that is there is not made again.
+
+        Raises:
+            ValueError: `most_bytes` is less than 1, or the trace is closed.
+            TraceError: the file is damaged.
+            OSError: it cannot be read.
+
+        Example:
+            >>> index = trace.index()
+            >>> slowest = index.longest_calls(trace.functions[0], most=1)
+        """
+        if self._index is None:
+            self._index = self._make_index(
+                max(self.nr_events, _INDEX_BYTES) if most_bytes is None else most_bytes
+            )
+        return self._index
+
+    def lanes(self) -> list[Lane]:
+        """Return the threads that the trace's index has: `CallIndex.lanes`.
+
+        Raises:
+            ValueError, TraceError, OSError: as `index`.
+        """
+        return self.index().lanes()
+
+    def spans(
+        self, lane: Lane | int, begin_ns: int, end_ns: int, pixels: int, depths: tuple[int, int] | None = None
+    ) -> SpanColumns:
+        """Return what a picture of a part of a lane shows: `CallIndex.spans`, which explains the arguments.
+
+        Args:
+            lane, begin_ns, end_ns, pixels: what is shown, and how wide.
+            depths: the first and the last depth; None: all.
+
+        Raises:
+            ValueError, TraceError, OSError: as `index`; ValueError: there is no such part.
+
+        Example:
+            >>> lane = trace.lanes()[0]
+            >>> rows = trace.spans(lane, lane.begin_ns, lane.end_ns, pixels=1200)
+        """
+        part = (lane, begin_ns, end_ns, pixels)
+        return self.index().spans(*part, depths) if depths else self.index().spans(*part)
+
+    def call_at(self, lane: Lane | int, time_ns: int) -> Span | None:
+        """Return the innermost call that is in progress at a time: `CallIndex.call_at`.
+
+        Raises:
+            ValueError, TraceError, OSError: as `index`; ValueError: there is no such lane.
+        """
+        return self.index().call_at(lane, time_ns)
+
     def sql(
         self,
         query: str,
@@ -322,6 +385,17 @@ class Trace:
         if self._reader is None:
             raise ValueError("the trace is closed")
         return self._reader
+
+    def _make_index(self, most_bytes: int) -> CallIndex:
+        from funcgraph.tracedata.call_index import CallIndex  # only now: a traced process needs none of it
+
+        reader = self._opened()
+        if most_bytes < 1:
+            raise ValueError(f"most_bytes must be at least 1, got {most_bytes}")
+        with _damage():
+            made = reader.call_index(function_rows(self.functions), task_rows(self.tasks, None), most_bytes)
+        unknown = (Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in made.unknown_tasks)
+        return CallIndex(made, self.functions, [*self.tasks, *unknown])
 
     def _selected(
         self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None, select: Selection | None

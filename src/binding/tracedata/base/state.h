@@ -13,6 +13,7 @@
     X(column)                                                                                                \
     X(columns_iterator)                                                                                      \
     X(calls_iterator)                                                                                        \
+    X(call_index)                                                                                            \
     X(follower)                                                                                              \
     X(slicer)                                                                                                \
     X(perfetto_encoder)

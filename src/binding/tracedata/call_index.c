@@ -1,0 +1,378 @@
+/* See call_index.h. An index never changes, so that several threads may ask it. */
+#include "binding/tracedata/call_index.h"
+
+#include "binding/base/raise.h"
+#include "binding/base/types.h"
+#include "binding/tracedata/base/column.h"
+#include "binding/tracedata/base/names.h"
+#include "binding/tracedata/reader_object.h"
+#include "tracedata/index/index_query.h"
+
+struct call_index {
+    PyObject_HEAD struct fg_call_index *index;
+    PyObject *unknown_tasks; /* a list of (lane, tid) */
+};
+
+static inline struct fg_call_index *index_of(PyObject *self)
+{
+    return ((struct call_index *)self)->index;
+}
+
+/* ---- Reader.call_index() */
+
+static int make(struct call_index *made, struct fg_reader *reader, struct fg_name_table *names,
+                size_t most_bytes)
+{
+    struct fg_merge merge = {0};
+    int error;
+
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_merge_open(&merge, &reader->file, names);
+    if (!error)
+        error = fg_call_index_make(&merge, most_bytes, &made->index);
+    Py_END_ALLOW_THREADS;
+    if (error)
+        fg_reader_raise(reader, error, merge.reason);
+    fg_merge_close(&merge);
+    return error;
+}
+
+PyObject *fg_reader_call_index(PyObject *self, PyObject *args)
+{
+    struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
+    struct fg_reader *reader = (struct fg_reader *)self;
+    struct fg_name_table names = {0};
+    struct call_index *made;
+    PyObject *functions, *tasks;
+    Py_ssize_t most_bytes;
+
+    if (!PyArg_ParseTuple(args, "O!O!n:call_index", &PyList_Type, &functions, &PyList_Type, &tasks,
+                          &most_bytes))
+        return NULL;
+    if (most_bytes < 1) {
+        PyErr_Format(PyExc_ValueError, "most_bytes must be >= 1, got %zd", most_bytes);
+        return NULL;
+    }
+    made = (struct call_index *)state->call_index_type->tp_alloc(state->call_index_type, 0);
+    if (made && (fg_fill_names(&names, &reader->file, functions, tasks, true) < 0 ||
+                 make(made, reader, &names, (size_t)most_bytes)))
+        Py_CLEAR(made);
+    if (made && !(made->unknown_tasks = fg_unknown_tasks(&names)))
+        Py_CLEAR(made);
+    fg_name_table_free(&names);
+    return (PyObject *)made;
+}
+
+static void call_index_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    fg_call_index_free(index_of(self));
+    Py_XDECREF(((struct call_index *)self)->unknown_tasks);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* ---- arguments */
+
+static bool is_lane(const struct fg_call_index *index, unsigned int lane)
+{
+    if (lane >= index->nr_lanes)
+        PyErr_Format(PyExc_ValueError, "no lane %u: the index has %zu", lane, index->nr_lanes);
+    return lane < index->nr_lanes;
+}
+
+static bool is_span(const struct fg_call_index *index, unsigned int span)
+{
+    if (span >= index->nr_spans)
+        PyErr_Format(PyExc_ValueError, "no span %u: the index has %zu", span, index->nr_spans);
+    return span < index->nr_spans;
+}
+
+/* ---- results */
+
+/* Takes over the rows. */
+static PyObject *rows_tuple(PyObject *self, struct fg_span_rows *rows, int error)
+{
+    /* An array without items has memory all the same: some users of the buffer protocol need that. */
+    if (!error)
+        error = fg_span_rows_reserve(rows);
+    if (error) {
+        fg_span_rows_free(rows);
+        return fg_raise_errno(error, NULL);
+    }
+
+    struct fg_column_array arrays[] = {
+#define X(name, type, format, text) {rows->name, rows->n, sizeof(type), format},
+        FG_SPAN_COLUMNS(X)
+#undef X
+    };
+
+    return fg_column_tuple(PyType_GetModuleState(Py_TYPE(self)), arrays, FG_NR_ITEMS(arrays));
+}
+
+/* The row of a span; none of FG_NO_SPAN. */
+static PyObject *one_row(PyObject *self, uint32_t span)
+{
+    struct fg_span_rows rows = {0};
+    int error = span == FG_NO_SPAN ? 0 : fg_span_rows_add(&rows, index_of(self), span);
+
+    return rows_tuple(self, &rows, error);
+}
+
+/* ---- questions */
+
+PyDoc_STRVAR(lanes_doc, "lanes($self, /)\n--\n\n"
+                        "Return a tuple for each lane: see the type stub.");
+
+static PyObject *lanes(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    const struct fg_call_index *index = index_of(self);
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < index->nr_lanes; i++) {
+        const struct fg_index_lane *lane = &index->lanes[i];
+
+        fg_list_append(&list,
+                       Py_BuildValue("(IKKKKI)", lane->task, (unsigned long long)lane->first_ns,
+                                     (unsigned long long)lane->last_ns, (unsigned long long)lane->nr_calls,
+                                     (unsigned long long)lane->nr_spans, lane->nr_depths));
+    }
+    return list;
+}
+
+PyDoc_STRVAR(picture_doc, "picture($self, lane, begin_ns, end_ns, pixels, first_depth, last_depth, /)\n--\n\n"
+                          "Return what a picture of a part of a lane shows, as columns.");
+
+static PyObject *picture(PyObject *self, PyObject *args)
+{
+    unsigned int lane, pixels, first, last;
+    unsigned long long begin_ns, end_ns;
+    struct fg_span_rows rows = {0};
+    struct fg_picture part;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "IKKIII:picture", &lane, &begin_ns, &end_ns, &pixels, &first, &last) ||
+        !is_lane(index_of(self), lane))
+        return NULL;
+    if (begin_ns >= end_ns || !pixels) {
+        PyErr_SetString(PyExc_ValueError, "end_ns must be after begin_ns, and pixels >= 1");
+        return NULL;
+    }
+    part = (struct fg_picture){lane, begin_ns, end_ns, pixels, first, last};
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_index_picture(index_of(self), &part, &rows);
+    Py_END_ALLOW_THREADS;
+    return rows_tuple(self, &rows, error);
+}
+
+PyDoc_STRVAR(innermost_doc, "innermost($self, lane, time_ns, /)\n--\n\n"
+                            "Return the innermost span that is in progress at a time: one row, or none.");
+
+static PyObject *innermost(PyObject *self, PyObject *args)
+{
+    unsigned long long time_ns;
+    unsigned int lane;
+
+    if (!PyArg_ParseTuple(args, "IK:innermost", &lane, &time_ns) || !is_lane(index_of(self), lane))
+        return NULL;
+    return one_row(self, fg_index_innermost(index_of(self), lane, time_ns));
+}
+
+PyDoc_STRVAR(parents_doc, "parents($self, span, /)\n--\n\n"
+                          "Return the spans around a span, the nearest first.");
+
+static PyObject *parents(PyObject *self, PyObject *args)
+{
+    struct fg_span_rows rows = {0};
+    unsigned int span;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "I:parents", &span) || !is_span(index_of(self), span))
+        return NULL;
+    error = fg_index_parents(index_of(self), span, &rows);
+    return rows_tuple(self, &rows, error);
+}
+
+typedef uint32_t (*find_t)(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t time_ns);
+
+static PyObject *find(PyObject *self, PyObject *args, find_t find_span)
+{
+    unsigned int function, lane = UINT32_MAX;
+    unsigned long long time_ns;
+
+    if (!PyArg_ParseTuple(args, "IK|I", &function, &time_ns, &lane) ||
+        (lane != UINT32_MAX && !is_lane(index_of(self), lane)))
+        return NULL;
+    return one_row(self, find_span(index_of(self), function, lane, time_ns));
+}
+
+PyDoc_STRVAR(next_doc, "next_span($self, function, after_ns, lane=2**32-1, /)\n--\n\n"
+                       "Return the first span of a function that begins after a time: one row, or none.");
+
+static PyObject *next_span(PyObject *self, PyObject *args)
+{
+    return find(self, args, fg_index_next);
+}
+
+PyDoc_STRVAR(previous_doc, "previous_span($self, function, before_ns, lane=2**32-1, /)\n--\n\n"
+                           "Return the last span of a function that begins before a time: one row, or none.");
+
+static PyObject *previous_span(PyObject *self, PyObject *args)
+{
+    return find(self, args, fg_index_previous);
+}
+
+PyDoc_STRVAR(longest_doc, "longest($self, function, least_ns, most, /)\n--\n\n"
+                          "Return at most `most` spans of a function, the longest first.");
+
+static PyObject *longest(PyObject *self, PyObject *args)
+{
+    unsigned long long least_ns;
+    struct fg_span_rows rows = {0};
+    unsigned int function, most;
+    int error;
+
+    if (!PyArg_ParseTuple(args, "IKI:longest", &function, &least_ns, &most))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_index_longest(index_of(self), function, least_ns, most, &rows);
+    Py_END_ALLOW_THREADS;
+    return rows_tuple(self, &rows, error);
+}
+
+PyDoc_STRVAR(durations_doc, "durations($self, function, /)\n--\n\n"
+                            "Return how many whole calls of a function took so many bits of nanoseconds.");
+
+static PyObject *durations(PyObject *self, PyObject *args)
+{
+    const struct fg_call_index *index = index_of(self);
+    unsigned int function;
+    PyObject *list;
+
+    if (!PyArg_ParseTuple(args, "I:durations", &function))
+        return NULL;
+    list = PyList_New(0);
+    for (size_t i = 0; list && i < FG_INDEX_NR_DURATIONS; i++) {
+        bool is_there = function <= index->nr_functions && index->durations[function];
+
+        fg_list_append(&list, PyLong_FromUnsignedLongLong(is_there ? index->durations[function][i] : 0));
+    }
+    return list;
+}
+
+PyDoc_STRVAR(marks_doc, "marks($self, lane, kind, begin_ns, end_ns, most, /)\n--\n\n"
+                        "Return at most `most` marks of a lane, from begin_ns to before end_ns.");
+
+static PyObject *marks(PyObject *self, PyObject *args)
+{
+    const struct fg_call_index *index = index_of(self);
+    unsigned long long begin_ns, end_ns;
+    unsigned int lane, kind;
+    Py_ssize_t most;
+    size_t first, end;
+    PyObject *list;
+
+    if (!PyArg_ParseTuple(args, "IIKKn:marks", &lane, &kind, &begin_ns, &end_ns, &most) ||
+        !is_lane(index, lane))
+        return NULL;
+    end = fg_index_marks(index, lane, kind, begin_ns, end_ns, &first);
+    list = PyList_New(0);
+    for (size_t i = first; list && i < end && (Py_ssize_t)(i - first) < most; i++) {
+        const struct fg_index_mark *mark = &index->marks[i];
+
+        fg_list_append(&list, Py_BuildValue("(KKI)", (unsigned long long)mark->time_ns,
+                                            (unsigned long long)mark->count, mark->func));
+    }
+    return list;
+}
+
+static PyMethodDef call_index_methods[] = {
+    {"lanes", lanes, METH_NOARGS, lanes_doc},
+    {"picture", picture, METH_VARARGS, picture_doc},
+    {"innermost", innermost, METH_VARARGS, innermost_doc},
+    {"parents", parents, METH_VARARGS, parents_doc},
+    {"next_span", next_span, METH_VARARGS, next_doc},
+    {"previous_span", previous_span, METH_VARARGS, previous_doc},
+    {"longest", longest, METH_VARARGS, longest_doc},
+    {"durations", durations, METH_VARARGS, durations_doc},
+    {"marks", marks, METH_VARARGS, marks_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- attributes */
+
+static PyObject *get_unknown_tasks(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((struct call_index *)self)->unknown_tasks);
+}
+
+static PyObject *get_base(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong((long)index_of(self)->base);
+}
+
+static PyObject *get_nr_spans(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromSize_t(index_of(self)->nr_spans);
+}
+
+static PyObject *get_bytes(PyObject *self, void *Py_UNUSED(closure))
+{
+    const struct fg_call_index *index = index_of(self);
+    size_t bytes = index->nr_spans * (sizeof(*index->spans) + sizeof(*index->by_function)) +
+                   index->nr_marks * sizeof(*index->marks);
+
+    for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)
+        bytes += index->levels[i].n * sizeof(*index->levels[i].cells);
+    return PyLong_FromSize_t(bytes);
+}
+
+static PyGetSetDef call_index_getset[] = {
+    {"unknown_tasks", get_unknown_tasks, NULL, "(lane, tid) of tasks that the list of tasks has not.", NULL},
+    {"base", get_base, NULL, "Spans shorter than 4**base ns are in cells only.", NULL},
+    {"nr_spans", get_nr_spans, NULL, "How many spans there are one by one.", NULL},
+    {"bytes", get_bytes, NULL, "How many bytes spans, cells and marks have.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot call_index_slots[] = {
+    {Py_tp_doc, "The index of a trace's calls. Made by Reader.call_index()."},
+    {Py_tp_dealloc, (void *)call_index_dealloc},
+    {Py_tp_methods, call_index_methods},
+    {Py_tp_getset, call_index_getset},
+    {0, NULL},
+};
+
+static PyType_Spec call_index_spec = {
+    .name = "funcgraph._tracedata.CallIndex",
+    .basicsize = sizeof(struct call_index),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = call_index_slots,
+};
+
+int fg_add_call_index_types(PyObject *module)
+{
+    static const char *const columns[] = {
+#define X(name, type, format, text) #name,
+        FG_SPAN_COLUMNS(X)
+#undef X
+    };
+    static const char *const ends[] = {
+#define X(name, value) [(value)] = #name,
+        FG_SPAN_ENDS(X)
+#undef X
+    };
+    static const char *const kinds[] = {
+#define X(name, value) [(value)] = #name,
+        FG_INDEX_MARKS(X)
+#undef X
+    };
+
+    _Static_assert(FG_NR_ITEMS(ends) == FG_NR_SPAN_ENDS, "cells have the number after the last end");
+    if (fg_add_names(module, "SPAN_COLUMNS", columns, FG_NR_ITEMS(columns)) < 0 ||
+        fg_add_names(module, "SPAN_ENDS", ends, FG_NR_ITEMS(ends)) < 0 ||
+        fg_add_names(module, "MARK_KINDS", kinds, FG_NR_ITEMS(kinds)) < 0)
+        return -1;
+    return fg_add_type(module, &call_index_spec, &fg_tracedata_state(module)->call_index_type);
+}

@@ -1,0 +1,563 @@
+/* Makes an index in one pass over the events: see call_index.h. */
+#define _GNU_SOURCE /* qsort_r() */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core/array.h"
+#include "engine/core/compiler.h"
+#include "engine/ring/record.h"
+#include "tracedata/calls/assemble.h"
+#include "tracedata/index/call_index.h"
+#include "tracedata/index/index_cells.h"
+
+#define MARKS_SHARE 8 /* of the bytes of spans and cells */
+#define LEAST_MARKS 64
+#define NO_LANE UINT32_MAX
+
+/* A call: what is known of it besides its level. */
+struct call {
+    uint64_t ran_ns; /* sum of the stretches that have ended */
+    bool is_whole;   /* all its stretches are in the trace */
+};
+
+struct index_thread {
+    struct fg_call_thread thread;
+    uint32_t lane, key;
+};
+
+/* Where the latest span of each depth of a lane ended. */
+struct lane_ends {
+    uint64_t *ends_ns;
+    size_t capacity;
+};
+
+struct builder {
+    struct fg_call_assembler calls;
+    struct fg_merge *merge;
+    struct fg_call_index *index;
+    size_t most_bytes, most_marks;
+    size_t spans_capacity, lanes_capacity, marks_capacity;
+    struct lane_ends *ends; /* by lane */
+    size_t ends_capacity;
+    uint32_t *lane_of; /* by key: 1 + lane */
+    size_t nr_keys;
+    unsigned mark_level; /* marks of one slot of it are one */
+};
+
+static inline struct builder *builder_of(struct fg_call_assembler *calls)
+{
+    return (struct builder *)(void *)calls;
+}
+
+static inline struct index_thread *thread_of(const struct fg_stretch *stretch)
+{
+    return (struct index_thread *)(void *)stretch->thread;
+}
+
+static inline struct fg_index_lane *lane_of(struct fg_call_assembler *calls, const struct fg_stretch *stretch)
+{
+    return &builder_of(calls)->index->lanes[thread_of(stretch)->lane];
+}
+
+/* ---- lanes */
+
+static int add_lane(struct builder *builder, const struct fg_event *event, uint32_t *lane)
+{
+    struct fg_call_index *index = builder->index;
+    size_t n = index->nr_lanes;
+
+    if (fg_array_reserve(&index->lanes, &builder->lanes_capacity, n + 1) < 0 ||
+        fg_array_reserve_zeroed(&builder->ends, &builder->ends_capacity, n + 1) < 0)
+        return -ENOMEM;
+    index->lanes[n] = (struct fg_index_lane){.first_ns = event->time_ns,
+                                             .task = builder->merge->names->tasks[event->task].number};
+    index->nr_lanes++;
+    *lane = (uint32_t)n;
+    return 0;
+}
+
+/* What events of one lane have in common: their task; of a kernel's trace their thread, which has a task for
+ * each CPU. */
+static inline uint32_t key_of(const struct builder *builder, const struct fg_event *event)
+{
+    return builder->merge->file->kernel ? event->thread : event->task;
+}
+
+FG_NOINLINE static int set_lane(struct builder *builder, struct index_thread *thread,
+                                const struct fg_event *event)
+{
+    uint32_t key = key_of(builder, event);
+    int error = 0;
+
+    if (fg_array_reserve_zeroed(&builder->lane_of, &builder->nr_keys, (size_t)key + 1) < 0)
+        return -ENOMEM;
+    thread->lane = builder->lane_of[key] - 1;
+    if (thread->lane == NO_LANE)
+        error = add_lane(builder, event, &thread->lane);
+    builder->lane_of[key] = thread->lane + 1;
+    thread->key = key + 1;
+    return error;
+}
+
+/* ---- spans */
+
+static size_t bytes_of(const struct fg_call_index *index)
+{
+    const struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
+
+    return index->nr_spans * sizeof(*index->spans) + cells->n * sizeof(*cells->cells);
+}
+
+/* Makes the base one level higher: its cells take in the shortest spans. */
+static int raise_base(struct fg_call_index *index)
+{
+    struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
+    int error =
+        fg_cells_fold(cells, index->base, index->base + FG_INDEX_STEP, index->spans, &index->nr_spans);
+
+    if (error)
+        return error;
+    cells[1] = cells[0];
+    cells[0] = (struct fg_cell_level){0};
+    index->base += FG_INDEX_STEP;
+    return 0;
+}
+
+/* Folds the spans that are too short for the base. If spans and cells still have more than half of the bytes
+ * that they may have, the base is raised. More lanes and depths than there is room for are no reason to fold
+ * again with each span. */
+FG_NOINLINE static int make_room(struct builder *builder)
+{
+    struct fg_call_index *index = builder->index;
+    int error = fg_cells_fold(&index->levels[index->base / FG_INDEX_STEP], index->base, index->base,
+                              index->spans, &index->nr_spans);
+
+    while (!error && bytes_of(index) > builder->most_bytes / 2 && index->base < FG_INDEX_NR_CLASSES)
+        error = raise_base(index);
+    if (bytes_of(index) > builder->most_bytes / 2)
+        builder->most_bytes = 2 * bytes_of(index);
+    return error;
+}
+
+static int add_span(struct builder *builder, const struct fg_stretch *stretch, uint64_t end_ns, uint8_t ended)
+{
+    struct fg_call_index *index = builder->index;
+    uint32_t lane = thread_of(stretch)->lane;
+    struct lane_ends *ends = &builder->ends[lane];
+    uint64_t begin_ns = stretch->level->entered_ns;
+
+    if (fg_unlikely(fg_array_reserve_zeroed(&ends->ends_ns, &ends->capacity, (size_t)stretch->depth + 1) <
+                        0 ||
+                    fg_array_reserve(&index->spans, &builder->spans_capacity, index->nr_spans + 1) < 0))
+        return -ENOMEM;
+    if (begin_ns < ends->ends_ns[stretch->depth])
+        begin_ns = ends->ends_ns[stretch->depth];
+    if (end_ns < begin_ns)
+        end_ns = begin_ns;
+    ends->ends_ns[stretch->depth] = end_ns;
+    index->spans[index->nr_spans++] = (struct fg_span){.begin_ns = begin_ns,
+                                                       .end_ns = end_ns,
+                                                       .func = stretch->level->func,
+                                                       .lane = lane,
+                                                       .depth = stretch->depth,
+                                                       .ended = ended,
+                                                       .is_resumed = stretch->level->is_resumed};
+    index->lanes[lane].nr_spans++;
+    if (begin_ns < index->lanes[lane].first_ns)
+        index->lanes[lane].first_ns = begin_ns; /* its begin was lost, but its end tells when that was */
+    if (index->lanes[lane].nr_depths <= stretch->depth)
+        index->lanes[lane].nr_depths = stretch->depth + 1;
+    return fg_unlikely(bytes_of(index) > builder->most_bytes) ? make_room(builder) : 0;
+}
+
+/* ---- marks */
+
+static int compare_marks(const void *a, const void *b)
+{
+    const struct fg_index_mark *one = a, *other = b;
+
+    if (one->lane != other->lane)
+        return one->lane < other->lane ? -1 : 1;
+    if (one->kind != other->kind)
+        return one->kind < other->kind ? -1 : 1;
+    return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+static void sort_marks(struct fg_call_index *index)
+{
+    if (index->nr_marks)
+        qsort(index->marks, index->nr_marks, sizeof(*index->marks), compare_marks);
+}
+
+static bool is_same_slot(const struct fg_index_mark *one, const struct fg_index_mark *other, unsigned level)
+{
+    return one->lane == other->lane && one->kind == other->kind &&
+           one->time_ns >> 2 * level == other->time_ns >> 2 * level;
+}
+
+/* Makes one mark of those of each slot, with longer slots until they are half as many as there may be. */
+FG_NOINLINE static void merge_marks(struct builder *builder)
+{
+    struct fg_call_index *index = builder->index;
+
+    sort_marks(index);
+    while (index->nr_marks > builder->most_marks / 2 && builder->mark_level < FG_INDEX_NR_CLASSES - 1) {
+        size_t n = 0;
+
+        builder->mark_level++;
+        for (size_t i = 0; i < index->nr_marks; i++) {
+            if (n && is_same_slot(&index->marks[n - 1], &index->marks[i], builder->mark_level))
+                index->marks[n - 1].count += index->marks[i].count;
+            else
+                index->marks[n++] = index->marks[i];
+        }
+        index->nr_marks = n;
+    }
+    if (index->nr_marks > builder->most_marks / 2)
+        builder->most_marks = 2 * index->nr_marks; /* there are so many lanes */
+}
+
+static int add_mark(struct builder *builder, uint32_t lane, enum fg_index_mark_kind kind, uint64_t time_ns,
+                    uint32_t func, uint64_t count)
+{
+    struct fg_call_index *index = builder->index;
+
+    if (fg_array_reserve(&index->marks, &builder->marks_capacity, index->nr_marks + 1) < 0)
+        return -ENOMEM;
+    index->marks[index->nr_marks++] =
+        (struct fg_index_mark){.time_ns = time_ns, .count = count, .lane = lane, .func = func, .kind = kind};
+    if (fg_unlikely(index->nr_marks > builder->most_marks))
+        merge_marks(builder);
+    return 0;
+}
+
+/* ---- what becomes of calls */
+
+FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                      const struct fg_graph_data *graph, const void *event)
+{
+    (void)event;
+    *(struct call *)stretch->call = (struct call){.is_whole = fg_begins_whole(stretch->level, graph)};
+    lane_of(calls, stretch)->nr_calls++;
+    return 0;
+}
+
+static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                  const struct fg_graph_data *graph, const void *event)
+{
+    (void)calls, (void)stretch, (void)graph, (void)event;
+    return 0;
+}
+
+static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                   const struct fg_graph_data *graph, const void *event)
+{
+    (void)graph;
+    ((struct call *)stretch->call)->ran_ns += stretch->ran_ns;
+    return add_span(builder_of(calls), stretch, ((const struct fg_event *)event)->time_ns, FG_SPAN_suspend);
+}
+
+/* Counts a whole call in the histogram of its function. */
+static int add_duration(struct fg_call_index *index, uint32_t func, uint64_t ns)
+{
+    uint64_t **durations = &index->durations[func];
+
+    if (fg_unlikely(!*durations))
+        *durations = calloc(FG_INDEX_NR_DURATIONS, sizeof(**durations));
+    if (!*durations)
+        return -ENOMEM;
+    (*durations)[ns ? 64 - __builtin_clzll(ns) : 0]++;
+    return 0;
+}
+
+FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
+                    const struct fg_graph_data *exit, const void *source)
+{
+    struct builder *builder = builder_of(calls);
+    const struct fg_event *event = source;
+    struct call *call = stretch->call;
+    uint8_t ended = exit->kind <= FG_WIRE_CLOSE ? exit->kind : FG_SPAN_return;
+    int error = 0;
+
+    call->ran_ns += stretch->ran_ns;
+    if (call->is_whole && ended != FG_SPAN_suspend)
+        error = add_duration(builder->index, stretch->level->func, call->ran_ns);
+    if (!error && ended == FG_SPAN_raise)
+        error = add_mark(builder, thread_of(stretch)->lane, FG_MARK_raise, event->time_ns,
+                         stretch->level->func, 1);
+    return error ? error : add_span(builder, stretch, event->time_ns, ended);
+}
+
+static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *stretch, enum fg_call_gap gap,
+                   uint64_t until_ns, bool goes_on)
+{
+    (void)until_ns, (void)goes_on;
+    ((struct call *)stretch->call)->is_whole = false;
+    return add_span(builder_of(calls), stretch, stretch->thread->last_ns,
+                    gap == FG_GAP_LOST ? FG_SPAN_lost : FG_SPAN_open);
+}
+
+static int forget(struct fg_call_assembler *calls, const struct fg_named_call *named, void *call)
+{
+    (void)calls, (void)named, (void)call;
+    return 0;
+}
+
+static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
+{
+    return builder_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
+}
+
+static const struct fg_call_consumer consumer = {
+    .call_bytes = sizeof(struct call),
+    .thread_bytes = sizeof(struct index_thread),
+    .names_calls = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .pid = pid_of,
+};
+
+/* ---- events */
+
+FG_ASSEMBLE int add_call(struct builder *builder, struct fg_call_thread *thread, const struct fg_event *event)
+{
+    const struct fg_graph_data *graph = fg_event_graph(event);
+    uint32_t nr_functions = builder->index->nr_functions;
+    uint32_t func = graph->func < nr_functions ? graph->func : nr_functions;
+
+    return event->type == FG_EVENT_funcgraph_entry
+               ? fg_calls_begin(&consumer, &builder->calls, thread, graph, func, event->time_ns, event)
+               : fg_calls_end(&consumer, &builder->calls, thread, graph, func, event->time_ns, event);
+}
+
+/* An event that is no part of a call. */
+static int add_other(struct builder *builder, struct index_thread *thread, const struct fg_event *event)
+{
+    enum fg_index_mark_kind kind = FG_MARK_event;
+
+    switch (event->type) {
+    case FG_EVENT_function:
+    case FG_EVENT_kernel_stack:
+    case FG_EVENT_func_repeats:
+        return 0; /* of the function tracer, which records no ends */
+    case FG_EVENT_recorder_wait:
+        thread->thread.wait_ns += fg_event_recorder_wait(event)->duration_ns;
+        kind = FG_MARK_wait;
+        break;
+    case FG_EVENT_overrun:
+        kind = FG_MARK_overrun;
+        break;
+    case FG_EVENT_print:
+    case FG_EVENT_raw_data:
+        kind = FG_MARK_mark;
+        break;
+    default:
+        break;
+    }
+    return add_mark(builder, thread->lane, kind, event->time_ns, FG_FUNC_UNKNOWN, 1);
+}
+
+static bool is_sound(const struct fg_event *event)
+{
+    return fg_event_is_whole(event) &&
+           (!fg_event_is_call(event->type) || fg_event_graph(event)->depth <= FG_RECORD_MAX_DEPTH);
+}
+
+static int add_event(struct builder *builder, const struct fg_event *event)
+{
+    struct index_thread *thread =
+        (struct index_thread *)(void *)fg_call_thread(&consumer, &builder->calls, event->thread);
+    int error = thread ? fg_calls_enter(&builder->calls, &thread->thread, event) : -ENOMEM;
+
+    if (!error && fg_unlikely(thread->key != key_of(builder, event) + 1))
+        error = set_lane(builder, thread, event);
+    if (!error && !is_sound(event))
+        error = fg_merge_damaged(builder->merge, event);
+    if (!error && fg_unlikely(event->lost))
+        error = add_mark(builder, thread->lane, FG_MARK_loss, event->time_ns, FG_FUNC_UNKNOWN,
+                         event->lost == FG_LOST_UNKNOWN ? 1 : event->lost);
+    if (error)
+        return error;
+    builder->index->lanes[thread->lane].last_ns = event->time_ns;
+    error = fg_likely(fg_event_is_call(event->type)) ? add_call(builder, &thread->thread, event)
+                                                     : add_other(builder, thread, event);
+    thread->thread.last_ns = event->time_ns;
+    return error;
+}
+
+static int add_events(struct builder *builder)
+{
+    struct fg_event event;
+    int result;
+
+    while ((result = fg_merge_next(builder->merge, &event)) > 0) {
+        result = add_event(builder, &event);
+        if (result < 0)
+            return result;
+    }
+    return result < 0 ? result : fg_calls_finish(&builder->calls);
+}
+
+/* ---- the end */
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct fg_span *one = a, *other = b;
+    unsigned one_class = fg_span_class(one), other_class = fg_span_class(other);
+
+    if (one->lane != other->lane)
+        return one->lane < other->lane ? -1 : 1;
+    if (one->depth != other->depth)
+        return one->depth < other->depth ? -1 : 1;
+    if (one_class != other_class)
+        return one_class < other_class ? -1 : 1;
+    if (one->begin_ns != other->begin_ns)
+        return one->begin_ns < other->begin_ns ? -1 : 1;
+    return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
+}
+
+static int compare_by_function(const void *a, const void *b, void *spans)
+{
+    uint32_t number = *(const uint32_t *)a, other_number = *(const uint32_t *)b;
+    const struct fg_span *one = (const struct fg_span *)spans + number;
+    const struct fg_span *other = (const struct fg_span *)spans + other_number;
+    unsigned one_class = fg_span_class(one), other_class = fg_span_class(other);
+
+    if (one->func != other->func)
+        return one->func < other->func ? -1 : 1;
+    if (one->lane != other->lane)
+        return one->lane < other->lane ? -1 : 1;
+    if (one_class != other_class)
+        return one_class < other_class ? -1 : 1;
+    if (one->begin_ns != other->begin_ns)
+        return one->begin_ns < other->begin_ns ? -1 : 1;
+    return (number > other_number) - (number < other_number);
+}
+
+static int sort_by_function(struct fg_call_index *index)
+{
+    index->by_function = malloc((index->nr_spans + 1) * sizeof(*index->by_function));
+    if (!index->by_function)
+        return -ENOMEM;
+    for (size_t i = 0; i < index->nr_spans; i++)
+        index->by_function[i] = (uint32_t)i;
+    qsort_r(index->by_function, index->nr_spans, sizeof(*index->by_function), compare_by_function,
+            index->spans);
+    return 0;
+}
+
+static void set_times(struct fg_call_index *index)
+{
+    index->first_ns = UINT64_MAX;
+    for (size_t i = 0; i < index->nr_lanes; i++) {
+        if (index->lanes[i].first_ns < index->first_ns)
+            index->first_ns = index->lanes[i].first_ns;
+        if (index->lanes[i].last_ns > index->last_ns)
+            index->last_ns = index->lanes[i].last_ns;
+    }
+    if (!index->nr_lanes)
+        index->first_ns = 0;
+}
+
+/* Makes the levels; drops the shortest spans as long as there are too many cells. */
+static int make_levels(struct builder *builder)
+{
+    struct fg_call_index *index = builder->index;
+    int error;
+
+    for (;;) {
+        size_t left = builder->most_bytes - builder->most_bytes / 4;
+
+        left -=
+            left < index->nr_spans * sizeof(*index->spans) ? left : index->nr_spans * sizeof(*index->spans);
+        error = fg_cells_make_levels(index, left / sizeof(struct fg_span_cell));
+        if (error != -ENOSPC || index->base + FG_INDEX_STEP > FG_INDEX_NR_CLASSES)
+            return error == -ENOSPC ? 0 : error;
+        fg_cells_free_levels(index);
+        error = raise_base(index);
+        if (error)
+            return error;
+    }
+}
+
+static int finish(struct builder *builder)
+{
+    struct fg_call_index *index = builder->index;
+    int error = index->base ? make_room(builder) : 0;
+
+    set_times(index);
+    sort_marks(index);
+    if (!error)
+        error = make_levels(builder);
+    if (!error && index->nr_spans)
+        qsort(index->spans, index->nr_spans, sizeof(*index->spans), compare_spans);
+    return error ? error : sort_by_function(index);
+}
+
+static void free_builder(struct builder *builder)
+{
+    fg_call_assembler_free(&builder->calls);
+    for (size_t i = 0; i < builder->ends_capacity; i++)
+        free(builder->ends[i].ends_ns);
+    free(builder->ends);
+    free(builder->lane_of);
+}
+
+static struct fg_call_index *new_index(uint32_t nr_functions)
+{
+    struct fg_call_index *index = calloc(1, sizeof(*index));
+
+    if (!index)
+        return NULL;
+    index->nr_functions = nr_functions;
+    index->durations = calloc((size_t)nr_functions + 1, sizeof(*index->durations));
+    if (index->durations)
+        return index;
+    free(index);
+    return NULL;
+}
+
+int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call_index **index)
+{
+    struct builder builder = {
+        .merge = merge,
+        .index = new_index(merge->names->nr_functions),
+        .most_bytes = most_bytes,
+        .most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS,
+    };
+    int error;
+
+    if (!builder.index)
+        return -ENOMEM;
+    fg_call_assembler_init(&builder.calls, &consumer, merge->file->unit == FG_UNIT_NS);
+    error = add_events(&builder);
+    if (!error)
+        error = finish(&builder);
+    free_builder(&builder);
+    if (error)
+        fg_call_index_free(builder.index);
+    else
+        *index = builder.index;
+    return error;
+}
+
+void fg_call_index_free(struct fg_call_index *index)
+{
+    if (!index)
+        return;
+    for (uint32_t i = 0; i <= index->nr_functions; i++)
+        free(index->durations[i]);
+    for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)
+        free(index->levels[i].cells);
+    free(index->durations);
+    free(index->lanes);
+    free(index->spans);
+    free(index->by_function);
+    free(index->marks);
+    free(index);
+}

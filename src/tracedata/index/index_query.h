@@ -1,0 +1,73 @@
+/* Questions to the index. Each takes time that depends on the answer and on the logarithm of the trace. */
+#ifndef FG_INDEX_QUERY_H
+#define FG_INDEX_QUERY_H
+
+#include "tracedata/index/call_index.h"
+
+/* X(name, C type, format of Python's struct module, meaning): a row is a span, or a cell. */
+#define FG_SPAN_COLUMNS(X)                                                                                   \
+    X(begin_ns, uint64_t, "Q", "when it begins; a cell: its slot does")                                      \
+    X(end_ns, uint64_t, "Q", "when it ends; a cell: its slot does")                                          \
+    X(busy_ns, uint64_t, "Q", "how long it took; a cell: all its spans together")                            \
+    X(number, uint32_t, "I", "of the span; FG_NO_SPAN: a cell")                                              \
+    X(count, uint32_t, "I", "of spans: 1, or those of a cell")                                               \
+    X(function, uint32_t, "I", "its index, or that after the last one; a cell: the dominant function")       \
+    X(depth, uint32_t, "I", "how many traced calls it was made from")                                        \
+    X(lane, uint32_t, "I", "the number of its lane")                                                         \
+    X(ended, uint8_t, "B", "enum fg_span_end; a cell: FG_NR_SPAN_ENDS")                                      \
+    X(resumed, uint8_t, "?", "it began with a resume")
+
+#define FG_NR_SPAN_ENDS 6 /* what a cell has as its end */
+
+struct fg_span_rows {
+    size_t n, capacity;
+#define X(name, type, format, text) type *name;
+    FG_SPAN_COLUMNS(X)
+#undef X
+};
+
+/* Zeroed, they are empty. Makes room for one more. Return: 0 or -ENOMEM. */
+int fg_span_rows_reserve(struct fg_span_rows *rows);
+void fg_span_rows_free(struct fg_span_rows *rows);
+
+/* A part of a lane, as a picture shows it: from @begin_ns to before @end_ns, which is later, on that many
+ * pixels, with depths from @first_depth to @last_depth. */
+struct fg_picture {
+    uint32_t lane;
+    uint64_t begin_ns, end_ns;
+    uint32_t pixels; /* at least 1 */
+    uint32_t first_depth, last_depth;
+};
+
+/* Adds what the picture has, by depth: each span that is as long as a pixel, and those that are shorter as
+ * spans or in cells that are no longer than a pixel, if the index has such. A cell counts what begins in its
+ * slot. At most some 64 rows for each pixel and depth. Return: 0 or -ENOMEM. */
+int fg_index_picture(const struct fg_call_index *index, const struct fg_picture *picture,
+                     struct fg_span_rows *rows);
+
+/* The span of a lane at this depth that is in progress at a time; FG_NO_SPAN: there is none. One of no time
+ * is in progress when it begins. */
+uint32_t fg_index_span_at(const struct fg_call_index *index, uint32_t lane, uint32_t depth, uint64_t time_ns);
+/* The innermost one. */
+uint32_t fg_index_innermost(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns);
+
+/* Adds the spans around a span, that were in progress when it began: the nearest first. */
+int fg_index_parents(const struct fg_call_index *index, uint32_t span, struct fg_span_rows *rows);
+
+/* The function's first span that begins after a time, or its last one that begins before; of those that begin
+ * at one time any. @lane: UINT32_MAX: all. */
+uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t after_ns);
+uint32_t fg_index_previous(const struct fg_call_index *index, uint32_t func, uint32_t lane,
+                           uint64_t before_ns);
+
+/* Adds the function's longest spans of at least @least_ns: at most @most of them, the longest first. */
+int fg_index_longest(const struct fg_call_index *index, uint32_t func, uint64_t least_ns, size_t most,
+                     struct fg_span_rows *rows);
+
+int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_call_index *index, uint32_t span);
+
+/* The lane's marks of a kind: their places are from *first to before the value that is returned. */
+size_t fg_index_marks(const struct fg_call_index *index, uint32_t lane, uint32_t kind, uint64_t begin_ns,
+                      uint64_t end_ns, size_t *first);
+
+#endif

@@ -1,0 +1,486 @@
+"""Promise: the index of a trace's calls answers as a slow model does that looks at all calls, whatever events
+are lost; what a picture has stays bounded, and nothing is left out of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+import tracefile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ringfile import RingFile, add_ring, leaf
+
+import funcgraph
+from funcgraph import _tracedata
+from funcgraph.tracedata import CallIndex, Function, Span, SpanColumns, Trace
+from tests.support import call_model
+from tests.support.call_model import BEGIN, CLOSE, LOST, OPEN, RAISE, RESUME, RETURN, SUSPEND, WAIT, Row
+from tracedata.programs import STEPS, Program, Step
+
+pytestmark = pytest.mark.one_python
+
+S = 1_000_000_000
+ALL = 1 << 30  # bytes: no span is dropped
+ENDS = {
+    RETURN: "return",
+    RAISE: "raise",
+    SUSPEND: "suspend",
+    CLOSE: "close",
+    LOST: "lost",
+    OPEN: "open",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Stretch:
+    """A span, as the model has it."""
+
+    lane: int
+    depth: int
+    begin: int
+    end: int
+    function: int
+    ended: str
+    resumed: bool
+
+    @property
+    def ns(self) -> int:
+        return self.end - self.begin
+
+    def is_in(self, begin: int, end: int) -> bool:
+        return self.begin < end and (self.end > begin or self.begin == self.end == begin)
+
+    def contains(self, time: int) -> bool:
+        return self.begin <= time < self.end or self.begin == self.end == time
+
+
+@dataclass
+class Model:
+    """All spans of a trace, from the events that `Trace.columns` has, by the slow model of calls."""
+
+    trace: Trace
+    spans: list[Stretch] = field(default_factory=list)
+    durations: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    calls: Counter[int] = field(default_factory=Counter)
+    raised: list[tuple[int, int, int]] = field(default_factory=list)  # lane, time, function
+
+    def __post_init__(self) -> None:
+        self._began: dict[int, tuple[int, bool]] = {}  # by id: the latest stretch
+        self._ends: dict[tuple[int, int], int] = defaultdict(int)
+        self._met: set[int] = set()
+        self._lanes: dict[int, int] = {}  # by task, in the order of first events
+        calls = call_model.Calls([task.pid for task in self.trace.tasks])
+        for batch in self.trace.columns():
+            for i in range(len(batch)):
+                lane = self._lanes.setdefault(batch.task[i], len(self._lanes))
+                if batch.kind[i] > CLOSE and batch.kind[i] != WAIT:
+                    continue
+                event = call_model.Event(
+                    batch.time_ns[i],
+                    batch.task[i],
+                    batch.kind[i],
+                    batch.function[i],
+                    batch.depth[i],
+                    batch.start_ns[i],
+                    batch.calltime_ns[i],
+                    batch.number[i],
+                )
+                if event.kind == RAISE:
+                    self.raised.append((lane, event.time, event.function))
+                calls.add(event)
+                self._take(calls.rows, event)
+        calls.finish()
+        self._take(calls.rows, None)
+
+    def _take(self, rows: list[Row], event: call_model.Event | None) -> None:
+        for row in rows:
+            self._take_row(row, event)
+        rows.clear()
+
+    def _take_row(self, row: Row, event: call_model.Event | None) -> None:
+        lane = self._lanes[row.thread]
+        if row.id not in self._met:
+            self._met.add(row.id)
+            self.calls[lane] += 1
+        if row.what in (BEGIN, RESUME):
+            self._began[row.id] = (row.time, row.what == RESUME)
+            return
+        if row.what not in ENDS:
+            return
+        if row.is_whole and row.what != SUSPEND:
+            self.durations[row.function][row.ran.bit_length()] += 1
+        if row.is_only_end:
+            assert event
+            # A stretch that is begun late is a resume if its call is known.
+            resumed = row.id in self._began
+            begin = min(event.calltime, event.time)
+            self._began[row.id] = (begin, resumed)
+        begin, resumed = self._began[row.id]
+        begin = max(begin, self._ends[lane, row.depth])
+        end = max(begin, row.time)
+        self._ends[lane, row.depth] = end
+        ended = "lost" if row.is_lost_end else ENDS[row.what]
+        self.spans.append(Stretch(lane, row.depth, begin, end, row.function, ended, resumed))
+
+
+@contextmanager
+def lossy(dropped: set[int]) -> Iterator[None]:
+    """Leave out of the traces that are written the events of these numbers."""
+    number = -1
+    add = tracefile.Task.add
+
+    def add_some(task: tracefile.Task, when: int, payload: bytes, lost: int = 0) -> None:
+        nonlocal number
+        number += 1
+        if number not in dropped:
+            add(task, when, payload, lost)
+
+    with patch.object(tracefile.Task, "add", add_some):
+        yield
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("index") / "trace.dat"
+
+
+@contextmanager
+def made(
+    scratch: Path, steps: list[Step], dropped: set[int], most_bytes: int
+) -> Iterator[tuple[CallIndex, Model]]:
+    """The index of a random program's trace, and the model."""
+    with lossy(dropped):
+        Program(steps).trace.save(scratch)
+    with funcgraph.open(scratch) as trace:
+        yield trace.index(most_bytes=most_bytes), Model(trace)
+
+
+def stretches(rows: SpanColumns) -> list[Stretch]:
+    return [
+        Stretch(
+            rows.lane[i],
+            rows.depth[i],
+            rows.begin_ns[i],
+            rows.end_ns[i],
+            rows.function[i],
+            rows.ENDS[rows.ended[i]],
+            rows.resumed[i],
+        )
+        for i in range(len(rows))
+        if rows.number[i] != rows.NO_SPAN
+    ]
+
+
+def stretch(span: Span, functions: list[Function]) -> Stretch:
+    number = functions.index(span.function) if span.function else len(functions)
+    return Stretch(span.lane, span.depth, span.begin_ns, span.end_ns, number, span.ended, span.resumed)
+
+
+programs = {
+    "steps": STEPS,
+    "dropped": st.sets(st.integers(0, 60), max_size=20),
+}
+budgets = st.sampled_from((1, 200, 1000, 3000, ALL))
+
+
+@settings(max_examples=150, deadline=None)
+@given(**programs)
+def test_all_spans_are_the_models(scratch: Path, steps: list[Step], dropped: set[int]) -> None:
+    with made(scratch, steps, dropped, ALL) as (index, model):
+        found = []
+        for lane in index.lanes():
+            rows = index.spans(lane, lane.begin_ns, lane.end_ns + 1, 2**32 - 1)
+            assert lane.spans == len(rows) == sum(span.lane == lane.number for span in model.spans)
+            assert set(rows.count) <= {1}
+            found += stretches(rows)
+            assert lane.calls == model.calls[lane.number]
+            assert lane.depths == max(
+                (span.depth + 1 for span in model.spans if span.lane == lane.number), default=0
+            )
+    assert index.resolution_ns == 1
+    assert sorted(found) == sorted(model.spans)
+
+
+def check_cell(rows: SpanColumns, i: int, shorter: list[Stretch]) -> None:
+    """A cell counts the spans that begin in its slot and do not come one by one."""
+    begin, end = rows.begin_ns[i], rows.end_ns[i]
+    inside = [
+        s for s in shorter if s.depth == rows.depth[i] and begin <= s.begin < end and s.ns < end - begin
+    ]
+    busy: Counter[int] = Counter()
+    for span in inside:
+        busy[span.function] += span.ns
+    assert rows.count[i] == len(inside)
+    assert rows.busy_ns[i] == sum(busy.values())
+    assert rows.function[i] in busy
+    for function, ns in busy.items():
+        assert 2 * ns <= rows.busy_ns[i] or rows.function[i] == function
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    **programs,
+    budget=budgets,
+    part=st.tuples(st.integers(0, 2000), st.integers(0, 2000)),
+    pixels=st.integers(1, 2000),
+    depths=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+def test_a_picture_has_every_span_once(
+    scratch: Path,
+    steps: list[Step],
+    dropped: set[int],
+    budget: int,
+    part: tuple[int, int],
+    pixels: int,
+    depths: tuple[int, int],
+) -> None:
+    with made(scratch, steps, dropped, budget) as (index, model):
+        first, last = sorted(depths)
+        for lane in index.lanes():
+            length = lane.end_ns - lane.begin_ns + 1
+            begin, end = (lane.begin_ns + length * place // 2000 for place in sorted(part))
+            end = max(end, begin + 1)
+            rows = index.spans(lane, begin, end, pixels, (first, last))
+            alone = Counter(stretches(rows))
+            inside = [
+                span
+                for span in model.spans
+                if span.lane == lane.number and first <= span.depth <= last and span.is_in(begin, end)
+            ]
+            pixel = (end - begin) // pixels
+            shorter = [
+                span for span in model.spans if span.lane == lane.number and first <= span.depth <= last
+            ]
+            cells = [i for i in range(len(rows)) if rows.number[i] == rows.NO_SPAN]
+            assert alone <= Counter(inside)
+            for span in inside:
+                if span.ns >= max(pixel, index.resolution_ns):
+                    assert alone[span]
+            for i in cells:
+                assert rows.end_ns[i] - rows.begin_ns[i] <= max(pixel, index.resolution_ns)
+                check_cell(rows, i, shorter)
+            # What is not there one by one is in a cell.
+            for span in inside:
+                assert (
+                    alone[span]
+                    or any(
+                        rows.depth[i] == span.depth and rows.begin_ns[i] <= span.begin < rows.end_ns[i]
+                        for i in cells
+                    )
+                    or span.begin < begin
+                )
+            assert len(rows) <= 64 * (pixels + 2) * (last - first + 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(**programs, budget=budgets)
+def test_nothing_is_lost_when_spans_are_dropped(
+    scratch: Path, steps: list[Step], dropped: set[int], budget: int
+) -> None:
+    """Whatever is dropped, spans and cells of the whole have all calls and all their time."""
+    with made(scratch, steps, dropped, budget) as (index, model):
+        for lane in index.lanes():
+            spans = [span for span in model.spans if span.lane == lane.number]
+            for pixels in (1, 100, 2**32 - 1):
+                rows = index.spans(lane, 0, 2**63, pixels)
+                assert sum(rows.count) == len(spans) == lane.spans
+                assert sum(rows.busy_ns) == sum(span.ns for span in spans)
+        if budget < ALL:
+            assert index.resolution_ns > 1 or len(model.spans) * 32 <= budget
+
+
+@settings(max_examples=150, deadline=None)
+@given(**programs, places=st.lists(st.integers(0, 1000), min_size=1, max_size=20))
+def test_the_call_at_a_time_and_its_parents(
+    scratch: Path, steps: list[Step], dropped: set[int], places: list[int]
+) -> None:
+    with made(scratch, steps, dropped, ALL) as (index, model):
+        functions = model.trace.functions
+        times = [time for span in model.spans for time in (span.begin, span.end)]
+        for lane in index.lanes():
+            for place in places:
+                time = times[place % len(times)] + place % 3 - 1 if times else place
+                there = [s for s in model.spans if s.lane == lane.number and s.contains(time)]
+                span = index.call_at(lane, time)
+                assert (span is None) == (not there)
+                if span is None:
+                    continue
+                assert stretch(span, functions) in there
+                assert span.depth == max(s.depth for s in there)
+                around = [
+                    s
+                    for s in model.spans
+                    if s.lane == lane.number and s.depth < span.depth and s.contains(span.begin_ns)
+                ]
+                parents = [stretch(parent, functions) for parent in index.parents(span)]
+                assert [s.depth for s in parents] == sorted({s.depth for s in around}, reverse=True)
+                assert set(parents) <= set(around)
+
+
+@settings(max_examples=150, deadline=None)
+@given(**programs, place=st.integers(0, 1000), least_ns=st.integers(0, 2 * 10**6), most=st.integers(0, 20))
+def test_calls_of_a_function(
+    scratch: Path, steps: list[Step], dropped: set[int], place: int, least_ns: int, most: int
+) -> None:
+    with made(scratch, steps, dropped, ALL) as (index, model):
+        times = [span.begin for span in model.spans] or [1]
+        time = times[place % len(times)] + place % 3 - 1
+        for number, function in enumerate(model.trace.functions):
+            of_it = [span for span in model.spans if span.function == number]
+            for lane in (None, *index.lanes()):
+                there = [s for s in of_it if lane is None or s.lane == lane.number]
+                found = index.next_call(function, time, lane), index.previous_call(function, time, lane)
+                after = min((s.begin for s in there if s.begin > time), default=None)
+                before = max((s.begin for s in there if s.begin < time), default=None)
+                assert [span and span.begin_ns for span in found] == [after, before]
+                assert all(span is None or stretch(span, model.trace.functions) in there for span in found)
+            longest = index.longest_calls(function, least_ns, most)
+            lengths = sorted((s.ns for s in of_it if s.ns >= least_ns), reverse=True)[:most]
+            assert [span.end_ns - span.begin_ns for span in longest] == lengths
+            assert len({span.number for span in longest}) == len(longest)
+            assert dict(index.histogram(function)) == {
+                1 << bits >> 1: count for bits, count in model.durations[number].items()
+            }
+
+
+@settings(max_examples=100, deadline=None)
+@given(**programs)
+def test_exceptions_are_marks(scratch: Path, steps: list[Step], dropped: set[int]) -> None:
+    with made(scratch, steps, dropped, ALL) as (index, model):
+        for lane in index.lanes():
+            marks = index.marks(lane, kinds=["raise"])
+            assert [(mark.time_ns, mark.function) for mark in marks] == [
+                (time, model.trace.functions[function])
+                for number, time, function in model.raised
+                if number == lane.number
+            ]
+            assert all(mark.kind == "raise" and mark.count == 1 for mark in marks)
+
+
+def test_marks_that_are_too_many_are_counted(scratch: Path) -> None:
+    steps = [Step(0, what, 0, 5) for _ in range(500) for what in ("call", "raise")]
+    Program(steps).trace.save(scratch)
+    with funcgraph.open(scratch) as trace:
+        index = trace.index(most_bytes=1)
+        marks = index.marks(0)
+        assert len(marks) <= 64
+        assert sum(mark.count for mark in marks) == 500
+        assert marks[0].time_ns == 1_000_010
+        assert [mark.time_ns for mark in marks] == sorted(mark.time_ns for mark in marks)
+
+
+def test_losses_and_waits_are_marks(scratch: Path) -> None:
+    trace = tracefile.Trace(["m.f"])
+    task = trace.task(7, "main")
+    task.enter(1000, 0, 0, lost=3)
+    task.wait(1500, 100)
+    task.leave(2000, 0, 0, calltime=1100)
+    trace.save(scratch)
+    with funcgraph.open(scratch) as opened:
+        marks = opened.index().marks(0)
+    assert [(mark.kind, mark.time_ns, mark.count) for mark in marks] == [("loss", 1000, 3), ("wait", 1500, 1)]
+
+
+def test_wrong_questions_are_refused(scratch: Path) -> None:
+    Program([Step(0, "call", 0, 5), Step(0, "return", 0, 5)]).trace.save(scratch)
+    with funcgraph.open(scratch) as trace:
+        other = trace.functions[0]._replace(qualname="other")
+        span = trace.call_at(0, 1_000_005)
+        assert span
+        with pytest.raises(ValueError, match="no lane 1: the trace has 1"):
+            trace.call_at(1, 5)
+        with pytest.raises(ValueError, match="end_ns must be after begin_ns, got 5 and 5"):
+            trace.spans(0, 5, 5, 100)
+        with pytest.raises(ValueError, match="pixels must be 1 to 4294967295, got 0"):
+            trace.spans(0, 5, 6, 0)
+        with pytest.raises(ValueError, match=r"'m\.other' is not a function of this trace"):
+            trace.index().next_call(other, 0)
+        with pytest.raises(ValueError, match="no kind of mark 'x': there are raise, event"):
+            trace.index().marks(0, kinds=["x"])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="no span 17: the index has 1"):
+            trace.index().parents(span._replace(number=17))
+    with pytest.raises(ValueError, match="closed"):
+        trace.lanes()
+
+
+def test_an_index_is_made_once(scratch: Path) -> None:
+    Program([Step(0, "call", 0, 5), Step(0, "return", 0, 5)]).trace.save(scratch)
+    with funcgraph.open(scratch) as trace:
+        assert trace.index() is trace.index()
+        with pytest.raises(ValueError, match="most_bytes must be at least 1, got 0"):
+            funcgraph.open(scratch).index(most_bytes=0)
+
+
+# ---- other files than a whole trace.dat
+
+
+def spans_of(path: Path) -> list[tuple[int, int, int]]:
+    """Return lane, begin and end of all spans."""
+    with funcgraph.open(path) as trace:
+        return sorted(
+            (span.lane, span.begin, span.end)
+            for lane in trace.lanes()
+            for span in stretches(trace.spans(lane, lane.begin_ns, lane.end_ns + 1, 2**32 - 1))
+        )
+
+
+def test_a_growing_and_a_cut_trace_have_an_index(tmp_path: Path) -> None:
+    ring = RingFile(tmp_path / "4711.0.ring")
+    ring.function(0, "m.f")
+    ring.task(1, 4711, "main")
+    recorder = _tracedata.Recorder(tmp_path / "trace.fg", clock="mono")
+    number = add_ring(recorder, ring.path)
+
+    def put(begin: int) -> None:
+        ring.put(1, leaf(begin, 0, 0, 5))
+        recorder.drain(number)
+
+    put(S)
+    assert spans_of(tmp_path / "trace.fg") == [(0, S, S + 5)]
+    put(S + 100)
+    assert spans_of(tmp_path / "trace.fg") == [(0, S, S + 5), (0, S + 100, S + 105)]
+    recorder.finish(number)
+    recorder.complete("{}")
+    recorder.close()
+    whole = (tmp_path / "trace.fg").read_bytes()
+    assert spans_of(tmp_path / "trace.fg") == [(0, S, S + 5), (0, S + 100, S + 105)]
+    found = set()
+    for size in range(16, len(whole), 8):
+        (tmp_path / "cut.fg").write_bytes(whole[:size])
+        found.add(len(spans_of(tmp_path / "cut.fg")))
+    assert found == {0, 1, 2}
+
+
+def test_tasks_in_one_lane_of_a_file_are_lanes_of_their_own(scratch: Path) -> None:
+    trace = tracefile.Trace(["m.f"])
+    task = trace.task(7, "first")
+    task.enter(1000, 0, 0)
+    other = trace.task(8, "second", lane=0)
+    other.enter(2000, 0, 0)
+    other.leave(2500, 0, 0, calltime=2000)
+    trace.save(scratch)
+    with funcgraph.open(scratch) as opened:
+        lanes = opened.lanes()
+        calls = [opened.call_at(lane, time) for lane in lanes for time in (1000, 2000)]
+    assert [lane.task.tid for lane in lanes] == [7, 8]
+    assert [call and call.ended for call in calls] == ["open", None, None, "return"]
+
+
+def test_a_call_of_a_kernel_is_one_span_though_its_thread_moves() -> None:
+    """Lanes are threads, not CPUs."""
+    with funcgraph.open(Path(__file__).parent / "data" / "graph.dat") as trace:
+        calls = Counter((call.begin_ns, call.end_ns, call.depth) for call in trace.calls())
+        lanes = trace.lanes()
+        spans = [
+            span
+            for lane in lanes
+            for span in stretches(trace.spans(lane, lane.begin_ns, lane.end_ns + 1, 2**32 - 1))
+        ]
+    assert Counter((span.begin, span.end, span.depth) for span in spans if span.ended == "return") == calls
+    assert sum(lane.calls for lane in lanes) == len(spans)
