@@ -228,7 +228,7 @@ def check_cell(rows: SpanColumns, i: int, shorter: list[Stretch]) -> None:
     **programs,
     budget=budgets,
     part=st.tuples(st.integers(0, 2000), st.integers(0, 2000)),
-    pixels=st.integers(1, 2000),
+    pixels=st.sampled_from((1, 2, 5, 20, 100, 2000)),
     depths=st.tuples(st.integers(0, 4), st.integers(0, 4)),
 )
 def test_a_picture_has_every_span_once(
@@ -276,6 +276,48 @@ def test_a_picture_has_every_span_once(
                     or span.begin < begin
                 )
             assert len(rows) <= 64 * (pixels + 2) * (last - first + 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(calls=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 50)), min_size=1, max_size=40))
+def test_a_function_that_has_more_than_half_of_a_cell_is_its_dominant_one(
+    scratch: Path, calls: list[tuple[int, int]]
+) -> None:
+    trace, time = tracefile.Trace(["m.a", "m.b", "m.c"]), 1 << 20
+    task = trace.task(7)
+    for function, ns in calls:
+        task.enter(time, function, 0)
+        task.leave(time + ns, function, 0, calltime=time)
+        time += ns + 1
+    trace.save(scratch)
+    with funcgraph.open(scratch) as opened:
+        spans = Model(opened).spans
+        for pixels in (1, 4, 16):
+            rows = opened.spans(0, 1 << 20, (1 << 20) + (1 << 12), pixels)
+            for i in range(len(rows)):
+                if rows.number[i] == rows.NO_SPAN:
+                    check_cell(rows, i, spans)
+            assert sum(rows.count) == len(calls)
+
+
+def test_a_span_whose_begin_was_lost_begins_after_the_one_before_it(scratch: Path) -> None:
+    """The end of `a` and the begin of `b` were lost: only an end of `b` at 500 tells that it began at 200."""
+    trace = tracefile.Trace(["m.a", "m.b", "m.c"])
+    task = trace.task(7)
+    task.enter(100, 0, 0)
+    task.enter(300, 2, 1)
+    task.leave(400, 2, 1, calltime=300)
+    task.leave(500, 1, 0, calltime=200)
+    trace.save(scratch)
+    with funcgraph.open(scratch) as opened:
+        spans = stretches(opened.spans(0, 0, 1000, 1000))
+        assert sorted(spans) == sorted(Model(opened).spans)
+        at = [opened.call_at(0, time) for time in (399, 400)]
+    assert [(s.begin, s.end, s.ended) for s in sorted(spans) if s.depth == 0] == [
+        (100, 400, "lost"),
+        (400, 500, "return"),
+    ]
+    assert [span and (span.depth, span.ended) for span in at] == [(1, "return"), (0, "return")]
 
 
 @settings(max_examples=100, deadline=None)
