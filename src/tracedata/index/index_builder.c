@@ -1,5 +1,4 @@
 /* Makes an index in one pass over the events: see call_index.h. */
-#define _GNU_SOURCE /* qsort_r() */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "tracedata/calls/assemble.h"
 #include "tracedata/index/call_index.h"
 #include "tracedata/index/index_cells.h"
+#include "tracedata/index/index_sort.h"
 
 #define MARKS_SHARE 8 /* of the bytes of spans and cells */
 #define LEAST_MARKS 64
@@ -109,32 +109,18 @@ static size_t bytes_of(const struct fg_call_index *index)
     return index->nr_spans * sizeof(*index->spans) + cells->n * sizeof(*cells->cells);
 }
 
-/* Makes the base one level higher: its cells take in the shortest spans. */
-static int raise_base(struct fg_call_index *index)
-{
-    struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
-    int error =
-        fg_cells_fold(cells, index->base, index->base + FG_INDEX_STEP, index->spans, &index->nr_spans);
-
-    if (error)
-        return error;
-    cells[1] = cells[0];
-    cells[0] = (struct fg_cell_level){0};
-    index->base += FG_INDEX_STEP;
-    return 0;
-}
-
 /* Folds the spans that are too short for the base. If spans and cells still have more than half of the bytes
  * that they may have, the base is raised. More lanes and depths than there is room for are no reason to fold
  * again with each span. */
 FG_NOINLINE static int make_room(struct builder *builder)
 {
     struct fg_call_index *index = builder->index;
-    int error = fg_cells_fold(&index->levels[index->base / FG_INDEX_STEP], index->base, index->base,
-                              index->spans, &index->nr_spans);
+    int error = fg_index_sort_by_place(index);
 
+    if (!error)
+        error = fg_cells_fold(index, index->base);
     while (!error && bytes_of(index) > builder->most_bytes / 2 && index->base < FG_INDEX_NR_CLASSES)
-        error = raise_base(index);
+        error = fg_cells_fold(index, index->base + FG_INDEX_STEP);
     if (bytes_of(index) > builder->most_bytes / 2)
         builder->most_bytes = 2 * bytes_of(index);
     return error;
@@ -405,52 +391,6 @@ static int add_events(struct builder *builder)
 
 /* ---- the end */
 
-static int compare_spans(const void *a, const void *b)
-{
-    const struct fg_span *one = a, *other = b;
-    unsigned one_class = fg_span_class(one), other_class = fg_span_class(other);
-
-    if (one->lane != other->lane)
-        return one->lane < other->lane ? -1 : 1;
-    if (one->depth != other->depth)
-        return one->depth < other->depth ? -1 : 1;
-    if (one_class != other_class)
-        return one_class < other_class ? -1 : 1;
-    if (one->begin_ns != other->begin_ns)
-        return one->begin_ns < other->begin_ns ? -1 : 1;
-    return (one->end_ns > other->end_ns) - (one->end_ns < other->end_ns);
-}
-
-static int compare_by_function(const void *a, const void *b, void *spans)
-{
-    uint32_t number = *(const uint32_t *)a, other_number = *(const uint32_t *)b;
-    const struct fg_span *one = (const struct fg_span *)spans + number;
-    const struct fg_span *other = (const struct fg_span *)spans + other_number;
-    unsigned one_class = fg_span_class(one), other_class = fg_span_class(other);
-
-    if (one->func != other->func)
-        return one->func < other->func ? -1 : 1;
-    if (one->lane != other->lane)
-        return one->lane < other->lane ? -1 : 1;
-    if (one_class != other_class)
-        return one_class < other_class ? -1 : 1;
-    if (one->begin_ns != other->begin_ns)
-        return one->begin_ns < other->begin_ns ? -1 : 1;
-    return (number > other_number) - (number < other_number);
-}
-
-static int sort_by_function(struct fg_call_index *index)
-{
-    index->by_function = malloc((index->nr_spans + 1) * sizeof(*index->by_function));
-    if (!index->by_function)
-        return -ENOMEM;
-    for (size_t i = 0; i < index->nr_spans; i++)
-        index->by_function[i] = (uint32_t)i;
-    qsort_r(index->by_function, index->nr_spans, sizeof(*index->by_function), compare_by_function,
-            index->spans);
-    return 0;
-}
-
 static void set_times(struct fg_call_index *index)
 {
     index->first_ns = UINT64_MAX;
@@ -479,7 +419,7 @@ static int make_levels(struct builder *builder)
         if (error != -ENOSPC || index->base + FG_INDEX_STEP > FG_INDEX_NR_CLASSES)
             return error == -ENOSPC ? 0 : error;
         fg_cells_free_levels(index);
-        error = raise_base(index);
+        error = fg_cells_fold(index, index->base + FG_INDEX_STEP);
         if (error)
             return error;
     }
@@ -488,15 +428,15 @@ static int make_levels(struct builder *builder)
 static int finish(struct builder *builder)
 {
     struct fg_call_index *index = builder->index;
-    int error = index->base ? make_room(builder) : 0;
+    int error = index->base ? make_room(builder) : fg_index_sort_by_place(index);
 
     set_times(index);
     sort_marks(index);
     if (!error)
         error = make_levels(builder);
-    if (!error && index->nr_spans)
-        qsort(index->spans, index->nr_spans, sizeof(*index->spans), compare_spans);
-    return error ? error : sort_by_function(index);
+    if (!error)
+        error = fg_index_sort_by_class(index);
+    return error ? error : fg_index_sort_by_function(index);
 }
 
 static void free_builder(struct builder *builder)

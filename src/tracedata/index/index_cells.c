@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t slot_of(uint64_t ns, unsigned level)
 {
@@ -23,10 +22,8 @@ static struct fg_span_cell cell_of(const struct fg_span *span, unsigned level)
                                  .depth = span->depth};
 }
 
-static int compare_cells(const void *a, const void *b)
+static int compare_cells(const struct fg_span_cell *one, const struct fg_span_cell *other)
 {
-    const struct fg_span_cell *one = a, *other = b;
-
     if (one->lane != other->lane)
         return one->lane < other->lane ? -1 : 1;
     if (one->depth != other->depth)
@@ -52,89 +49,110 @@ static void cell_add(struct fg_span_cell *cell, const struct fg_span_cell *other
     }
 }
 
-/* Sorts cells and makes one of those of each place. */
-static void merge_cells(struct fg_cell_level *level)
+/* Adds a cell after those before it. */
+static void append(struct fg_cell_level *level, const struct fg_span_cell *cell)
 {
-    size_t n = 0;
+    if (level->n && compare_cells(&level->cells[level->n - 1], cell) == 0)
+        cell_add(&level->cells[level->n - 1], cell);
+    else
+        level->cells[level->n++] = *cell;
+}
 
-    qsort(level->cells, level->n, sizeof(*level->cells), compare_cells);
-    for (size_t i = 0; i < level->n; i++) {
-        if (n && compare_cells(&level->cells[n - 1], &level->cells[i]) == 0)
-            cell_add(&level->cells[n - 1], &level->cells[i]);
-        else
-            level->cells[n++] = level->cells[i];
+static bool is_between(const struct fg_span *span, unsigned from, unsigned end)
+{
+    unsigned class = fg_span_class(span);
+
+    return class >= from && class < end;
+}
+
+/* Cells of @level of the spans of classes from @from to before @end. */
+static int cells_of_spans(const struct fg_call_index *index, unsigned from, unsigned end, unsigned level,
+                          struct fg_cell_level *made)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < index->nr_spans; i++)
+        most += is_between(&index->spans[i], from, end);
+    *made = (struct fg_cell_level){.cells = malloc((most + 1) * sizeof(*made->cells))};
+    for (size_t i = 0; made->cells && i < index->nr_spans; i++) {
+        struct fg_span_cell cell;
+
+        if (!is_between(&index->spans[i], from, end))
+            continue;
+        cell = cell_of(&index->spans[i], level);
+        append(made, &cell);
     }
-    level->n = n;
+    return made->cells ? 0 : -ENOMEM;
 }
 
-/* Gives back what is not needed. */
-static void trim(struct fg_cell_level *level)
+/* A cell as a part of one that is so many levels coarser. */
+static struct fg_span_cell coarser(struct fg_span_cell cell, unsigned levels)
 {
-    void *smaller = level->n ? realloc(level->cells, level->n * sizeof(*level->cells)) : NULL;
-
-    if (smaller)
-        level->cells = smaller;
+    cell.slot = slot_of(cell.slot, levels);
+    return cell;
 }
 
-static void coarsen(struct fg_cell_level *cells, unsigned from, unsigned to)
+/* Merges cells, made coarser by so many levels, with others. */
+static int merge(const struct fg_cell_level *finer, unsigned levels, const struct fg_cell_level *others,
+                 struct fg_cell_level *made)
 {
-    for (size_t i = 0; i < cells->n; i++)
-        cells->cells[i].slot = slot_of(cells->cells[i].slot, to - from);
-}
+    struct fg_span_cell *smaller;
+    size_t i = 0, j = 0;
 
-static size_t count_below(const struct fg_span *spans, size_t nr_spans, unsigned level)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < nr_spans; i++)
-        n += fg_span_class(&spans[i]) < level;
-    return n;
-}
-
-int fg_cells_fold(struct fg_cell_level *cells, unsigned from, unsigned level, struct fg_span *spans,
-                  size_t *nr_spans)
-{
-    size_t most = cells->n + count_below(spans, *nr_spans, level), kept = 0;
-    struct fg_span_cell *grown = realloc(cells->cells, (most + 1) * sizeof(*grown));
-
-    if (!grown)
+    *made = (struct fg_cell_level){.cells = malloc((finer->n + others->n + 1) * sizeof(*made->cells))};
+    if (!made->cells)
         return -ENOMEM;
-    cells->cells = grown;
-    coarsen(cells, from, level);
-    for (size_t i = 0; i < *nr_spans; i++) {
-        if (fg_span_class(&spans[i]) < level)
-            cells->cells[cells->n++] = cell_of(&spans[i], level);
-        else
-            spans[kept++] = spans[i];
+    while (i < finer->n || j < others->n) {
+        struct fg_span_cell cell = i < finer->n ? coarser(finer->cells[i], levels) : others->cells[j];
+
+        if (i == finer->n || (j < others->n && compare_cells(&others->cells[j], &cell) < 0)) {
+            append(made, &others->cells[j++]);
+        } else {
+            append(made, &cell);
+            i++;
+        }
     }
-    *nr_spans = kept;
-    merge_cells(cells);
-    trim(cells);
+    smaller = realloc(made->cells, (made->n + 1) * sizeof(*made->cells));
+    if (smaller)
+        made->cells = smaller;
     return 0;
 }
 
-/* The cells of @level: those of the level below it, and the spans of the classes between. */
-static int make_level(struct fg_call_index *index, unsigned level)
+/* Cells of @level: those of a finer one, and the spans of classes from @from to below @level. */
+static int make_cells(const struct fg_call_index *index, const struct fg_cell_level *finer, unsigned levels,
+                      unsigned from, unsigned level, struct fg_cell_level *made)
 {
-    const struct fg_cell_level *finer = &index->levels[level / FG_INDEX_STEP - 1];
-    struct fg_cell_level *made = &index->levels[level / FG_INDEX_STEP];
-    unsigned from = level - FG_INDEX_STEP;
-    size_t most = finer->n;
+    struct fg_cell_level added;
+    int error = cells_of_spans(index, from, level, level, &added);
+
+    if (!error)
+        error = merge(finer, levels, &added, made);
+    free(added.cells);
+    return error;
+}
+
+static void drop_spans(struct fg_call_index *index, unsigned level)
+{
+    size_t n = 0;
 
     for (size_t i = 0; i < index->nr_spans; i++)
-        most += fg_span_class(&index->spans[i]) - from < FG_INDEX_STEP;
-    made->cells = malloc((most + 1) * sizeof(*made->cells));
-    if (!made->cells)
-        return -ENOMEM;
-    if (finer->n)
-        memcpy(made->cells, finer->cells, finer->n * sizeof(*made->cells));
-    made->n = finer->n;
-    coarsen(made, from, level);
-    for (size_t i = 0; i < index->nr_spans; i++)
-        if (fg_span_class(&index->spans[i]) - from < FG_INDEX_STEP)
-            made->cells[made->n++] = cell_of(&index->spans[i], level);
-    merge_cells(made);
-    trim(made);
+        if (fg_span_class(&index->spans[i]) >= level)
+            index->spans[n++] = index->spans[i];
+    index->nr_spans = n;
+}
+
+int fg_cells_fold(struct fg_call_index *index, unsigned level)
+{
+    struct fg_cell_level *base = &index->levels[index->base / FG_INDEX_STEP], made;
+    int error = make_cells(index, base, level - index->base, 0, level, &made);
+
+    if (error)
+        return error;
+    drop_spans(index, level);
+    free(base->cells);
+    *base = (struct fg_cell_level){0};
+    index->base = level;
+    index->levels[level / FG_INDEX_STEP] = made;
     return 0;
 }
 
@@ -143,13 +161,16 @@ int fg_cells_make_levels(struct fg_call_index *index, size_t most)
     size_t n = index->levels[index->base / FG_INDEX_STEP].n;
     uint64_t ns = index->last_ns - index->first_ns;
 
-    for (index->top = index->base; index->top < FG_INDEX_NR_CLASSES && slot_of(ns, index->top);) {
-        int error = make_level(index, index->top + FG_INDEX_STEP);
+    index->top = index->base;
+    while (index->top < FG_INDEX_NR_CLASSES && slot_of(ns, index->top)) {
+        struct fg_cell_level *level = &index->levels[index->top / FG_INDEX_STEP];
+        int error =
+            make_cells(index, level, FG_INDEX_STEP, index->top, index->top + FG_INDEX_STEP, &level[1]);
 
-        index->top += FG_INDEX_STEP;
         if (error)
             return error;
-        n += index->levels[index->top / FG_INDEX_STEP].n;
+        index->top += FG_INDEX_STEP;
+        n += level[1].n;
         if (n > most)
             return -ENOSPC;
     }
