@@ -379,7 +379,7 @@ class CallIndex:
     """The index of a trace's calls. Made by Reader.call_index().
 
     Spans are returned as columns, as in SPAN_COLUMNS. Where there is at most one, there is a row or none.
-    Each method raises ValueError if there is no such lane or span.
+    Each method raises ValueError if there is no such lane.
     """
 
     @property
@@ -403,11 +403,12 @@ class CallIndex:
 
         Raises:
             ValueError: also if `end_ns` is not after `begin_ns`, or `pixels` is 0.
+            OSError: the trace cannot be read.
         """
     def innermost(self, lane: int, time_ns: int, /) -> ColumnTuple:
         """Return the innermost span that is in progress at a time."""
-    def parents(self, span: int, /) -> ColumnTuple:
-        """Return the spans around a span, the nearest first."""
+    def parents(self, lane: int, depth: int, time_ns: int, /) -> ColumnTuple:
+        """Return the spans that are in progress at a time at lower depths, the innermost first."""
     def next_span(self, function: int, after_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:
         """Return the first span of a function, in a lane or (2**32 - 1) in all, that begins after a time."""
     def previous_span(self, function: int, before_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:

@@ -14,7 +14,7 @@ import pytest
 import tracefile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ringfile import RingFile, add_ring, leaf
+from ringfile import RingFile, add_ring, enter, leaf, leave
 
 import funcgraph
 from funcgraph import _tracedata
@@ -173,7 +173,7 @@ def stretches(rows: SpanColumns) -> list[Stretch]:
             rows.resumed[i],
         )
         for i in range(len(rows))
-        if rows.number[i] != rows.NO_SPAN
+        if rows.ended[i] < len(rows.ENDS)
     ]
 
 
@@ -257,7 +257,7 @@ def test_a_picture_has_every_span_once(
             shorter = [
                 span for span in model.spans if span.lane == lane.number and first <= span.depth <= last
             ]
-            cells = [i for i in range(len(rows)) if rows.number[i] == rows.NO_SPAN]
+            cells = [i for i in range(len(rows)) if rows.ended[i] == len(rows.ENDS)]
             assert alone <= Counter(inside)
             for span in inside:
                 if span.ns >= max(pixel, index.resolution_ns):
@@ -295,7 +295,7 @@ def test_a_function_that_has_more_than_half_of_a_cell_is_its_dominant_one(
         for pixels in (1, 4, 16):
             rows = opened.spans(0, 1 << 20, (1 << 20) + (1 << 12), pixels)
             for i in range(len(rows)):
-                if rows.number[i] == rows.NO_SPAN:
+                if rows.ended[i] == len(rows.ENDS):
                     check_cell(rows, i, spans)
             assert sum(rows.count) == len(calls)
 
@@ -385,7 +385,7 @@ def test_calls_of_a_function(
             longest = index.longest_calls(function, least_ns, most)
             lengths = sorted((s.ns for s in of_it if s.ns >= least_ns), reverse=True)[:most]
             assert [span.end_ns - span.begin_ns for span in longest] == lengths
-            assert len({span.number for span in longest}) == len(longest)
+            assert len(set(longest)) == len(longest)
             assert dict(index.histogram(function)) == {
                 1 << bits >> 1: count for bits, count in model.durations[number].items()
             }
@@ -445,8 +445,8 @@ def test_wrong_questions_are_refused(scratch: Path) -> None:
             trace.index().next_call(other, 0)
         with pytest.raises(ValueError, match="no kind of mark 'x': there are raise, event"):
             trace.index().marks(0, kinds=["x"])  # type: ignore[list-item]
-        with pytest.raises(ValueError, match="no span 17: the index has 1"):
-            trace.index().parents(span._replace(number=17))
+        with pytest.raises(ValueError, match="no lane 17: the trace has 1"):
+            trace.index().parents(span._replace(lane=17))
     with pytest.raises(ValueError, match="closed"):
         trace.lanes()
 
@@ -497,6 +497,93 @@ def test_a_growing_and_a_cut_trace_have_an_index(tmp_path: Path) -> None:
         (tmp_path / "cut.fg").write_bytes(whole[:size])
         found.add(len(spans_of(tmp_path / "cut.fg")))
     assert found == {0, 1, 2}
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> list[bytes]:
+    """The records of a task, in chunks: nested calls that take from 1 ns up to some microseconds."""
+    chunks, records = [], b""
+    stack: list[tuple[int, int]] = []  # function, begin
+    time, scale = S, draw(st.sampled_from((10, 300, 5000)))
+    for _ in range(draw(st.integers(1, 120))):
+        time += draw(st.integers(1, scale))
+        if stack and (len(stack) > 5 or draw(st.booleans())):
+            function, begin = stack.pop()
+            record = leave(time, function, len(stack), begin)
+        else:
+            stack.append((draw(st.integers(0, 2)), time))
+            record = enter(time, stack[-1][0], len(stack) - 1)
+        records += b"" if draw(st.integers(0, 30)) == 0 else record
+        if draw(st.integers(0, 10)) == 0:
+            chunks.append(records)
+            records = b""
+    return [chunk for chunk in (*chunks, records) if chunk]
+
+
+def record_chunks(folder: Path, chunks: list[bytes]) -> Path:
+    for file in folder.iterdir():
+        file.unlink()
+    ring = RingFile(folder / "4711.0.ring")
+    for number in range(3):
+        ring.function(number, f"m.f{number}")
+    ring.task(1, 4711, "main")
+    recorder = _tracedata.Recorder(folder / "trace.fg", clock="mono")
+    number = add_ring(recorder, ring.path)
+    for chunk in chunks:
+        ring.put(1, chunk)
+        recorder.drain(number)
+    recorder.finish(number)
+    recorder.complete("{}")
+    recorder.close()
+    return folder / "trace.fg"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    chunks=recorded(),
+    budget=st.sampled_from((1, 300, 1000, 3000)),
+    part=st.tuples(st.integers(0, 2000), st.integers(0, 2000)),
+)
+def test_what_is_dropped_is_read_from_the_file(
+    scratch: Path, chunks: list[bytes], budget: int, part: tuple[int, int]
+) -> None:
+    """A picture of a short time, the call at a time and its parents are whole, whatever the index keeps."""
+    folder = scratch.parent / "recorded"
+    folder.mkdir(exist_ok=True)
+    path = record_chunks(folder, chunks)
+    with funcgraph.open(path) as trace, funcgraph.open(path) as other:
+        whole, index = trace.index(most_bytes=ALL), other.index(most_bytes=budget)
+        for lane in whole.lanes():
+            length = lane.end_ns - lane.begin_ns + 1
+            begin, end = (lane.begin_ns + length * place // 2000 for place in sorted(part))
+            pictures = [one.spans(lane, begin, end + 1, 2**32 - 1) for one in (index, whole)]
+            found, expected = (sorted(stretches(rows)) for rows in pictures)
+            assert len(pictures[0]) == len(found)
+            assert found == expected
+            for time in (begin, begin + 1, end):
+                spans = [one.call_at(lane, time) for one in (index, whole)]
+                assert spans[0] == spans[1]
+                if spans[0]:
+                    assert index.parents(spans[0]) == whole.parents(spans[0])
+
+
+def test_only_the_chunks_of_a_time_are_read_for_it(tmp_path: Path) -> None:
+    """Others may be damaged since."""
+    path = record_chunks(
+        tmp_path, [b"".join(leaf(S + 1000 * k + 2 * i, 0, 0, 1) for i in range(40)) for k in range(64)]
+    )
+    with funcgraph.open(path) as trace:
+        index = trace.index(most_bytes=1)
+        data = bytearray(path.read_bytes())
+        first, last = data.index(b"FGCK\x03"), data.rindex(b"FGCK\x03")
+        data[first + 72 : first + 80] = b"damaged!"
+        path.write_bytes(data)
+        assert index.resolution_ns > 1
+        assert index.call_at(0, S) is None  # its chunk is lost now
+        span = index.call_at(0, S + 63_000)
+        assert span
+        assert (span.begin_ns, span.end_ns, span.ended) == (S + 63_000, S + 63_001, "return")
+    assert first < last
 
 
 def test_tasks_in_one_lane_of_a_file_are_lanes_of_their_own(scratch: Path) -> None:

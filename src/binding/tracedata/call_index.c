@@ -6,16 +6,23 @@
 #include "binding/tracedata/base/column.h"
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/reader_object.h"
-#include "tracedata/index/index_query.h"
+#include "tracedata/index/index_detail.h"
 
 struct call_index {
-    PyObject_HEAD struct fg_call_index *index;
+    PyObject_HEAD struct fg_reader *reader;
+    struct fg_call_index *index;
     PyObject *unknown_tasks; /* a list of (lane, tid) */
 };
 
 static inline struct fg_call_index *index_of(PyObject *self)
 {
     return ((struct call_index *)self)->index;
+}
+
+/* What is read besides the index. */
+static inline const struct fg_recorded *recorded_of(PyObject *self)
+{
+    return ((struct call_index *)self)->reader->file.recorded;
 }
 
 /* ---- Reader.call_index() */
@@ -57,6 +64,8 @@ PyObject *fg_reader_call_index(PyObject *self, PyObject *args)
     if (made && (fg_fill_names(&names, &reader->file, functions, tasks, true) < 0 ||
                  make(made, reader, &names, (size_t)most_bytes)))
         Py_CLEAR(made);
+    if (made)
+        made->reader = (struct fg_reader *)Py_NewRef(self);
     if (made && !(made->unknown_tasks = fg_unknown_tasks(&names)))
         Py_CLEAR(made);
     fg_name_table_free(&names);
@@ -69,6 +78,7 @@ static void call_index_dealloc(PyObject *self)
 
     fg_call_index_free(index_of(self));
     Py_XDECREF(((struct call_index *)self)->unknown_tasks);
+    Py_XDECREF(((struct call_index *)self)->reader);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -80,13 +90,6 @@ static bool is_lane(const struct fg_call_index *index, unsigned int lane)
     if (lane >= index->nr_lanes)
         PyErr_Format(PyExc_ValueError, "no lane %u: the index has %zu", lane, index->nr_lanes);
     return lane < index->nr_lanes;
-}
-
-static bool is_span(const struct fg_call_index *index, unsigned int span)
-{
-    if (span >= index->nr_spans)
-        PyErr_Format(PyExc_ValueError, "no span %u: the index has %zu", span, index->nr_spans);
-    return span < index->nr_spans;
 }
 
 /* ---- results */
@@ -161,7 +164,7 @@ static PyObject *picture(PyObject *self, PyObject *args)
     }
     part = (struct fg_picture){lane, begin_ns, end_ns, pixels, first, last};
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_index_picture(index_of(self), &part, &rows);
+    error = fg_detail_picture(index_of(self), recorded_of(self), &part, &rows);
     Py_END_ALLOW_THREADS;
     return rows_tuple(self, &rows, error);
 }
@@ -171,26 +174,34 @@ PyDoc_STRVAR(innermost_doc, "innermost($self, lane, time_ns, /)\n--\n\n"
 
 static PyObject *innermost(PyObject *self, PyObject *args)
 {
+    struct fg_span_rows rows = {0};
     unsigned long long time_ns;
     unsigned int lane;
+    int error;
 
     if (!PyArg_ParseTuple(args, "IK:innermost", &lane, &time_ns) || !is_lane(index_of(self), lane))
         return NULL;
-    return one_row(self, fg_index_innermost(index_of(self), lane, time_ns));
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_detail_call_at(index_of(self), recorded_of(self), lane, time_ns, &rows);
+    Py_END_ALLOW_THREADS;
+    return rows_tuple(self, &rows, error);
 }
 
-PyDoc_STRVAR(parents_doc, "parents($self, span, /)\n--\n\n"
-                          "Return the spans around a span, the nearest first.");
+PyDoc_STRVAR(parents_doc, "parents($self, lane, depth, time_ns, /)\n--\n\n"
+                          "Return the spans in progress at a time below a depth, the innermost first.");
 
 static PyObject *parents(PyObject *self, PyObject *args)
 {
     struct fg_span_rows rows = {0};
-    unsigned int span;
+    unsigned long long time_ns;
+    unsigned int lane, depth;
     int error;
 
-    if (!PyArg_ParseTuple(args, "I:parents", &span) || !is_span(index_of(self), span))
+    if (!PyArg_ParseTuple(args, "IIK:parents", &lane, &depth, &time_ns) || !is_lane(index_of(self), lane))
         return NULL;
-    error = fg_index_parents(index_of(self), span, &rows);
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_detail_parents(index_of(self), recorded_of(self), lane, depth, time_ns, &rows);
+    Py_END_ALLOW_THREADS;
     return rows_tuple(self, &rows, error);
 }
 

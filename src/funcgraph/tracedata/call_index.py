@@ -40,7 +40,6 @@ class Span(NamedTuple):
     """A stretch of a call: from its begin, or a resume, to its end, or where it was suspended.
 
     Attributes:
-        number: its number in the index.
         function: the function; None if the trace does not name it.
         lane: the number of its lane.
         begin_ns, end_ns: when it began and ended, on the trace's clock.
@@ -50,7 +49,6 @@ class Span(NamedTuple):
         resumed: whether it began with a resume.
     """
 
-    number: int
     function: Function | None
     lane: int
     begin_ns: int
@@ -88,8 +86,7 @@ class SpanColumns:
     Attributes:
         begin_ns, end_ns: uint64 (format "Q"): of the span, or of the cell's slot.
         busy_ns: uint64: how long the span took; of a cell all its spans together.
-        number: uint32 (format "I"): of the span; `NO_SPAN` of a cell.
-        count: uint32: how many spans the row stands for.
+        count: uint32 (format "I"): how many spans the row stands for.
         function: uint32: index in the trace's `functions`; their number: not named. Of a cell the dominant
             one: if a function has more than half of `busy_ns`, it is that.
         depth: uint32: how many traced calls it was made from.
@@ -100,15 +97,12 @@ class SpanColumns:
 
     ENDS: ClassVar[tuple[SpanEnd, ...]] = cast(tuple[SpanEnd, ...], _tracedata.SPAN_ENDS)
     "How a span can end."
-    NO_SPAN: ClassVar[int] = 2**32 - 1
-    "The number of a cell."
 
     __slots__ = _tracedata.SPAN_COLUMNS
 
     begin_ns: memoryview[int]
     end_ns: memoryview[int]
     busy_ns: memoryview[int]
-    number: memoryview[int]
     count: memoryview[int]
     function: memoryview[int]
     depth: memoryview[int]
@@ -131,11 +125,12 @@ class CallIndex:
     """The index of a trace's calls, from `Trace.index`.
 
     Its memory is bounded. If a trace has too many calls, the shortest are in cells only: those of less than
-    `resolution_ns`. What returns a `Span` knows all others. It does not change, and several threads may use
-    it.
+    `resolution_ns`. Of a `.fg` they are read from the file where that is little: for a picture of a short
+    time, and for the call at a time. What looks for calls of a function knows only the others. An index does
+    not change, and several threads may use it.
 
     Attributes:
-        resolution_ns: all spans that took so long are there one by one; 1: all are.
+        resolution_ns: all spans that took so long are in memory one by one; 1: all are.
     """
 
     MARKS: ClassVar[tuple[MarkKind, ...]] = cast(tuple[MarkKind, ...], _tracedata.MARK_KINDS)
@@ -186,6 +181,7 @@ class CallIndex:
 
         Raises:
             ValueError: there is no such lane, `end_ns` is not after `begin_ns`, or `pixels` is less than 1.
+            OSError: the trace cannot be read.
 
         Example:
             >>> lane = trace.lanes()[0]
@@ -212,6 +208,7 @@ class CallIndex:
 
         Raises:
             ValueError: there is no such lane, or the time is impossible.
+            OSError: the trace cannot be read.
 
         Example:
             >>> call = trace.call_at(trace.lanes()[0], 1_000_000)
@@ -222,12 +219,13 @@ class CallIndex:
         """Return the spans around a span, the nearest first: those in progress when it began.
 
         Args:
-            span: one of this index.
+            span: one of this trace.
 
         Raises:
-            ValueError: it is none of this index.
+            ValueError: there is no such lane.
+            OSError: the trace cannot be read.
         """
-        return list(self._spans(self._index.parents(span.number)))
+        return list(self._spans(self._index.parents(self._lane(span.lane), span.depth, span.begin_ns)))
 
     def next_call(self, function: Function, after_ns: int, lane: Lane | int | None = None) -> Span | None:
         """Return the first span of a function that begins after a time; None: there is none.
@@ -345,7 +343,6 @@ class CallIndex:
         rows = SpanColumns(columns)
         for i in range(len(rows)):
             yield Span(
-                rows.number[i],
                 self._named(rows.function[i]),
                 rows.lane[i],
                 rows.begin_ns[i],

@@ -102,6 +102,8 @@ struct fg_index_lane {
     uint64_t nr_spans;          /* also those in cells only */
     uint32_t task;              /* the number of the first task in it */
     uint32_t nr_depths;         /* 1 + that of its deepest span; 0: it has none */
+    uint32_t file_lane;         /* where its first event lies */
+    int32_t tid, pid;
 };
 
 struct fg_call_index {
@@ -128,6 +130,18 @@ struct fg_call_index {
  * Return: 0; -ENOMEM; or an error of fg_merge_next().
  */
 int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call_index **index);
+
+/**
+ * fg_call_index_make_part() - Read a part of a lane for the spans that the index has only in cells.
+ * @recorded: the `.fg`, whose clock counts nanoseconds
+ * @lane: of @index
+ * @part: set to an index with the base 0, in which the lane is number 0, if it has events there
+ *
+ * The part has the spans of classes below @index->base that begin from @begin_ns on and end before @end_ns.
+ * Return: 0 or a negative errno.
+ */
+int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_call_index *index,
+                            uint32_t lane, uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part);
 void fg_call_index_free(struct fg_call_index *index);
 
 static inline unsigned fg_duration_class(uint64_t ns)

@@ -34,7 +34,9 @@ struct lane_ends {
 
 struct builder {
     struct fg_call_assembler calls;
-    struct fg_merge *merge;
+    struct fg_merge *merge; /* NULL: a part of a lane is read */
+    const struct fg_name_table *names;
+    bool is_kernel;
     struct fg_call_index *index;
     size_t most_bytes, most_marks;
     size_t spans_capacity, lanes_capacity, marks_capacity;
@@ -71,7 +73,10 @@ static int add_lane(struct builder *builder, const struct fg_event *event, uint3
         fg_array_reserve_zeroed(&builder->ends, &builder->ends_capacity, n + 1) < 0)
         return -ENOMEM;
     index->lanes[n] = (struct fg_index_lane){.first_ns = event->time_ns,
-                                             .task = builder->merge->names->tasks[event->task].number};
+                                             .task = builder->names->tasks[event->task].number,
+                                             .file_lane = event->lane,
+                                             .tid = event->tid,
+                                             .pid = builder->names->tasks[event->task].pid};
     index->nr_lanes++;
     *lane = (uint32_t)n;
     return 0;
@@ -81,7 +86,7 @@ static int add_lane(struct builder *builder, const struct fg_event *event, uint3
  * each CPU. */
 static inline uint32_t key_of(const struct builder *builder, const struct fg_event *event)
 {
-    return builder->merge->file->kernel ? event->thread : event->task;
+    return builder->is_kernel ? event->thread : event->task;
 }
 
 FG_NOINLINE static int set_lane(struct builder *builder, struct index_thread *thread,
@@ -292,7 +297,7 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
 
 static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
 {
-    return builder_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
+    return builder_of(calls)->names->tasks[((const struct fg_event *)event)->task].pid;
 }
 
 static const struct fg_call_consumer consumer = {
@@ -363,7 +368,7 @@ static int add_event(struct builder *builder, const struct fg_event *event)
     if (!error && fg_unlikely(thread->key != key_of(builder, event) + 1))
         error = set_lane(builder, thread, event);
     if (!error && !is_sound(event))
-        error = fg_merge_damaged(builder->merge, event);
+        error = builder->merge ? fg_merge_damaged(builder->merge, event) : -EBADMSG;
     if (!error && fg_unlikely(event->lost))
         error = add_mark(builder, thread->lane, FG_MARK_loss, event->time_ns, FG_FUNC_UNKNOWN,
                          event->lost == FG_LOST_UNKNOWN ? 1 : event->lost);
@@ -462,28 +467,122 @@ static struct fg_call_index *new_index(uint32_t nr_functions)
     return NULL;
 }
 
+static int begin_builder(struct builder *builder, size_t most_bytes, bool has_times)
+{
+    builder->most_bytes = most_bytes;
+    builder->most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS;
+    builder->index = new_index(builder->names->nr_functions);
+    fg_call_assembler_init(&builder->calls, &consumer, has_times);
+    return builder->index ? 0 : -ENOMEM;
+}
+
+static int end_builder(struct builder *builder, int error, struct fg_call_index **index)
+{
+    free_builder(builder);
+    if (error)
+        fg_call_index_free(builder->index);
+    else
+        *index = builder->index;
+    return error;
+}
+
 int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call_index **index)
 {
     struct builder builder = {
-        .merge = merge,
-        .index = new_index(merge->names->nr_functions),
-        .most_bytes = most_bytes,
-        .most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS,
-    };
-    int error;
+        .merge = merge, .names = merge->names, .is_kernel = merge->file->kernel != NULL};
+    int error = begin_builder(&builder, most_bytes, merge->file->unit == FG_UNIT_NS);
 
-    if (!builder.index)
-        return -ENOMEM;
-    fg_call_assembler_init(&builder.calls, &consumer, merge->file->unit == FG_UNIT_NS);
-    error = add_events(&builder);
+    if (!error)
+        error = add_events(&builder);
     if (!error)
         error = finish(&builder);
-    free_builder(&builder);
-    if (error)
-        fg_call_index_free(builder.index);
-    else
-        *index = builder.index;
-    return error;
+    return end_builder(&builder, error, index);
+}
+
+/* ---- parts of lanes */
+
+/* The place in lanes.tasks of the task that is this lane; SIZE_MAX: there is none. */
+static size_t task_of_lane(const struct fg_recorded *recorded, const struct fg_index_lane *lane)
+{
+    if (lane->file_lane >= recorded->lanes.nr_lanes)
+        return SIZE_MAX;
+    for (size_t i = recorded->first_tasks[lane->file_lane]; i < recorded->first_tasks[lane->file_lane + 1];
+         i++) {
+        const struct fg_lane_task *task = &recorded->lanes.tasks[i];
+        const struct fg_trace_ring *ring = &recorded->contents.rings[task->ring];
+
+        if ((int32_t)ring->tasks[task->task].tid == lane->tid && task->last_ns >= lane->last_ns)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* Adds the events of one task up to @end_ns. Return: 1; 0: the task has no more; or a negative errno. */
+static int add_part(struct builder *builder, struct fg_row_lane *rows, uint64_t end_ns)
+{
+    struct fg_event event = {0};
+    int result;
+
+    while ((result = fg_row_lane_next(rows, &event)) > 0 && event.time_ns < end_ns) {
+        int error = add_event(builder, &event);
+
+        if (error)
+            return error;
+    }
+    return result;
+}
+
+/* Leaves the short spans that begin in the part. */
+static void keep_short(struct fg_call_index *part, uint64_t begin_ns, unsigned base)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < part->nr_spans; i++)
+        if (part->spans[i].begin_ns >= begin_ns && fg_span_class(&part->spans[i]) < base)
+            part->spans[n++] = part->spans[i];
+    part->nr_spans = n;
+}
+
+static int read_part(struct builder *builder, struct fg_row_pass *pass, size_t task, uint64_t begin_ns,
+                     uint64_t end_ns)
+{
+    struct fg_row_lane *rows = malloc(sizeof(*rows));
+    int result;
+
+    if (!rows)
+        return -ENOMEM;
+    result = fg_row_lane_open_task(rows, pass, task, begin_ns);
+    if (!result)
+        result = add_part(builder, rows, end_ns);
+    if (!result)
+        result = fg_calls_finish(&builder->calls);
+    fg_row_lane_close(rows);
+    free(rows);
+    return result < 0 ? result : 0;
+}
+
+int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_call_index *index,
+                            uint32_t number, uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part)
+{
+    const struct fg_index_lane *lane = &index->lanes[number];
+    struct fg_task_name task = {.pid = lane->pid, .number = lane->task};
+    const struct fg_name_table names = {.tasks = &task, .nr_tasks = 1, .nr_functions = index->nr_functions};
+    struct builder builder = {.names = &names};
+    struct fg_row_pass pass = {0};
+    size_t place = task_of_lane(recorded, lane);
+    int error = begin_builder(&builder, SIZE_MAX, true);
+
+    if (!error)
+        error = fg_row_pass_begin(&pass, recorded);
+    if (!error && place != SIZE_MAX)
+        error = read_part(&builder, &pass, place, begin_ns, end_ns);
+    fg_row_pass_end(&pass);
+    if (!error) {
+        keep_short(builder.index, begin_ns, index->base);
+        set_times(builder.index);
+        error = fg_index_sort_by_class(builder.index);
+    }
+    return end_builder(&builder, error, part);
 }
 
 void fg_call_index_free(struct fg_call_index *index)

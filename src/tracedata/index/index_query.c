@@ -44,7 +44,6 @@ int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_call_index *inde
     rows->begin_ns[i] = span->begin_ns;
     rows->end_ns[i] = span->end_ns;
     rows->busy_ns[i] = span->end_ns - span->begin_ns;
-    rows->number[i] = number;
     rows->count[i] = 1;
     rows->function[i] = span->func;
     rows->depth[i] = span->depth;
@@ -65,7 +64,6 @@ static int add_cell(struct fg_span_rows *rows, const struct fg_span_cell *cell, 
     rows->begin_ns[i] = bits < 64 ? cell->slot << bits : 0;
     rows->end_ns[i] = bits < 64 ? rows->begin_ns[i] + (UINT64_C(1) << bits) : UINT64_MAX;
     rows->busy_ns[i] = cell->busy_ns;
-    rows->number[i] = FG_NO_SPAN;
     rows->count[i] = cell->count;
     rows->function[i] = cell->func;
     rows->depth[i] = cell->depth;
@@ -205,10 +203,10 @@ static int add_cells(const struct fg_call_index *index, const struct fg_picture 
     return error;
 }
 
-int fg_index_picture(const struct fg_call_index *index, const struct fg_picture *picture,
-                     struct fg_span_rows *rows)
+/* Spans of the classes from @level on, and cells of this level, if @has_cells. */
+static int add_level(const struct fg_call_index *index, const struct fg_picture *picture, unsigned level,
+                     bool has_cells, struct fg_span_rows *rows)
 {
-    unsigned level = level_for(index, (picture->end_ns - picture->begin_ns) / picture->pixels);
     uint32_t nr_depths = index->lanes[picture->lane].nr_depths;
     int error = 0;
 
@@ -216,10 +214,42 @@ int fg_index_picture(const struct fg_call_index *index, const struct fg_picture 
          depth++) {
         for (unsigned class = level; !error && class < FG_INDEX_NR_CLASSES; class ++)
             error = add_class(index, picture, depth, class, rows);
-        if (!error)
+        if (!error && has_cells)
             error = add_cells(index, picture, depth, level, rows);
     }
     return error;
+}
+
+int fg_index_picture(const struct fg_call_index *index, const struct fg_picture *picture,
+                     struct fg_span_rows *rows)
+{
+    unsigned level = level_for(index, (picture->end_ns - picture->begin_ns) / picture->pixels);
+
+    return add_level(index, picture, level, true, rows);
+}
+
+int fg_index_long_spans(const struct fg_call_index *index, const struct fg_picture *picture,
+                        struct fg_span_rows *rows)
+{
+    return add_level(index, picture, index->base, false, rows);
+}
+
+uint64_t fg_index_count_short(const struct fg_call_index *index, uint32_t lane, uint32_t depth,
+                              uint64_t begin_ns, uint64_t end_ns, uint64_t most)
+{
+    const struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
+    unsigned bits = 2 * index->base;
+    size_t i = find_cell(cells, lane, depth, bits < 64 ? begin_ns >> bits : 0);
+    uint64_t n = 0;
+
+    for (; i < cells->n && n <= most; i++) {
+        const struct fg_span_cell *cell = &cells->cells[i];
+
+        if (cell->lane != lane || cell->depth != depth || (bits < 64 && cell->slot > end_ns >> bits))
+            break;
+        n += cell->count;
+    }
+    return n;
 }
 
 /* ---- the call at a time */
@@ -245,31 +275,6 @@ uint32_t fg_index_span_at(const struct fg_call_index *index, uint32_t lane, uint
             return (uint32_t)(i - 1);
     }
     return FG_NO_SPAN;
-}
-
-uint32_t fg_index_innermost(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns)
-{
-    for (uint32_t depth = index->lanes[lane].nr_depths; depth-- > 0;) {
-        uint32_t span = fg_index_span_at(index, lane, depth, time_ns);
-
-        if (span != FG_NO_SPAN)
-            return span;
-    }
-    return FG_NO_SPAN;
-}
-
-int fg_index_parents(const struct fg_call_index *index, uint32_t span, struct fg_span_rows *rows)
-{
-    const struct fg_span *from = &index->spans[span];
-    int error = 0;
-
-    for (uint32_t depth = from->depth; !error && depth-- > 0;) {
-        uint32_t parent = fg_index_span_at(index, from->lane, depth, from->begin_ns);
-
-        if (parent != FG_NO_SPAN)
-            error = fg_span_rows_add(rows, index, parent);
-    }
-    return error;
 }
 
 /* ---- spans of a function */

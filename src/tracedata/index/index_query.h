@@ -9,7 +9,6 @@
     X(begin_ns, uint64_t, "Q", "when it begins; a cell: its slot does")                                      \
     X(end_ns, uint64_t, "Q", "when it ends; a cell: its slot does")                                          \
     X(busy_ns, uint64_t, "Q", "how long it took; a cell: all its spans together")                            \
-    X(number, uint32_t, "I", "of the span; FG_NO_SPAN: a cell")                                              \
     X(count, uint32_t, "I", "of spans: 1, or those of a cell")                                               \
     X(function, uint32_t, "I", "its index, or that after the last one; a cell: the dominant function")       \
     X(depth, uint32_t, "I", "how many traced calls it was made from")                                        \
@@ -48,11 +47,13 @@ int fg_index_picture(const struct fg_call_index *index, const struct fg_picture 
 /* The span of a lane at this depth that is in progress at a time; FG_NO_SPAN: there is none. One of no time
  * is in progress when it begins. */
 uint32_t fg_index_span_at(const struct fg_call_index *index, uint32_t lane, uint32_t depth, uint64_t time_ns);
-/* The innermost one. */
-uint32_t fg_index_innermost(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns);
 
-/* Adds the spans around a span, that were in progress when it began: the nearest first. */
-int fg_index_parents(const struct fg_call_index *index, uint32_t span, struct fg_span_rows *rows);
+/* The spans alone, without cells. */
+int fg_index_long_spans(const struct fg_call_index *index, const struct fg_picture *picture,
+                        struct fg_span_rows *rows);
+/* How many spans the base cells of a lane and depth have in a part, counted up to @most. */
+uint64_t fg_index_count_short(const struct fg_call_index *index, uint32_t lane, uint32_t depth,
+                              uint64_t begin_ns, uint64_t end_ns, uint64_t most);
 
 /* The function's first span that begins after a time, or its last one that begins before; of those that begin
  * at one time any. @lane: UINT32_MAX: all. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "engine/core/compiler.h"
+#include "tracedata/base/file_io.h"
+#include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/record_check.h"
 
 void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32_t number)
@@ -53,6 +55,42 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->convert.nr_event_numbers = ring->events_capacity;
     fg_convert_begin_task(&lane->convert, (int32_t)task->tid);
     return true;
+}
+
+/* Whether a piece begins after a time; one with a damaged header does not. Return: 1, 0 or a negative
+ * errno. */
+static int begins_after(const struct fg_row_lane *lane, const struct fg_piece *piece, uint64_t ns)
+{
+    struct fg_spool_chunk chunk;
+    int error = fg_file_read(lane->pass->recorded->fd, &chunk, sizeof(chunk), piece->offset);
+
+    if (error < 0)
+        return error;
+    return fg_chunk_is_sound(&chunk) && fg_time_scale_ns(&lane->convert.scale, chunk.first_ticks) > ns;
+}
+
+int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns)
+{
+    size_t low = 0, high;
+
+    fg_row_lane_open(lane, pass, pass->recorded->lanes.tasks[task].lane);
+    lane->task = task;
+    lane->end_task = task + 1;
+    begin_task(lane);
+    high = (size_t)(lane->end_piece - lane->piece);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int is_after = begins_after(lane, &lane->piece[middle], from_ns);
+
+        if (is_after < 0)
+            return is_after;
+        if (is_after)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    lane->piece += low ? low - 1 : 0; /* the last one that does not begin after it */
+    return 0;
 }
 
 /* Reads the next piece of the task. A damaged one counts as lost. */

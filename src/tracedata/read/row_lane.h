@@ -27,6 +27,9 @@ struct fg_row_lane {
 
 /* The lane must be closed; the pass lives longer. */
 void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32_t number);
+/* The same for one task alone, a place in lanes.tasks. It begins with the chunk in which the time @from_ns
+ * is, as the chunks' headers tell. Return: 0 or a negative errno; the lane must be closed in any case. */
+int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns);
 void fg_row_lane_close(struct fg_row_lane *lane);
 
 /* Takes the next event: fills in all that depends on the record, and `lost`. Its data stays as it is until
