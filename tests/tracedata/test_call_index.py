@@ -560,11 +560,30 @@ def test_what_is_dropped_is_read_from_the_file(
             found, expected = (sorted(stretches(rows)) for rows in pictures)
             assert len(pictures[0]) == len(found)
             assert found == expected
+            for pixels in (1, 5):
+                rows = index.spans(lane, begin, end + 1, pixels)
+                assert len(rows) <= 64 * (pixels + 2) * max(lane.depths, 1)
             for time in (begin, begin + 1, end):
                 spans = [one.call_at(lane, time) for one in (index, whole)]
                 assert spans[0] == spans[1]
                 if spans[0]:
                     assert index.parents(spans[0]) == whole.parents(spans[0])
+
+
+def test_a_picture_of_calls_from_the_file_stays_bounded(tmp_path: Path) -> None:
+    chunks = [
+        b"".join(leaf(S + 16 * i, 0, 0, 1 + i % 7) for i in range(20 * k, 20 * k + 20)) for k in range(50)
+    ]
+    path = record_chunks(tmp_path, chunks)
+    with funcgraph.open(path) as trace:
+        index = trace.index(most_bytes=1)
+        counts = []
+        for pixels in (1, 4, 1000, 16000):
+            rows = index.spans(0, S, S + 16000, pixels)
+            assert len(rows) <= 64 * (pixels + 2)
+            counts.append(sum(rows.count))
+    assert index.resolution_ns > 16
+    assert counts == [1000] * 4
 
 
 def test_only_the_chunks_of_a_time_are_read_for_it(tmp_path: Path) -> None:

@@ -580,8 +580,12 @@ int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_
     if (!error) {
         keep_short(builder.index, begin_ns, index->base);
         set_times(builder.index);
-        error = fg_index_sort_by_class(builder.index);
+        error = fg_index_sort_by_place(builder.index);
     }
+    if (!error)
+        error = fg_cells_make_levels(builder.index, SIZE_MAX);
+    if (!error)
+        error = fg_index_sort_by_class(builder.index);
     return end_builder(&builder, error, part);
 }
 
