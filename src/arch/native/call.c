@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "arch/native/domain.h"
+#include "arch/native/regs.h"
 #include "arch/native/unwind.h"
 #include "engine/core/mutex.h"
 #include "engine/core/regs.h"
@@ -25,6 +26,7 @@ struct fg_native_text fg_native_own_text;
 
 struct search {
     uintptr_t fp;
+    const struct fg_func *func;     /* of the frame, if it is found */
     bool is_found, is_below_others; /* frames of other domains lie above it */
 };
 
@@ -33,6 +35,7 @@ static bool search_frame(const struct fg_frame_info *frame, void *arg)
     struct search *search = arg;
 
     search->is_found = frame->fp == search->fp;
+    search->func = frame->func;
     if (!search->is_found && frame->func->domain != &fg_native_domain)
         search->is_below_others = true;
     return !search->is_found;
@@ -41,10 +44,9 @@ static bool search_frame(const struct fg_frame_info *frame, void *arg)
 /* Ends the call in the trace. Frames of an interpreter above it stay, and it with them: only the
  * interpreter can say that its calls have ended, or that they are suspended. */
 static void trace_return(struct fg_task *task, struct fg_native_entry *entry, uint64_t counter,
-                         enum fg_end end)
+                         enum fg_end end, struct fg_native_regs *regs)
 {
     struct search search = {.fp = (uintptr_t)entry};
-    struct ftrace_regs regs = {0};
     struct fg_ending ending;
 
     if (!fg_task_is_quiet(task))
@@ -56,7 +58,8 @@ static void trace_return(struct fg_task *task, struct fg_native_entry *entry, ui
     if (ending.counter && counter)
         ending.counter = counter;
     task->in_native = true;
-    fg_return_at(task, search.fp, ending, &regs, end);
+    regs->ip = fg_native_address_of(search.func);
+    fg_return_at(task, search.fp, ending, &regs->regs, end);
     task->in_native = false;
 }
 
@@ -73,7 +76,8 @@ static bool unlink_entry(struct fg_native_thread *thread, const struct fg_native
     return true;
 }
 
-static void end_call(struct fg_native_entry *entry, uint64_t counter, enum fg_end end, bool is_traced)
+static void end_call(struct fg_native_entry *entry, uint64_t counter, enum fg_end end, bool is_traced,
+                     struct fg_native_regs *regs)
 {
     struct fg_task *task = fg_task_self;
     struct fg_native_thread *thread = entry->thread;
@@ -84,7 +88,7 @@ static void end_call(struct fg_native_entry *entry, uint64_t counter, enum fg_en
         return;
     }
     if (is_traced)
-        trace_return(task, entry, counter, end);
+        trace_return(task, entry, counter, end, regs);
     unlink_entry(thread, entry);
     fg_native_entry_give_back(thread, entry);
 }
@@ -112,11 +116,17 @@ static void slow_end(struct slow_section section)
     fg_native_holds--;
 }
 
-uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter)
+uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
+                              const struct fg_machine_registers *registers)
 {
     struct slow_section section = slow_begin();
+    struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .registers = registers,
+                                  .vectors = vectors,
+                                  .return_address = entry->return_address,
+                                  .is_return = true};
 
-    end_call(entry, counter, FG_END_RETURN, section.is_first);
+    end_call(entry, counter, FG_END_RETURN, section.is_first, &regs);
     slow_end(section);
     return 0;
 }
@@ -124,8 +134,9 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter)
 void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
 {
     struct slow_section section = slow_begin();
+    struct fg_native_regs nothing = {.ip = 0};
 
-    end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first);
+    end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first, &nothing);
     slow_end(section);
 }
 
@@ -143,20 +154,20 @@ static void close_those_over(struct fg_task *task, struct fg_native_thread *thre
 {
     while (is_over(thread->newest, stack)) {
         struct fg_native_entry *entry = thread->newest;
+        struct fg_native_regs nothing = {.ip = 0};
 
-        trace_return(task, entry, 0, FG_END_CLOSE);
+        trace_return(task, entry, 0, FG_END_CLOSE, &nothing);
         thread->newest = entry->next;
     }
 }
 
 /* True if the call has a frame, and its return is awaited. */
-static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp)
+static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp, struct fg_native_regs *regs)
 {
     const uint64_t *top = task->top;
-    struct ftrace_regs regs = {0};
 
     task->in_native = true;
-    fg_enter(task, func, fp, &regs);
+    fg_enter(task, func, fp, &regs->regs);
     task->in_native = false;
     return task->top > top && fg_top_is(task, fp);
 }
@@ -168,7 +179,8 @@ static struct fg_native_entry *find_entry(struct fg_native_thread *thread)
     return entry || !fg_native_entries_more(thread) ? entry : fg_native_entry_take(thread);
 }
 
-static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack)
+static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack,
+                                     struct fg_native_regs *regs)
 {
     struct fg_task *task = fg_task_current();
     /* A thread that is apart has a task that is not its current one. */
@@ -186,7 +198,7 @@ static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stac
         fg_count_overrun(task);
         return FG_NATIVE_UNTRACED;
     }
-    if (trace_entry(task, func, (uintptr_t)entry)) {
+    if (trace_entry(task, func, (uintptr_t)entry, regs)) {
         fg_native_entry_begin(thread, entry, stack);
         return entry;
     }
@@ -194,10 +206,17 @@ static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stac
     return FG_NATIVE_UNTRACED;
 }
 
-struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack)
+struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack,
+                                             const void *vectors,
+                                             const struct fg_machine_registers *registers)
 {
     struct slow_section section = slow_begin();
-    struct fg_native_entry *entry = enter(site->func, stack);
+    struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .registers = registers,
+                                  .vectors = vectors,
+                                  .ip = fg_native_address_of(site->func),
+                                  .return_address = *stack};
+    struct fg_native_entry *entry = enter(site->func, stack, &regs);
 
     slow_end(section);
     return entry;

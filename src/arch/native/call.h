@@ -27,16 +27,20 @@
  * fg_native_enter() - A function is called.
  * @site: of its trampoline
  * @stack: where the return address is
+ * @vectors, @registers: what the machine has saved of the caller's registers (machine.h)
  *
  * Return: the entry that keeps the return address; FG_NATIVE_UNTRACED: the return is not traced;
  * FG_NATIVE_SLOW: call fg_native_enter_slow(), which returns one of the other two.
  */
 struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack);
-struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack);
+struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack,
+                                             const void *vectors,
+                                             const struct fg_machine_registers *registers);
 
 /* The call of an entry returns. 0: done; else call fg_native_leave_slow() with the time that this is. */
 uint64_t fg_native_leave(struct fg_native_entry *entry);
-uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter);
+uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
+                              const struct fg_machine_registers *registers);
 
 /* True if a call is not made inside that of @entry, provided that it is on the same stack. A function
  * that ends with a jump to another one gives it its own return address. */

@@ -31,6 +31,7 @@ struct fg_native_object {
 };
 
 struct fg_native_hook {
+    struct fg_native_function entry; /* first: what the record refers to */
     struct fg_native_object *object;
     const struct fg_plan_function *function;
     struct fg_func *func;
@@ -408,6 +409,7 @@ static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t
 
     if (!hook)
         return NULL;
+    hook->entry.address = object->loaded.base + function->address;
     hook->object = object;
     hook->function = function;
     hook->func = fg_func_meet(&desc);

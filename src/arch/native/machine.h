@@ -9,6 +9,7 @@
 #include "arch/native/entry.h"
 #include "arch/native/plan.h"
 #include "arch/native/site.h"
+#include "engine/core/regs.h"
 
 /* e_machine of the objects whose functions can be hooked. */
 extern const uint16_t fg_machine_elf;
@@ -58,6 +59,16 @@ struct fg_native_entry *fg_machine_entry_at(uintptr_t address);
 /* Tells unwinders of a range of trampolines. Without them, nothing can be unwound from the few
  * instructions there. */
 void fg_machine_register_frames(uintptr_t begin, size_t bytes);
+
+/* The registers of a call where the hook has saved them: the machine's own. */
+struct fg_machine_registers;
+
+/* Stores a word of a call, as ftrace_regs_ops.word does. @vectors: where the vector registers are saved. */
+bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors, bool is_return,
+                     enum fg_word word, uint32_t n, uint64_t *out);
+/* The names of the registers that FG_WORD_REGISTER counts, as definitions of events have them; NULL ends
+ * them. */
+extern const char *const fg_machine_register_names[];
 
 /* A system call without the C library. Returns what the kernel does. */
 long fg_machine_syscall(long number, long a, long b, long c, long d, long e, long f);

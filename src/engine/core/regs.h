@@ -3,6 +3,7 @@
 #ifndef FG_REGS_H
 #define FG_REGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,10 +16,22 @@ struct fg_caller {
     uint32_t place; /* its line; in native code the offset of the instruction after the call */
 };
 
+/* Words that a call of native code has in registers: arguments at its entry, results at its return. */
+enum fg_word {
+    FG_WORD_ARGUMENT,      /* argument n, from 0, of those that are integers or pointers */
+    FG_WORD_ARGUMENT_AT,   /* the address of such an argument that is passed on the stack */
+    FG_WORD_REAL_ARGUMENT, /* argument n of those in vector registers: its low 64 bits */
+    FG_WORD_RESULT,        /* word n of the result */
+    FG_WORD_REAL_RESULT,   /* word n of a result in vector registers */
+    FG_WORD_REGISTER,      /* register n, in the machine's order */
+    FG_WORD_SP,            /* the stack pointer: at an entry that of the function, at a return the caller's */
+    FG_WORD_IP,            /* the address of the function */
+};
+
 /* How an arch reads its own frames. Nothing here may run code of the traced program. What reads callers may
  * make records of functions (fg_func_meet), so it is called without locks. */
 struct ftrace_regs_ops {
-    /* Encode as record.h's values into out[0..room); return the bytes used. */
+    /* All three or none. Encode as record.h's values into out[0..room); return the bytes used. */
     size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
     size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
@@ -29,6 +42,9 @@ struct ftrace_regs_ops {
     size_t (*callers)(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n);
     /* Optional. At an entry: the calling function; NULL: there is none, or memory was short. */
     struct fg_func *(*caller)(const struct ftrace_regs *regs);
+    /* Optional: of native calls. False: the hook has no such word. Reads no memory of the program, and is
+     * safe in any thread and in a handler of a signal. */
+    bool (*word)(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out);
 };
 
 struct ftrace_regs {
@@ -37,6 +53,18 @@ struct ftrace_regs {
     void *value;  /* at return: the result or the exception; NULL if there is none */
     void *thread; /* the arch's identity of the thread; NULL: the arch did not look it up */
 };
+
+/* True if the hook knows the values of a call as objects: arguments, the result, the exception. */
+static inline bool fg_regs_has_values(const struct ftrace_regs *regs)
+{
+    return regs->ops && regs->ops->encode_arguments;
+}
+
+/* Stores a word of a native call, as ftrace_regs_ops.word does. False: not known. */
+static inline bool fg_regs_word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out)
+{
+    return regs->ops && regs->ops->word && regs->ops->word(regs, word, n, out);
+}
 
 /* Returns the return address; 0: not known. */
 static inline uintptr_t fg_regs_return_address(const struct ftrace_regs *regs)

@@ -15,7 +15,7 @@ static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgr
     struct fg_instance *instance = fg_instance_of(ops);
     struct fg_ring_cursor *cursor = fg_instance_cursor(trace->task, ops);
     struct fg_record *record;
-    bool with_args = instance->args && regs->ops;
+    bool with_args = instance->args && fg_regs_has_values(regs);
     size_t bytes = 0;
 
     record = fg_ring_reserve(&instance->ring, trace->task, cursor,

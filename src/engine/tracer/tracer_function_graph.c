@@ -186,7 +186,8 @@ static inline int record_entry(struct ftrace_graph_ent *trace, struct fgraph_ops
     if (instance->max_graph_depth && trace->depth >= instance->max_graph_depth)
         return 0;
     if (!instance->thresh_ticks)
-        put_entry(trace, ops, regs, (instance->args || is_import) && regs->ops, instance->retaddr);
+        put_entry(trace, ops, regs, (instance->args || is_import) && fg_regs_has_values(regs),
+                  instance->retaddr);
     if (instance->no_sleep_time)
         note_work(trace, ops);
     return 1;

@@ -108,6 +108,7 @@ fg_x86_64_enter:
     movq 8(%rsp), %rdi
     leaq FG_TRAMPOLINE_SITE(%rdi), %rdi
     leaq 96(%rsp), %rsi
+    leaq 8(%rsp), %rcx
     leaq fg_native_enter_slow(%rip), %r11
     call with_vectors_saved
     movq %rbx, %rsp
@@ -118,7 +119,8 @@ fg_x86_64_enter:
     .cfi_endproc
     .size fg_x86_64_enter, . - fg_x86_64_enter
 
-/* Calls the function in r11 with rdi and rsi; its result is in rax. The caller has its stack pointer in rbx. */
+/* Calls the function in r11 with rdi, rsi, where the vector registers are saved, and rcx; its result is in rax.
+ * The caller has its stack pointer in rbx. */
     .type with_vectors_saved, @function
 with_vectors_saved:
     .cfi_startproc
@@ -141,7 +143,8 @@ with_vectors_saved:
     xsavec (%rsp)
     jmp 2f
 1:  xsave (%rsp)
-2:  call *%r11
+2:  movq %rsp, %rdx
+    call *%r11
     movq %rax, %r11
     movl fg_x86_64_save_mask(%rip), %eax
     xorl %edx, %edx
@@ -154,13 +157,14 @@ with_vectors_saved:
 
 /* ---- back from it */
 
-/* Comes from a stub: the return address of the caller is back on the stack, the number of the entry is below it. */
+/* Comes from a stub: the return address of the caller is back on the stack, the number of the entry is below it.
+ * The registers lie as they do in fg_x86_64_enter (registers.c). */
     .type fg_x86_64_leave, @function
     .balign 64
 fg_x86_64_leave:
     .cfi_startproc
-    leaq -8(%rsp), %rsp
-    .cfi_adjust_cfa_offset 8
+    leaq -16(%rsp), %rsp        /* S-8: the number, S-16: the entry */
+    .cfi_adjust_cfa_offset 16
     push_register rax
     push_register rcx
     push_register rdx
@@ -170,17 +174,15 @@ fg_x86_64_leave:
     push_register r9
     push_register r10
     push_register r11
-    push_register rax           /* for alignment */
     movl 80(%rsp), %edi
     shlq $FG_ENTRY_SHIFT, %rdi
     leaq fg_native_entries(%rip), %rsi
     addq %rsi, %rdi
-    movq %rdi, (%rsp)
+    movq %rdi, 72(%rsp)
     call fg_native_leave
     testq %rax, %rax
     jne 2f
-1:  pop_register rax
-    pop_register r11
+1:  pop_register r11
     pop_register r10
     pop_register r9
     pop_register r8
@@ -189,15 +191,16 @@ fg_x86_64_leave:
     pop_register rdx
     pop_register rcx
     pop_register rax
-    leaq 8(%rsp), %rsp
-    .cfi_adjust_cfa_offset -8
+    leaq 16(%rsp), %rsp
+    .cfi_adjust_cfa_offset -16
     ret
     .cfi_endproc
 
     .cfi_startproc
     .cfi_def_cfa_offset 96
-2:  movq (%rsp), %rdi
+2:  movq 72(%rsp), %rdi
     movq %rax, %rsi             /* the time of the return */
+    movq %rsp, %rcx
     push_register rbx
     .cfi_rel_offset rbx, 0
     movq %rsp, %rbx

@@ -1,0 +1,30 @@
+/* ftrace_regs of a native call: what the hook has saved at the entry or the return. Partial: the registers
+ * that a calling convention passes arguments and results in, the stack pointer and the addresses. */
+#ifndef FG_NATIVE_REGS_H
+#define FG_NATIVE_REGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/core/regs.h"
+
+struct fg_machine_registers;
+
+struct fg_native_regs {
+    struct ftrace_regs regs; /* ops: fg_native_regs_ops */
+    const struct fg_machine_registers *registers;
+    const void *vectors;
+    uintptr_t ip; /* the function's address */
+    uintptr_t return_address;
+    bool is_return;
+};
+
+extern const struct ftrace_regs_ops fg_native_regs_ops;
+
+/* NULL: the regs are not those of a native call, or the call ends without a return. */
+static inline const struct fg_native_regs *fg_native_regs_of(const struct ftrace_regs *regs)
+{
+    return regs->ops == &fg_native_regs_ops ? (const struct fg_native_regs *)regs : NULL;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* Words of a call in the registers that the hook saves: System V calling convention (x86-64 psABI, 3.2.3). */
+#include <string.h>
+
+#include "arch/native/machine.h"
+
+#define STACK_POINTER_WORDS 11u /* from the saved registers to the return address (entry.S) */
+#define XMM_AT 160u             /* XSAVE, legacy region (Intel SDM volume 1, 13.4.1) */
+#define XMM_BYTES 16u
+#define XSTATE_BV_AT 512u
+#define XSTATE_SSE 2u
+
+/* As entry.S pushes them. */
+struct fg_machine_registers {
+    uint64_t own; /* of the hook: r11 at a return, the trampoline at an entry */
+    uint64_t r10, r9, r8, di, si, dx, cx, ax;
+};
+
+/* In the order of the numbers of FG_WORD_REGISTER. */
+const char *const fg_machine_register_names[] = {"ax", "cx", "dx", "si", "di", "r8", "r9", "r10", NULL};
+#define NR_SAVED 8u
+
+static uint64_t stack_pointer(const struct fg_machine_registers *registers, bool is_return)
+{
+    return (uintptr_t)((const uint64_t *)registers + STACK_POINTER_WORDS + is_return);
+}
+
+static bool pick(const uint64_t *const words[], uint32_t nr_words, uint32_t n, uint64_t *out)
+{
+    if (n >= nr_words)
+        return false;
+    *out = *words[n];
+    return true;
+}
+
+static bool argument(const struct fg_machine_registers *r, uint32_t n, uint64_t *out)
+{
+    const uint64_t *const words[] = {&r->di, &r->si, &r->dx, &r->cx, &r->r8, &r->r9};
+
+    return pick(words, 6, n, out);
+}
+
+static bool argument_at(const struct fg_machine_registers *registers, uint32_t n, uint64_t *out)
+{
+    if (n < 6)
+        return false;
+    *out = stack_pointer(registers, false) + (n - 6 + 1) * sizeof(uint64_t);
+    return true;
+}
+
+static bool result(const struct fg_machine_registers *r, uint32_t n, uint64_t *out)
+{
+    const uint64_t *const words[] = {&r->ax, &r->dx};
+
+    return pick(words, 2, n, out);
+}
+
+static bool saved(const struct fg_machine_registers *r, uint32_t n, uint64_t *out)
+{
+    const uint64_t *const words[] = {&r->ax, &r->cx, &r->dx, &r->si, &r->di, &r->r8, &r->r9, &r->r10};
+
+    return pick(words, NR_SAVED, n, out);
+}
+
+/* XSAVE does not write a component that is in its initial state: zeros. */
+static bool xmm(const uint8_t *vectors, uint32_t nr_registers, uint32_t n, uint64_t *out)
+{
+    uint64_t components;
+
+    if (n >= nr_registers)
+        return false;
+    memcpy(&components, vectors + XSTATE_BV_AT, sizeof(components));
+    *out = 0;
+    if (components & XSTATE_SSE)
+        memcpy(out, vectors + XMM_AT + n * XMM_BYTES, sizeof(*out));
+    return true;
+}
+
+bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors, bool is_return,
+                     enum fg_word word, uint32_t n, uint64_t *out)
+{
+    switch (word) {
+    case FG_WORD_ARGUMENT:
+        return !is_return && argument(registers, n, out);
+    case FG_WORD_ARGUMENT_AT:
+        return !is_return && argument_at(registers, n, out);
+    case FG_WORD_REAL_ARGUMENT:
+        return !is_return && xmm(vectors, 8, n, out);
+    case FG_WORD_RESULT:
+        return is_return && result(registers, n, out);
+    case FG_WORD_REAL_RESULT:
+        return is_return && xmm(vectors, 2, n, out);
+    case FG_WORD_REGISTER:
+        return saved(registers, n, out);
+    case FG_WORD_SP:
+        *out = stack_pointer(registers, is_return);
+        return true;
+    case FG_WORD_IP: /* the hook's */
+        break;
+    }
+    return false;
+}
