@@ -13,53 +13,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from planned import build, needs_decoder
+from counter import program
+from planned import needs_decoder
 
 pytestmark = needs_decoder
-
-#: A library that counts its own calls.
-COUNTER = """
-    static _Atomic long calls[2]; /* threads call without the GIL */
-
-    __attribute__((noinline)) long step(long n) { calls[0]++; return n % 2 ? n * 3 + 1 : n / 2; }
-    long walk(long n)
-    {
-        long steps = 0;
-
-        calls[1]++;
-        for (; n != 1; n = step(n))
-            steps++;
-        return steps;
-    }
-    long calls_of_step(void) { return calls[0]; }
-    long apply(long (*function)(long), long n) { return function(n) + 1; }
-"""
-PROLOGUE = """
-    import ctypes
-    import sys
-    import funcgraph
-    from funcgraph import Instance, _engine
-
-    def load():
-        library = ctypes.CDLL(sys.argv[1])
-        for name in ("step", "walk", "calls_of_step", "apply"):
-            getattr(library, name).restype = ctypes.c_long
-        return library
-
-    def lines(instance, *names):
-        return [line.split("|", 1)[1].rstrip() for line in instance.trace().splitlines()
-                if any(name in line for name in names)]
-"""
-
-
-def program(fg: Funcgraph, tmp_path: Path, text: str) -> str:
-    """Run a program with the library; return what it prints."""
-    library = build(tmp_path, COUNTER, "-Wl,--build-id", language="c", name="libcounter.so")
-    script = fg.script(PROLOGUE + text)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-    done = fg.plain(sys.executable, script, library)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_native_calls_nest_below_python_ones(fg: Funcgraph, tmp_path: Path) -> None:

@@ -148,12 +148,18 @@ bool fg_filter_names(const struct fg_filter *filter, const struct fg_func *func)
            has_name(filter, FGRAPH_GRAPH_NOTRACE, func);
 }
 
+/* Without a FGRAPH_FILTER. A native function must be named: one that begins a graph is. */
+static bool is_included_by_default(const struct fg_filter *filter, const struct fg_func *func)
+{
+    return func->flags & FG_FUNC_NATIVE ? has(filter, FGRAPH_GRAPH, func) : !fg_module_is_own(func->module);
+}
+
 /* A glob does not select C functions: hooks on their calls would slow the whole program down. Functions of
  * this package are selected by patterns alone that name it. */
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
 {
     if (!filter->sets[FGRAPH_FILTER].n)
-        return !(func->flags & FG_FUNC_NATIVE) && !fg_module_is_own(func->module);
+        return is_included_by_default(filter, func);
     if (func->flags & FG_FUNC_C)
         return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
     return has(filter, FGRAPH_FILTER, func);

@@ -18,7 +18,7 @@ enum fg_irqs {
 };
 
 /* A filter without FGRAPH_FILTER patterns wants all functions but native ones: of these, only patterns
- * with ":mod:" select any. */
+ * with ":mod:" select any, those of FGRAPH_GRAPH, too. */
 struct fg_filter {
     struct fg_patterns sets[FGRAPH_NR_FILTER_SETS]; /* by enum fgraph_filter_set */
     struct fg_tids *tids;                           /* only calls in threads of this set; NULL: in all */

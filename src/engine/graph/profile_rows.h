@@ -7,8 +7,8 @@
  *     | since         |      | ...                       |
  *
  * Rows are reserved by powers of two, and touched only as used. Whoever reads them, or makes room
- * for more, holds the engine's lock. A reader sees each word whole, but the words of a row may be
- * one call apart. */
+ * for more, holds the lock of rows (profile_data.h). A reader sees each word whole, but the words of a
+ * row may be one call apart. */
 #ifndef FG_PROFILE_ROWS_H
 #define FG_PROFILE_ROWS_H
 

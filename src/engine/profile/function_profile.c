@@ -27,17 +27,36 @@ static void count_missed(struct fgraph_ops *ops)
     atomic_fetch_add_explicit(&fg_user_of(ops)->nmissed, 1, memory_order_relaxed);
 }
 
+/* Native functions were noted when they were met. */
+static bool note(struct fgraph_ops *ops, const struct fg_func *func)
+{
+    bool is_noted;
+
+    if (func->flags & FG_FUNC_NATIVE)
+        return true;
+    fg_engine_lock();
+    is_noted = fg_profile_note_function(fg_function_profile_of(ops)->data, func);
+    fg_engine_unlock();
+    return is_noted;
+}
+
 /* The row of a function. NULL: no memory. */
 FG_COLD static struct fg_profile_row *make_row(struct fgraph_ops *ops, struct fg_task *task,
                                                const struct fg_func *func)
 {
     struct fg_profile_cursor *cursor = cursor_of(task, ops);
-    bool is_made;
+    struct fg_profile_data *data = fg_function_profile_of(ops)->data;
 
-    fg_engine_lock();
-    is_made = fg_profile_make_row(cursor, fg_function_profile_of(ops)->data, task->tid, func);
-    fg_engine_unlock();
-    return is_made ? cursor->rows + func->id : NULL;
+    return note(ops, func) && fg_profile_make_row(cursor, data, task->tid, func->id) ? cursor->rows + func->id
+                                                                                     : NULL;
+}
+
+/* Engine's lock held. */
+static void found(struct fg_func *func, struct fgraph_ops *ops, bool matched)
+{
+    if (matched && (func->flags & FG_FUNC_NATIVE) &&
+        !fg_profile_note_function(fg_function_profile_of(ops)->data, func))
+        count_missed(ops);
 }
 
 /* The same. NULL also in a handler of a signal; the call is counted as missed. */
@@ -204,6 +223,16 @@ static void task_exit(struct fg_task *task, struct fgraph_ops *ops)
     fg_profile_end_task(cursor_of(task, ops), fg_function_profile_of(ops)->data);
 }
 
+void fg_function_profiles_fork_prepare(void)
+{
+    fg_profile_rows_lock();
+}
+
+void fg_function_profiles_fork_release(void)
+{
+    fg_profile_rows_unlock();
+}
+
 void fg_function_profiles_fork_child(void)
 {
     struct fg_task *self = fg_task_self;
@@ -246,8 +275,10 @@ void fg_function_profile_init(struct fg_function_profile *profile, bool graph_ti
     profile->ops.suspendfunc = is_plain ? NULL : suspend_call;
     profile->ops.resumefunc = is_plain ? NULL : resume_call;
     user->readyfunc = ready;
+    user->foundfunc = found;
     user->is_plain = is_plain;
     user->plain_kind = FG_PLAIN_PROFILE;
+    user->sees_native = true;
     user->taskexitfunc = task_exit;
     user->leavefunc = leave;
 }

@@ -51,7 +51,10 @@ static inline struct fg_function_profile *fg_function_profile_of(struct fgraph_o
     return fg_container_of(ops, struct fg_function_profile, ops);
 }
 
-/* In a forked child: profiles that count start from zero. Engine's lock held. */
+/* Around fork, in the parent and in the child: rows do not change meanwhile. Engine's lock held. */
+void fg_function_profiles_fork_prepare(void);
+void fg_function_profiles_fork_release(void);
+/* In a forked child, before the release: profiles that count start from zero. Engine's lock held. */
 void fg_function_profiles_fork_child(void);
 
 #endif

@@ -2,23 +2,38 @@
 #define _GNU_SOURCE
 #include "engine/profile/profile_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "engine/core/array.h"
+#include "engine/core/mutex.h"
 
 #define MIN_ROWS 128u /* a page */
+
+static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void fg_profile_rows_lock(void)
+{
+    fg_mutex_lock(&rows_lock);
+}
+
+void fg_profile_rows_unlock(void)
+{
+    fg_mutex_unlock(&rows_lock);
+}
 
 static size_t bytes_of(uint32_t nr_rows)
 {
     return nr_rows * sizeof(struct fg_profile_row);
 }
 
-static struct fg_profile_row *map_rows(uint32_t nr_rows)
+/* Zeros. NULL: no memory. */
+static void *map(size_t bytes)
 {
-    void *mapping = mmap(NULL, bytes_of(nr_rows), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mapping =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return mapping == MAP_FAILED ? NULL : mapping;
 }
@@ -44,7 +59,7 @@ static bool task_grow(struct fg_profile_task *task, uint32_t least)
             return false;
         nr_rows *= 2;
     }
-    rows = task->rows ? remap_rows(task, nr_rows) : map_rows(nr_rows);
+    rows = task->rows ? remap_rows(task, nr_rows) : map(bytes_of(nr_rows));
     if (!rows)
         return false;
     task->rows = rows;
@@ -62,7 +77,7 @@ void fg_profile_clear_rows(struct fg_profile_task *task)
 static void task_free(struct fg_profile_task *task)
 {
     fg_profile_clear_rows(task);
-    free(task);
+    munmap(task, sizeof(*task));
 }
 
 void fg_profile_data_clear_tasks(struct fg_profile_data *data)
@@ -89,9 +104,16 @@ void fg_profile_data_free(struct fg_profile_data *data)
     free(data);
 }
 
+/* A native function has its object behind its name, as in graphs, and neither file nor line. */
+static int put_name(char *out, size_t room, const struct fg_func *func)
+{
+    return func->flags & FG_FUNC_NATIVE ? snprintf(out, room, "%s [%s]", func->qualname, func->module)
+                                        : snprintf(out, room, "%s", func->name);
+}
+
 static struct fg_profile_function *function_new(const struct fg_func *func)
 {
-    size_t name = strlen(func->name) + 1, file = strlen(func->file) + 1;
+    size_t name = (size_t)put_name(NULL, 0, func) + 1, file = strlen(func->file) + 1;
     struct fg_profile_function *known = malloc(sizeof(*known));
     char *texts = known ? malloc(name + file) : NULL;
 
@@ -99,14 +121,13 @@ static struct fg_profile_function *function_new(const struct fg_func *func)
         free(known);
         return NULL;
     }
-    memcpy(texts, func->name, name);
+    put_name(texts, name, func);
     memcpy(texts + name, func->file, file);
-    *known = (struct fg_profile_function){texts, texts + name, func->line};
+    *known = (struct fg_profile_function){texts, texts + name, func->flags & FG_FUNC_NATIVE ? 0 : func->line};
     return known;
 }
 
-/* The function runs in the calling thread, so its record is alive. False: no memory. */
-static bool note_function(struct fg_profile_data *data, const struct fg_func *func)
+bool fg_profile_note_function(struct fg_profile_data *data, const struct fg_func *func)
 {
     if (fg_array_reserve_zeroed(&data->functions, &data->nr_functions, (size_t)func->id + 1) != 0)
         return false;
@@ -117,7 +138,7 @@ static bool note_function(struct fg_profile_data *data, const struct fg_func *fu
 
 static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
 {
-    struct fg_profile_task *task = calloc(1, sizeof(*task));
+    struct fg_profile_task *task = map(sizeof(*task));
 
     if (task) {
         task->tid = tid;
@@ -127,18 +148,28 @@ static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
     return task;
 }
 
-bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
-                         const struct fg_func *func)
+static bool make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid, uint32_t func)
 {
     if (!cursor->task) {
         cursor->since = data->since;
         cursor->task = task_new(data, tid);
     }
-    if (!cursor->task || !note_function(data, func) || !task_grow(cursor->task, func->id + 1))
+    if (!cursor->task || !task_grow(cursor->task, func + 1))
         return false;
     cursor->rows = cursor->task->rows;
     cursor->nr_rows = cursor->task->nr_rows;
     return true;
+}
+
+bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
+                         uint32_t func)
+{
+    bool is_made;
+
+    fg_profile_rows_lock();
+    is_made = make_row(cursor, data, tid, func);
+    fg_profile_rows_unlock();
+    return is_made;
 }
 
 static void add_row(struct fg_profile_row *to, struct fg_profile_row *from)
@@ -182,9 +213,11 @@ static void unlink_task(struct fg_profile_data *data, const struct fg_profile_ta
 
 void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data)
 {
+    fg_profile_rows_lock();
     if (cursor->task && fg_profile_add_rows(&data->ended, cursor->task)) {
         unlink_task(data, cursor->task);
         task_free(cursor->task);
     }
+    fg_profile_rows_unlock();
     *cursor = (struct fg_profile_cursor){0};
 }

@@ -1,7 +1,12 @@
 /* What a function profile has counted: rows for each thread, and the names of the functions.
  *
- * profile_rows.h draws the rows, which their own thread writes without a lock. Everything else here is
- * under the engine's lock, which the caller holds. */
+ * profile_rows.h draws the rows, which their own thread writes without a lock. The list of threads and the
+ * memory of their rows are under the lock of rows, the names under the engine's lock. A thread that has both
+ * takes the engine's first.
+ *
+ * The first call of a native function in a thread needs a row, and the program may be in the middle of its
+ * allocator, or hold any lock that the holder of the engine's waits for. So whoever has the lock of rows
+ * allocates with mmap(2) alone, and the names of native functions are noted when they are met. */
 #ifndef FG_PROFILE_DATA_H
 #define FG_PROFILE_DATA_H
 
@@ -37,24 +42,31 @@ struct fg_profile_data {
 
 void fg_profile_data_free(struct fg_profile_data *data);
 
-/* Frees the rows of all threads: nothing is counted yet. */
+void fg_profile_rows_lock(void);
+void fg_profile_rows_unlock(void);
+
+/* Frees the rows of all threads: nothing is counted yet. No thread counts, or the lock of rows is held. */
 void fg_profile_data_clear_tasks(struct fg_profile_data *data);
+
+/* Notes a function, whose record is alive, for figures. False: no memory. Engine's lock held. */
+bool fg_profile_note_function(struct fg_profile_data *data, const struct fg_func *func);
 
 /**
  * fg_profile_make_row() - Make a row for a function in the calling thread.
  * @cursor: where the thread counts; set to the new rows
- * @func: runs in the calling thread
+ * @func: the function's id
  *
  * Return: false: no memory, and the cursor's rows are as before.
+ * Context: takes the lock of rows; may be in the middle of native code.
  */
 bool fg_profile_make_row(struct fg_profile_cursor *cursor, struct fg_profile_data *data, int tid,
-                         const struct fg_func *func);
+                         uint32_t func);
 
 /* The cursor's thread ends: adds its rows to the sum. Without memory for that they stay in the
- * list of threads. */
+ * list of threads. Takes the lock of rows. */
 void fg_profile_end_task(struct fg_profile_cursor *cursor, struct fg_profile_data *data);
 
-/* Adds the rows of a thread to a sum. False: no memory, and nothing was added. */
+/* Adds the rows of a thread to a sum. False: no memory, and nothing was added. Lock of rows held. */
 bool fg_profile_add_rows(struct fg_profile_task *sum, const struct fg_profile_task *task);
 bool fg_profile_row_is_empty(struct fg_profile_row *row);
 /* Frees the rows. */

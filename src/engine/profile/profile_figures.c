@@ -10,7 +10,7 @@
 #include "engine/profile/profile_data.h"
 #include "engine/users/users.h"
 
-/* Sums up the rows of one thread, or (0) of all. Engine's lock held. */
+/* Sums up the rows of one thread, or (0) of all. Lock of rows held. */
 static int sum_up(struct fg_profile_data *data, int tid, struct fg_profile_task *sum)
 {
     bool is_there = !tid;
@@ -87,8 +87,11 @@ static int read_locked(struct fg_function_profile *profile, int tid, double ns_p
                        struct fg_profile_task *sum, struct fg_profile_figures **figures, size_t *n)
 {
     struct fg_profile_data nothing = {0}, *data = profile->data ? profile->data : &nothing;
-    int error = sum_up(data, tid, sum);
+    int error;
 
+    fg_profile_rows_lock();
+    error = sum_up(data, tid, sum);
+    fg_profile_rows_unlock();
     return error ? error : take_figures(data, sum, ns_per_unit, figures, n);
 }
 
@@ -106,25 +109,31 @@ int fg_function_profile_read(struct fg_function_profile *profile, int tid,
     return error;
 }
 
-static size_t count_tasks(const struct fg_profile_data *data)
+/* Stores up to @room of the threads' ids. Returns how many threads there are. */
+static size_t read_tids(const struct fg_profile_data *data, int tids[], size_t room)
 {
     size_t n = 0;
 
-    for (const struct fg_profile_task *task = data ? data->tasks : NULL; task; task = task->next)
-        n++;
+    fg_profile_rows_lock();
+    for (const struct fg_profile_task *task = data->tasks; task; task = task->next, n++) {
+        if (n < room)
+            tids[n] = task->tid;
+    }
+    fg_profile_rows_unlock();
     return n;
 }
 
+/* Another thread may begin to count between the two looks. */
 int *fg_function_profile_tids(struct fg_function_profile *profile, size_t *n)
 {
+    size_t room, found;
     int *tids;
 
     fg_engine_lock();
-    tids = malloc((count_tasks(profile->data) + 1) * sizeof(*tids));
-    *n = 0;
-    for (const struct fg_profile_task *task = tids && profile->data ? profile->data->tasks : NULL; task;
-         task = task->next)
-        tids[(*n)++] = task->tid;
+    room = profile->data ? read_tids(profile->data, NULL, 0) : 0;
+    tids = malloc((room + 1) * sizeof(*tids));
+    found = tids && profile->data ? read_tids(profile->data, tids, room) : 0;
+    *n = found < room ? found : room;
     fg_engine_unlock();
     return tids;
 }

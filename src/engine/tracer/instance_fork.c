@@ -1,4 +1,4 @@
-/* Locks are taken in their order: instances, engine, rings, tasks, parked frames. */
+/* Locks are taken in their order: instances, engine, rows of profiles, rings, tasks, parked frames. */
 #include "engine/tracer/instance_fork.h"
 
 #include <pthread.h>
@@ -16,6 +16,7 @@ static void prepare(void)
 {
     fg_instances_lock();
     fg_engine_lock();
+    fg_function_profiles_fork_prepare();
     for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
         fg_mutex_lock(&instance->ring.lock);
     fg_task_fork_prepare();
@@ -27,6 +28,7 @@ static void release(void)
     fg_parked_unlock_all();
     for (struct fg_instance *instance = fg_instances_first(); instance; instance = instance->next)
         fg_mutex_unlock(&instance->ring.lock);
+    fg_function_profiles_fork_release();
     fg_engine_unlock();
     fg_instances_unlock();
 }

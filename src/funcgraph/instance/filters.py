@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
 
+from funcgraph.instance.native import hook_selected
 from funcgraph.instance.state import State
 
 __all__ = ["profiled", "set_event_tids", "set_filters"]
@@ -27,7 +27,7 @@ def set_filters(
     with state.lock:
         new_patterns = {**state.patterns, **(patterns or {})}
         new_tids = {**state.tids, **(tids or {})}
-        _hook_native(new_patterns)
+        hook_selected(new_patterns)
         state.engine.set_filter(
             filter=new_patterns["filter"],
             notrace=new_patterns["notrace"] + _OWN,
@@ -41,20 +41,6 @@ def set_filters(
         for name, profiled_patterns in profiled(new_patterns).items():
             if state.profile and getattr(state.profile, name) != profiled_patterns:
                 getattr(state.profile, f"set_{name}")(profiled_patterns, reset=True)
-
-
-def _hook_native(patterns: Mapping[str, tuple[str, ...]]) -> None:
-    """Have the native functions that patterns may stand for hooked.
-
-    Raises:
-        OSError: those of an object that is meant cannot be.
-    """
-    if any(":mod:" in pattern for pattern in patterns["filter"]):
-        from funcgraph.native.hooking import hook
-
-        problems = hook(patterns["filter"])
-        if problems:
-            raise OSError(errno.EOPNOTSUPP, "; ".join(problems))
 
 
 def profiled(patterns: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from funcgraph import _engine
+from funcgraph.instance.native import hook_selected
 
 __all__ = ["FunctionProfile", "ProfileRow"]
 
@@ -17,11 +18,12 @@ class ProfileRow(NamedTuple):
     """The figures of one function.
 
     Attributes:
-        name: "module.qualname". Two functions may have the same name.
+        name: "module.qualname", of a native function "name [object]". Two functions may have the same name.
         hit: number of calls that began.
         time_ns: total time of the calls that ended.
         s2: the variance of a call's time, in square microseconds: sum((x - mean)**2) / (hit - 1).
-        file, line: where the function is defined.
+        file: where the function is defined; "" for a native function.
+        line: its first line; 0 for a native function.
     """
 
     name: str
@@ -64,6 +66,7 @@ class FunctionProfile(_engine.ProfileBase):
 
     Raises:
         ValueError: an invalid pattern, a negative number. TypeError, MemoryError.
+        OSError: EOPNOTSUPP: the native functions of an object that a pattern names cannot be hooked.
     """
 
     def __init__(
@@ -81,7 +84,40 @@ class FunctionProfile(_engine.ProfileBase):
             filter=filter, notrace=notrace, graph=graph, graph_notrace=graph_notrace,
             graph_time=graph_time, sleep_time=sleep_time,
         )  # fmt: skip
+        hook_selected({"filter": self.filter, "graph": self.graph, "graph_notrace": self.graph_notrace})
         self.thresh_us = thresh_us
+
+    def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """Add patterns to `filter`, or (reset) replace it. It may be called at any time.
+
+        Raises: as the constructor. Then nothing has changed.
+        """
+        self._set("filter", patterns, reset)
+
+    def set_graph(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """Add patterns to `graph`, or (reset) replace it. It may be called at any time.
+
+        Raises: as the constructor. Then nothing has changed.
+        """
+        self._set("graph", patterns, reset)
+
+    def set_graph_notrace(self, patterns: Iterable[str], reset: bool = False) -> None:
+        """Add patterns to `graph_notrace`, or (reset) replace it. It may be called at any time.
+
+        Raises: as the constructor. Then nothing has changed.
+        """
+        self._set("graph_notrace", patterns, reset)
+
+    def _set(self, name: str, patterns: Iterable[str], reset: bool) -> None:
+        """Change a set of patterns, and have the native functions that it selects hooked."""
+        before = getattr(self, name)
+        change = getattr(super(), f"set_{name}")
+        change(patterns, reset)
+        try:
+            hook_selected({name: getattr(self, name)})
+        except OSError:
+            change(before, True)
+            raise
 
     @property
     def thresh_us(self) -> float:

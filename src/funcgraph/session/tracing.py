@@ -143,7 +143,7 @@ def start(
     is_latency = tracer in _engine.LATENCY_TRACERS
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
-    _hook_native(directory, keywords["filter"])
+    _hook_native(directory, (*keywords["filter"], *keywords["graph"]))
     handle = _engine.start(directory, after_site=after_site, **keywords)
     _joined.setdefault(directory, []).append(handle)
     try:
