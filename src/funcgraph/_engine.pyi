@@ -582,6 +582,12 @@ def native_meet(plan: str, name: str, patterns: Sequence[str], /) -> int:
     Raises: OSError: EOPNOTSUPP: native functions, or those of this object, cannot be hooked. MemoryError.
     """
 
+def native_matching(patterns: Sequence[str], /) -> list[Function]:
+    """Return the native functions with a record that patterns with ":mod:" select.
+
+    Not there on machines whose native functions cannot be hooked. Raises: ValueError: an invalid pattern.
+    """
+
 def native_functions() -> list[tuple[str, str, bool, str | None]]:
     """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
 

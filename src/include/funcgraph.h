@@ -92,6 +92,13 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
  */
 #define FTRACE_OPS_FL_SAVE_REGS 1u
 
+/* For `flags` of a user or an fprobe: it sees native functions, too, which its patterns with ":mod:" select
+ * ("malloc:mod:libc"). Its callbacks may then run in any thread, with or without the GIL, in handlers of
+ * signals, and while the program is in the middle of its allocator or holds any lock. In a call of a native
+ * function they may use nothing of Python, allocate nothing, and wait for nothing; docs/reference/c-api.md
+ * says what they may do. Set it before the registration. Since 1.3. */
+#define FTRACE_OPS_FL_NATIVE 2u
+
 #define FGRAPH_OPS_ENGINE_WORDS 47
 
 /* A user. The caller owns its memory, which must neither move nor be freed until unregister_ftrace_graph()
@@ -104,7 +111,7 @@ struct fgraph_ops {
     trace_func_graph_resume_t resumefunc;
     const char *name;                         /* for users() and error messages; must outlive the ops */
     void *private_data;                       /* for the user */
-    uint64_t flags;                           /* FTRACE_OPS_FL_SAVE_REGS; 0 before 1.2 */
+    uint64_t flags;                           /* FTRACE_OPS_FL_*; 0 before 1.2 */
     uint64_t engine[FGRAPH_OPS_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
@@ -144,7 +151,7 @@ struct fprobe {
     fprobe_exit_cb exit_handler;
     size_t entry_data_size;               /* bytes, at most FPROBE_MAX_DATA_BYTES */
     void *private_data;                   /* for the handlers */
-    uint64_t flags;                       /* FTRACE_OPS_FL_SAVE_REGS; 0 before 1.2 */
+    uint64_t flags;                       /* FTRACE_OPS_FL_*; 0 before 1.2 */
     uint64_t engine[FPROBE_ENGINE_WORDS]; /* zero; only the engine uses it */
 };
 
@@ -204,7 +211,7 @@ struct kretprobe {
     size_t data_size;                  /* bytes, at most FPROBE_MAX_DATA_BYTES */
     int maxactive;                     /* ignored: calls in progress have no limit */
     void *private_data;
-    uint64_t flags;       /* FTRACE_OPS_FL_SAVE_REGS */
+    uint64_t flags;       /* FTRACE_OPS_FL_* */
     struct fprobe fprobe; /* zero; only the engine uses it */
 };
 

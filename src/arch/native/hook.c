@@ -470,8 +470,8 @@ void fg_native_for_each(void (*visit)(const struct fg_native_state *state, void 
             const struct fg_native_hook *hook = object->hooks[i];
 
             if (hook)
-                visit(&(struct fg_native_state){object->name, hook->func->qualname, address_of(hook),
-                                                hook->is_hooked, hook->refusal},
+                visit(&(struct fg_native_state){hook->func, object->name, hook->func->qualname,
+                                                address_of(hook), hook->is_hooked, hook->refusal},
                       arg);
         }
     }

@@ -46,6 +46,7 @@ long fg_native_meet(struct fg_native_object *object, const struct fg_patterns *p
 
 /* A function with a record. */
 struct fg_native_state {
+    struct fg_func *func;
     const char *object, *name;
     uintptr_t address;
     bool is_hooked;

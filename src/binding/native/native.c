@@ -2,6 +2,7 @@
 #include "binding/native/native.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "binding/native/run.h"
 
@@ -11,6 +12,9 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/core/filter.h"
+#include "binding/core/state.h"
+#include "binding/graph/function.h"
+#include "engine/core/array.h"
 
 static PyObject *refused(const struct fg_native_refusal *refusal)
 {
@@ -68,10 +72,56 @@ static PyObject *functions(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
     return list;
 }
 
+/* The records, which stay for good, of the functions that patterns select. */
+struct selection {
+    const struct fg_patterns *patterns;
+    struct fg_func **funcs;
+    size_t n, capacity;
+    int error;
+};
+
+static void select_function(const struct fg_native_state *state, void *arg)
+{
+    struct selection *selection = arg;
+
+    if (selection->error || !fg_patterns_match_native(selection->patterns, state->name, state->object))
+        return;
+    selection->error = fg_array_reserve(&selection->funcs, &selection->capacity, selection->n + 1);
+    if (!selection->error)
+        selection->funcs[selection->n++] = state->func;
+}
+
+static PyObject *list_of(PyObject *module, const struct selection *selection)
+{
+    PyObject *list = selection->error ? PyErr_NoMemory() : PyList_New(0);
+
+    for (size_t i = 0; list && i < selection->n; i++)
+        fg_list_append(&list, fg_function_of(fg_engine_state(module), selection->funcs[i]));
+    return list;
+}
+
+/* Objects are made without the lock of hooks. */
+static PyObject *matching(PyObject *module, PyObject *patterns)
+{
+    struct fg_filter filter = {.c_calls = false};
+    struct selection selection = {.patterns = &filter.sets[FGRAPH_FILTER]};
+    PyObject *list = NULL;
+
+    if (fg_filter_add_sequence(&filter, FGRAPH_FILTER, patterns, "patterns") == 0) {
+        fg_native_for_each(select_function, &selection);
+        list = list_of(module, &selection);
+    }
+    fg_filter_clear(&filter);
+    free(selection.funcs);
+    return list;
+}
+
 PyMethodDef fg_native_functions[] = {
     {"native_meet", meet, METH_VARARGS,
      "native_meet(plan, name, patterns) -> int: make records of a loaded object's functions; return how many "
      "match."},
+    {"native_matching", matching, METH_O,
+     "native_matching(patterns) -> list[Function]: the native functions with a record that patterns select."},
     {"native_functions", functions, METH_NOARGS,
      "native_functions() -> list: object, name, is it hooked, and else why not, of each native function with "
      "a "

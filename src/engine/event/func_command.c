@@ -71,6 +71,7 @@ int fg_func_command_add(struct fg_func_command *command, int handle, enum fg_tri
         error = prepare(instance, &action);
         if (!error) {
             command->fp.entry_handler = at_entry;
+            command->fp.flags = FTRACE_OPS_FL_NATIVE;
             command->writes = fg_trigger_writes(&action);
             command->handle = handle;
             fg_event_watch_instances(stop);

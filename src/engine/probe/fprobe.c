@@ -56,10 +56,22 @@ bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char 
     return is_meant && !fg_patterns_match(&filter->notfilter, name, module);
 }
 
-static bool matches(const struct fg_fprobe_filter *filter, const struct fg_func *func)
+static bool sees_native(const struct fprobe *fp)
 {
-    return !(func->flags & FG_FUNC_NATIVE) && /* their handlers are not for any thread and moment */
-           fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
+    return fp->flags & FTRACE_OPS_FL_NATIVE;
+}
+
+static bool matches_native(const struct fg_fprobe_filter *filter, const struct fg_func *func)
+{
+    return fg_patterns_match_native(&filter->filter, func->qualname, func->module) &&
+           !fg_patterns_match_native(&filter->notfilter, func->qualname, func->module);
+}
+
+static bool matches(const struct fg_fprobe_filter *filter, const struct fg_func *func, bool sees_native)
+{
+    if (func->flags & FG_FUNC_NATIVE)
+        return sees_native && matches_native(filter, func);
+    return fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
 }
 
 /* ---- shared users */
@@ -88,6 +100,7 @@ static struct shared_user *shared_new(const void *scope)
     user->wantsfunc = wants;
     user->wantsreturns = wants_returns;
     user->is_fprobes = true;
+    user->sees_native = true; /* lists have those alone of fprobes that do (FTRACE_OPS_FL_NATIVE) */
     user->missedfunc = fg_fprobes_missed;
     return shared;
 }
@@ -144,7 +157,7 @@ static uint32_t count_matching(const struct fg_func *func)
         if (!fg_domain_is_seen(func->domain, shared->scope))
             continue;
         for (struct fprobe *fp = shared->first; fp; fp = fg_fprobe_of(fp)->next)
-            n += matches(&fg_fprobe_of(fp)->filter, func);
+            n += matches(&fg_fprobe_of(fp)->filter, func, sees_native(fp));
     }
     return n;
 }
@@ -155,7 +168,7 @@ static void append_matching(struct fg_fprobe_list *list, const struct fg_func *f
     for (struct fprobe *fp = shared->first; fp; fp = fg_fprobe_of(fp)->next) {
         const struct fg_fprobe *state = fg_fprobe_of(fp);
 
-        if (matches(&state->filter, func))
+        if (matches(&state->filter, func, sees_native(fp)))
             list->refs[list->n++] = (struct fg_fprobe_ref){.live = state->live,
                                                            .word = state->word,
                                                            .fp = fp,
@@ -242,7 +255,8 @@ static int add_to_matching(struct registering *reg)
     int error = 0;
 
     for (size_t i = 0; i < n && !error; i++) {
-        if (fg_domain_is_seen(funcs[i]->domain, reg->scope) && matches(reg->filter, funcs[i]))
+        if (fg_domain_is_seen(funcs[i]->domain, reg->scope) &&
+            matches(reg->filter, funcs[i], sees_native(reg->fp)))
             error = add_to(reg, funcs[i], NULL);
     }
     return error || reg->nr_changed || reg->is_pending ? error : -ENOENT;
@@ -257,6 +271,8 @@ static int add_to_given(struct registering *reg)
 
         if (!func || !func->live || !fg_domain_is_seen(func->domain, reg->scope))
             return -ENOENT;
+        if ((func->flags & FG_FUNC_NATIVE) && !sees_native(reg->fp))
+            return -EOPNOTSUPP;
         error = add_to(reg, func, reg->cookies ? &reg->cookies[i] : NULL);
     }
     return error;
@@ -503,7 +519,7 @@ uint32_t fg_fprobe_count(const void *scope, const struct fg_fprobe_filter *filte
     fg_engine_lock();
     funcs = fg_func_table(&nr_known);
     for (size_t i = 0; i < nr_known; i++)
-        n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i]);
+        n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i], false);
     fg_engine_unlock();
     return n;
 }

@@ -1,18 +1,21 @@
 """Function commands of an instance: what calls of functions do in it, whichever tracer it has.
 
 Documentation/trace/ftrace.rst, "Filter commands"; the kernel has them in its file set_ftrace_filter:
-`FUNCTION:COMMAND[:COUNT]`, `FUNCTION:enable_event:GROUP:EVENT[:COUNT]`.
+`FUNCTION:COMMAND[:COUNT]`, `FUNCTION:enable_event:GROUP:EVENT[:COUNT]`. Ours are those of modules and of
+native functions: `FUNCTION:mod:NAME:COMMAND[:COUNT]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from errno import EINVAL, ENODEV
+from errno import EINVAL, ENODEV, EOPNOTSUPP
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
 from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
+from funcgraph.instance.command_words import COMMANDS, EVENT_COMMANDS, split_command
 from funcgraph.instance.events import find_event_state
+from funcgraph.instance.native import hook_selected
 
 if TYPE_CHECKING:
     from funcgraph.events.event_state import EventState
@@ -20,21 +23,23 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
 
-_EVENT_COMMANDS = ("enable_event", "disable_event")
-#: The commands that a function can have.
-COMMANDS = ("traceon", "traceoff", "snapshot", "stacktrace", "dump", "cpudump", *_EVENT_COMMANDS)
 # These take no count, as in the kernel: one dump, and one of a thread at each call.
 _FIXED = {"dump": 1, "cpudump": UNLIMITED}
 _GLOB = frozenset("*?[")
+_OF_MODULE = ":mod:"
 # How counts read back.
 _UNLIMITED_TEXT, _COUNT_TEXT = "unlimited", "count="
+
+
+# A function, and its name in commands.
+_Named = tuple[str, _engine.Function]
 
 
 class FunctionCommand(NamedTuple):
     """A command that a function has.
 
     Attributes:
-        function: the function's name.
+        function: the function's name; "NAME:mod:OBJECT" of a native function.
         command: one of COMMANDS.
         left: how often it still acts; -1: without limit.
         event: "GROUP/EVENT" of an enable_event or disable_event; else "".
@@ -58,6 +63,8 @@ class _CommandRequest(NamedTuple):
     event: tuple[str, str] | None
     times: int
     is_counted: bool
+    # Python functions that are meant by their module
+    members: frozenset[str]
 
     @property
     def kind(self) -> tuple[str, bool]:
@@ -104,6 +111,7 @@ class FunctionCommands:
     A command is `FUNCTION:traceon`, `traceoff`, `snapshot`, `stacktrace`, `dump`, `cpudump`,
     `enable_event:GROUP:EVENT` or `disable_event:GROUP:EVENT`, each but the dumps with `[:COUNT]` behind it.
     FUNCTION may be a glob: it stands for the functions that exist now, and each has a count of its own.
+    `FUNCTION:mod:NAME` are those of a module, or native functions of an object: `malloc:mod:libc:traceoff`.
     Iterating gives the newest kind first. docs/reference/events-triggers.md says what each does.
     """
 
@@ -145,16 +153,17 @@ class FunctionCommands:
 
         Raises:
             OSError: EINVAL: it is no command; no function has the name; there is no such event. ENOSPC: all
-                slots for users are taken. EBUSY: another thread changes the instance.
+                slots for users are taken. EBUSY: another thread changes the instance. EOPNOTSUPP: native
+                functions of that object cannot be hooked, or cannot have that command.
             RuntimeError: no hook is free.
         """
         request = self._parse(command)
         functions = self._functions(request)
         with self._state.lock:
             taken = {action.name for one in self._commands for action in one.actions if action.is_as(request)}
-            self._add(request, [function for function in functions if function.name not in taken])
+            self._add(request, [(name, function) for name, function in functions if name not in taken])
 
-    def _add(self, request: _CommandRequest, functions: list[_engine.Function]) -> None:
+    def _add(self, request: _CommandRequest, functions: list[_Named]) -> None:
         if not functions:
             return
         target = find_event_state(self._state, *request.event) if request.event else None
@@ -165,8 +174,8 @@ class FunctionCommands:
         switch = target.switch if target else None
         times = _FIXED.get(request.command, request.times)
         actions = [
-            _Action(function, function.name, request, _engine.command_action(request.command, times, switch))
-            for function in functions
+            _Action(function, name, request, _engine.command_action(request.command, times, switch))
+            for name, function in functions
         ]
         if target:
             target.hold()
@@ -225,13 +234,13 @@ class FunctionCommands:
         self._commands.clear()
 
     def _parse(self, word: str, removes: bool = False) -> _CommandRequest:
-        functions, _, rest = word.partition(":")
+        functions, rest = split_command(word) or (word, "")
         command, colon, rest = rest.partition(":")
         if not functions or command not in COMMANDS:
             allowed = ", ".join(COMMANDS)
             raise _invalid(word, f"must be FUNCTION:COMMAND[:COUNT] with one of the commands {allowed}")
         event = None
-        if command in _EVENT_COMMANDS:
+        if command in EVENT_COMMANDS:
             group, _, rest = rest.partition(":")
             name, colon, rest = rest.partition(":")
             event = (group, name)
@@ -241,12 +250,18 @@ class FunctionCommands:
             rest = "" if rest == _UNLIMITED_TEXT else rest.removeprefix(_COUNT_TEXT) or rest
             colon = rest
         try:
-            return _CommandRequest(functions, command, event, count_of(rest), bool(colon))
+            times = count_of(rest)
         except TriggerError as error:
             raise _invalid(word, str(error.args[-1])) from None
+        members = _engine.untraced(_members, functions) if removes else frozenset()
+        return _CommandRequest(functions, command, event, times, bool(colon), members)
 
-    def _functions(self, request: _CommandRequest) -> list[_engine.Function]:
-        found = _engine.untraced(_matching, request.functions)
+    def _functions(self, request: _CommandRequest) -> list[_Named]:
+        native = _native(request.functions)
+        if native and request.command in _FIXED:
+            reason = f"a native function can have no {request.command}: Python code prints it"
+            raise OSError(EOPNOTSUPP, f"invalid set_ftrace_filter {request.functions!r}: {reason}")
+        found = _engine.untraced(_matching, request.functions) + native
         if not found:
             raise _invalid(request.functions, "no function has that name")
         return found
@@ -260,21 +275,39 @@ def commands_of(state: State) -> FunctionCommands:
 
 
 def _is_meant(action: _Action, request: _CommandRequest) -> bool:
-    return action.is_as(request) and _engine.glob_match(request.functions, action.name)
+    return action.is_as(request) and (
+        action.name in request.members or _engine.glob_match(request.functions, action.name)
+    )
 
 
-def _matching(pattern: str) -> list[_engine.Function]:
-    """Return the functions that exist and match."""
+def _matching(pattern: str) -> list[_Named]:
+    """Return the Python and C functions that exist and match."""
+    names = _names(pattern) if _GLOB & set(pattern) or _OF_MODULE in pattern else [pattern]
+    by_name = _engine.functions_named(names)
+    return [(name, function) for name in names for function in by_name[name]]
+
+
+def _members(pattern: str) -> frozenset[str]:
+    """Return the names of the functions that a pattern means by their module."""
+    return frozenset(_names(pattern) if _OF_MODULE in pattern else ())
+
+
+def _names(pattern: str) -> list[str]:
     from funcgraph.fgraph import available_filter_functions
 
-    names = [pattern]
-    if _GLOB & set(pattern):
-        try:
-            names = available_filter_functions(pattern)
-        except ValueError as error:
-            raise _invalid(pattern, str(error)) from None
-    by_name = _engine.functions_named(names)
-    return [function for name in names for function in by_name[name]]
+    try:
+        return available_filter_functions(pattern)
+    except ValueError as error:
+        raise _invalid(pattern, str(error)) from None
+
+
+def _native(pattern: str) -> list[_Named]:
+    """Return the native functions that match, hooked as soon as they have users."""
+    hook_selected({"filter": (pattern,)})
+    if _OF_MODULE not in pattern or not hasattr(_engine, "native_matching"):
+        return []
+    functions = _engine.native_matching((pattern,))
+    return [(f"{function.qualname}{_OF_MODULE}{function.module}", function) for function in functions]
 
 
 def _invalid(word: str, reason: str) -> OSError:

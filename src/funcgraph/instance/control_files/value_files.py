@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from errno import ENOSPC, EOPNOTSUPP, ERANGE
 
+from funcgraph.instance.command_words import split_command
 from funcgraph.instance.control_files.access import get, put
 from funcgraph.instance.control_files.control_file import ControlFile, NamedFiles, WriteKind
 from funcgraph.instance.control_files.texts import FORMATS, PARSERS
@@ -106,8 +107,7 @@ def _with_commands(patterns: ControlFile[State]) -> ControlFile[State]:
 
 def _is_command(word: str) -> bool:
     """Return whether a word of set_ftrace_filter is a function command: `a.b:mod:c` is a pattern."""
-    _, colon, rest = word.partition(":")
-    return bool(colon) and rest.partition(":")[0] != "mod"
+    return split_command(word.removeprefix("!")) is not None
 
 
 VALUE_FILES = NamedFiles(
