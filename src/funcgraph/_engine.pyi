@@ -1535,7 +1535,9 @@ def register_ftrace_graph(ops: FgraphOps, /) -> None:
         funcgraph.register_ftrace_graph(ops)
 
     Raises: OSError EBUSY (it is registered already), OSError ENOSPC (all slots are in use; the message names
-    the users), RuntimeError (CPython has no free hook; the interpreter is ending), TypeError, MemoryError.
+    the users), OSError EOPNOTSUPP (a pattern names an object, whose functions are native: their calls can
+    have no Python callbacks), RuntimeError (CPython has no free hook; the interpreter is ending), TypeError,
+    MemoryError.
     """
 
 def unregister_ftrace_graph(ops: FgraphOps, /) -> None:

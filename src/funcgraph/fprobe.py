@@ -30,8 +30,8 @@ def register_fprobe(fp: Fprobe, filter: Patterns, notfilter: Patterns | None = N
         ValueError: an invalid pattern; the message says why and where.
         OSError: EINVAL (no pattern), ENOENT (no existing function matches, and the message has similar names;
             or `notfilter` removes all that match, as in the kernel), E2BIG (entry_data_size is more than
-            120), EEXIST (it is registered already), ENOSPC (all slots are in use). Then nothing is
-            registered.
+            120), EEXIST (it is registered already), ENOSPC (all slots are in use), EOPNOTSUPP (native
+            functions: their calls can have no Python callbacks). Then nothing is registered.
         RuntimeError: CPython has no free hook; the interpreter is ending.
         TypeError, MemoryError.
     """

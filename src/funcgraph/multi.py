@@ -57,7 +57,8 @@ def kprobe_multi(
     Raises:
         OSError: EINVAL (both or neither of functions and filter; no function; the number of cookies differs
             from that of functions; cookies with a filter), ENOENT (no function has one of the names, or
-            nothing matches; the message has similar names), ENOSPC. Then nothing is attached.
+            nothing matches; the message has similar names), EOPNOTSUPP (native functions: their calls can
+            have no Python callbacks), ENOSPC. Then nothing is attached.
         ValueError: an invalid pattern, kind or address.
         TypeError, OverflowError (a cookie), RuntimeError, MemoryError.
     """

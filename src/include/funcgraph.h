@@ -39,7 +39,7 @@ extern "C" {
  * added at the end of struct funcgraph_api. A module needs the same major number, and at least the minor
  * number, that it was built with. */
 #define FUNCGRAPH_API_MAJOR 1
-#define FUNCGRAPH_API_MINOR 2
+#define FUNCGRAPH_API_MINOR 3
 #define FUNCGRAPH_CAPSULE "funcgraph._engine._C_API"
 
 #define FGRAPH_MAX_DATA_BYTES 256u /* a user may reserve at one entry: 32 words */
@@ -294,13 +294,15 @@ struct funcgraph_api {
     /* ---- control: anywhere except in signal handlers; also in callbacks */
 
     /* -EBUSY: registered already; -ENOSPC: all slots are taken; -ENODEV: the kill switch has
-     * tripped; -ENOMEM; -EIO: CPython has no hook left. */
+     * tripped; -ENOMEM; -EIO: CPython has no hook left; -EOPNOTSUPP: native functions of an object that a
+     * pattern names cannot be hooked. */
     int (*register_ftrace_graph)(struct fgraph_ops *ops);
     /* Returns when none of the user's functions runs any longer, other than the caller itself. Releases the
      * GIL while it waits. -EINVAL: not registered. */
     int (*unregister_ftrace_graph)(struct fgraph_ops *ops);
     /* Adds patterns to a set, or (reset) replaces the set by them; n = 0 with reset empties it. On an error
-     * nothing has changed. Also before the registration. -EINVAL: no such set, or a bad pattern; -ENOMEM. */
+     * nothing has changed. Also before the registration. -EINVAL: no such set, or a bad pattern; -ENOMEM;
+     * -EOPNOTSUPP: as register_ftrace_graph. */
     int (*set_filter)(struct fgraph_ops *ops, enum fgraph_filter_set set, const char *const patterns[],
                       size_t n, int reset);
     /* Limits the user to calls in these threads (OS ids); NULL: all threads. */
@@ -383,9 +385,10 @@ struct funcgraph_api {
      *
      * A registered fprobe sees each call that begins after the registration has returned. Errors of a
      * registration: -EINVAL: nothing given, or a bad pattern; -ENOENT: no function matches, notfilter
-     * removes all that do, or none has one of the names; -E2BIG: entry_data_size is too large; -EEXIST:
-     * registered already; -ENOSPC, -ENODEV, -ENOMEM, -EIO: as register_ftrace_graph. Then the fprobe is
-     * not registered. */
+     * removes all that do, or none has one of the names; -EOPNOTSUPP: native functions that are meant
+     * cannot be hooked, or the fprobe has no FTRACE_OPS_FL_NATIVE; -E2BIG: entry_data_size is too large;
+     * -EEXIST: registered already; -ENOSPC, -ENODEV, -ENOMEM, -EIO: as register_ftrace_graph. Then the
+     * fprobe is not registered. */
 
     /* Patterns separated by spaces, for known functions, called or not, and those loaded later. `notfilter`
      * may be NULL. */
@@ -418,8 +421,9 @@ struct funcgraph_api {
     /* The function of a Python function, method, code object or C function, called or not; NULL: it is none
      * of these, or no memory. */
     struct fg_func *(*func_of)(struct _object *callable);
-    /* All functions with this whole name (UTF-8), called or not. Writes up to `room` of them to `funcs`, and
-     * returns how many there are. */
+    /* All functions with this whole name (UTF-8), called or not. Since 1.3 also native functions, by a
+     * pattern with ":mod:"; only fprobes with FTRACE_OPS_FL_NATIVE can have them. Writes up to `room` of
+     * them to `funcs`, and returns how many there are. */
     size_t (*funcs_named)(const char *name, struct fg_func *funcs[], size_t room);
 
     /* ==== since 1.2 */
@@ -479,6 +483,31 @@ struct funcgraph_api {
 
     /* What this Python can tell, as funcgraph.capabilities(): 1 or 0; -EINVAL: there is no such name. */
     int (*capability)(const char *name);
+
+    /* ==== since 1.3 */
+
+    /* Nonzero if the function is native: its module is the name of its object, its line the size of its code
+     * in bytes. Anywhere, also in signal handlers. */
+    int (*func_is_native)(const struct fg_func *func);
+
+    /* ---- in callbacks: the registers of a native call
+     *
+     * Partial: what the hook has saved. They return nonzero and set *word or *value if the hook has it, at an
+     * entry for arguments, at a return for results. They need no GIL. */
+
+    /* Argument n of those that are integers or pointers. One that is passed on the stack is read from there:
+     * the function must have so many. */
+    int (*regs_get_argument_word)(const struct ftrace_regs *regs, unsigned n, uint64_t *word);
+    /* Argument n of those that are floating-point numbers and are passed in registers. */
+    int (*regs_get_argument_double)(const struct ftrace_regs *regs, unsigned n, double *value);
+    /* Word n, 0 or 1, of a result that is an integer, a pointer or a small struct of these. */
+    int (*regs_get_return_word)(const struct ftrace_regs *regs, unsigned n, uint64_t *word);
+    /* Word n, 0 or 1, of a result that is a floating-point number, or a small struct of these. */
+    int (*regs_get_return_double)(const struct ftrace_regs *regs, unsigned n, double *value);
+    /* Addresses of the function and of the instruction after the call; 0: unknown. For a call of Python they
+     * are of the interpreter's instructions. */
+    uintptr_t (*regs_get_instruction_pointer)(const struct ftrace_regs *regs);
+    uintptr_t (*regs_get_return_address)(const struct ftrace_regs *regs);
 };
 
 #ifndef FUNCGRAPH_ENGINE /* the engine defines functions with these names itself */
@@ -871,6 +900,41 @@ static inline int ftrace_graph_get_ret_stack(const struct fg_task *task, unsigne
 static inline int fgraph_capability(const char *name)
 {
     return funcgraph_api_->capability(name);
+}
+
+static inline int fgraph_func_is_native(const struct fg_func *func)
+{
+    return funcgraph_api_->func_is_native(func);
+}
+
+static inline int ftrace_regs_get_argument_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+{
+    return funcgraph_api_->regs_get_argument_word(regs, n, word);
+}
+
+static inline int ftrace_regs_get_argument_double(const struct ftrace_regs *regs, unsigned n, double *value)
+{
+    return funcgraph_api_->regs_get_argument_double(regs, n, value);
+}
+
+static inline int ftrace_regs_get_return_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+{
+    return funcgraph_api_->regs_get_return_word(regs, n, word);
+}
+
+static inline int ftrace_regs_get_return_double(const struct ftrace_regs *regs, unsigned n, double *value)
+{
+    return funcgraph_api_->regs_get_return_double(regs, n, value);
+}
+
+static inline uintptr_t ftrace_regs_get_instruction_pointer(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->regs_get_instruction_pointer(regs);
+}
+
+static inline uintptr_t ftrace_regs_get_return_address(const struct ftrace_regs *regs)
+{
+    return funcgraph_api_->regs_get_return_address(regs);
 }
 
 #endif /* FUNCGRAPH_ENGINE */

@@ -110,24 +110,6 @@ def test_python_called_from_native_code_nests_below_it(fg: Funcgraph, tmp_path: 
     ]
 
 
-def test_python_callbacks_see_no_native_functions(fg: Funcgraph, tmp_path: Path) -> None:
-    printed = program(
-        fg,
-        tmp_path,
-        """
-    library = load()
-    seen = []
-    ops = funcgraph.FgraphOps(lambda *args: seen.append(args), filter=["*:mod:libcounter"])
-    with Instance("x", tracer="function_graph", filter=["*:mod:libcounter"]) as instance:
-        instance.tracing_on = True
-        with funcgraph.registered(ops):
-            library.walk(5)
-    print(len(seen))
-    """,
-    )
-    assert printed.split() == ["0"]
-
-
 def test_the_program_does_not_notice_that_a_plan_is_made(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,

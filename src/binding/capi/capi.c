@@ -8,6 +8,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/users.h"
+#include "binding/core/native_patterns.h"
 #include "engine/core/clock.h"
 #include "engine/core/task.h"
 #include "engine/graph/data.h"
@@ -34,6 +35,22 @@ int fg_capi_be_here(void)
     return module ? 0 : -EIO;
 }
 
+int fg_capi_hook_native(const struct fg_patterns *patterns)
+{
+    return fg_native_hook(patterns) == 0 ? 0 : fg_native_errno();
+}
+
+/* FGRAPH_NOTRACE selects nothing. */
+static int hook_native(const struct fgraph_ops *ops)
+{
+    const struct fg_patterns *sets = fg_user_of_const(ops)->filter.sets;
+    int error = 0;
+
+    for (int set = 0; set < FGRAPH_NR_FILTER_SETS && !error && (ops->flags & FTRACE_OPS_FL_NATIVE); set++)
+        error = set == FGRAPH_NOTRACE ? 0 : fg_capi_hook_native(&sets[set]);
+    return error;
+}
+
 /* Installing the hooks may raise. The caller gets the error number only, and keeps the exception that it
  * had. */
 static int register_user(struct fgraph_ops *ops)
@@ -41,6 +58,8 @@ static int register_user(struct fgraph_ops *ops)
     fg_exception aside = fg_exception_set_aside();
     int error = fg_capi_be_here();
 
+    if (!error)
+        error = hook_native(ops);
     if (!error)
         error = fg_cpython_register(ops);
     fg_exception_put_back(aside); /* replaces an exception of the hooks */
@@ -52,6 +71,26 @@ static int unregister_user(struct fgraph_ops *ops)
     fg_exception aside = fg_exception_set_aside();
     int error = fg_cpython_unregister(ops);
 
+    fg_exception_put_back(aside);
+    return error;
+}
+
+/* For a registered user, before its filter changes. */
+static int hook_native_texts(const struct fgraph_ops *ops, enum fgraph_filter_set set,
+                             const char *const patterns[], size_t n)
+{
+    struct fg_filter filter = {.c_calls = false};
+    struct fg_pattern_error wrong;
+    fg_exception aside;
+    int error;
+
+    if (fg_user_slot(ops) < 0 || !(ops->flags & FTRACE_OPS_FL_NATIVE) || set == FGRAPH_NOTRACE)
+        return 0;
+    aside = fg_exception_set_aside();
+    error = fg_filter_add(&filter, set, patterns, n, &wrong);
+    if (!error)
+        error = fg_capi_hook_native(&filter.sets[set]);
+    fg_filter_clear(&filter);
     fg_exception_put_back(aside);
     return error;
 }
@@ -68,7 +107,9 @@ static int set_filter(struct fgraph_ops *ops, enum fgraph_filter_set set, const 
         if (!patterns || !patterns[i])
             return -EINVAL;
     }
-    failure = fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
+    failure = hook_native_texts(ops, set, patterns, n);
+    if (!failure)
+        failure = fgraph_edit_filter(ops, set, patterns, n, reset != 0, &error);
     return failure ? failure : fg_cpython_filter_changed(ops);
 }
 
@@ -154,6 +195,11 @@ static uint32_t func_id(const struct fg_func *func)
     return func->id;
 }
 
+static int func_is_native(const struct fg_func *func)
+{
+    return (func->flags & FG_FUNC_NATIVE) != 0;
+}
+
 static const struct funcgraph_api api = {
     .major = FUNCGRAPH_API_MAJOR,
     .minor = FUNCGRAPH_API_MINOR,
@@ -190,7 +236,7 @@ static const struct funcgraph_api api = {
     .regs_get_location = fg_regs_location,
     .regs_get_return_location = fg_regs_return_location,
     .regs_get_frame_pointer = fg_regs_frame_pointer,
-    .regs_get_stack_pointer = fg_regs_stack_pointer,
+    .regs_get_stack_pointer = fg_capi_regs_get_stack_pointer,
     .regs_query_register_offset = fg_regs_query_offset,
     .regs_get_stack_nth = fg_regs_stack_nth,
     .register_fprobe = fg_capi_register_fprobe,
@@ -227,6 +273,13 @@ static const struct funcgraph_api api = {
     .task_of = fg_capi_task_of,
     .graph_get_ret_stack = fg_capi_graph_get_ret_stack,
     .capability = fg_capability,
+    .func_is_native = func_is_native,
+    .regs_get_argument_word = fg_capi_regs_get_argument_word,
+    .regs_get_argument_double = fg_capi_regs_get_argument_double,
+    .regs_get_return_word = fg_capi_regs_get_return_word,
+    .regs_get_return_double = fg_capi_regs_get_return_double,
+    .regs_get_instruction_pointer = fg_capi_regs_get_instruction_pointer,
+    .regs_get_return_address = fg_regs_return_address,
 };
 
 int fg_capi_add(PyObject *module)

@@ -49,6 +49,12 @@ static int parse(struct fg_fprobe_filter *out, const char *filter, const char *n
 
 /* ---- fprobes */
 
+/* For an fprobe that sees native functions. An exception may be left set. */
+static int hook_native(const struct fprobe *fp, const struct fg_fprobe_filter *filter)
+{
+    return fp && (fp->flags & FTRACE_OPS_FL_NATIVE) ? fg_capi_hook_native(&filter->filter) : 0;
+}
+
 int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *notfilter)
 {
     fg_exception aside = fg_exception_set_aside();
@@ -57,6 +63,8 @@ int fg_capi_register_fprobe(struct fprobe *fp, const char *filter, const char *n
 
     if (!error)
         error = fg_capi_be_here();
+    if (!error)
+        error = hook_native(fp, &parsed);
     if (!error)
         error = fg_cpython_register_fprobe(fp, &parsed);
     fg_fprobe_filter_clear(&parsed);
@@ -164,6 +172,8 @@ int fg_capi_kprobe_multi_attach_filter(struct kprobe_multi_link *link, const cha
 
     if (!error)
         error = fg_capi_be_here();
+    if (!error && link)
+        error = hook_native(&link->fprobe, &parsed);
     if (!error)
         error = fg_cpython_kprobe_multi_attach_filter(link, &parsed);
     fg_fprobe_filter_clear(&parsed);

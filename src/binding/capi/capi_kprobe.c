@@ -70,7 +70,8 @@ static bool may_be_on(const struct kprobe *native, const struct fg_func *func)
 {
     struct fg_kprobe kp;
 
-    return !(func->flags & FG_FUNC_C) && (!native->line || find_place(&kp, native, func->arch_data) == 0);
+    return !(func->flags & (FG_FUNC_C | FG_FUNC_NATIVE)) &&
+           (!native->line || find_place(&kp, native, func->arch_data) == 0);
 }
 
 /* Chooses the one of the functions with the kprobe's name. Without any that may be meant, it is the first:
@@ -202,6 +203,8 @@ int fg_capi_register_kprobe(struct kprobe *kp)
         return -EINVAL;
     if (state_of(kp)->capsule)
         return -EEXIST;
+    if (kp->func && (kp->func->flags & FG_FUNC_NATIVE))
+        return -EOPNOTSUPP; /* its handlers are of Python's instructions */
     aside = fg_exception_set_aside();
     error = fg_capi_be_here();
     if (!error)

@@ -9,6 +9,7 @@
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/register/users.h"
 #include "binding/capi/capi.h"
+#include "binding/core/native_patterns.h"
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
 #include "engine/core/array.h"
@@ -32,23 +33,32 @@ static bool is_named(const char *name, const char *Py_UNUSED(module), bool Py_UN
     return find_name(arg, name);
 }
 
-static void keep(struct fg_func *func, void *arg)
+/* Its code; a C function lives as long as the interpreter, a native one has none. */
+static PyObject *code_of(const struct fg_func *func)
 {
-    struct fg_named *named = arg;
+    return func->flags & FG_FUNC_NATIVE ? NULL : func->arch_data;
+}
 
+static void keep(struct fg_named *named, struct fg_func *func, struct fg_name *name)
+{
     if (fg_array_reserve(&named->funcs, &named->capacity, named->n + 1) != 0) {
         named->has_failed = true;
         return;
     }
-    Py_XINCREF(func->arch_data); /* its code; a C function lives as long as the interpreter */
+    Py_XINCREF(code_of(func));
     named->funcs[named->n++] = func;
-    find_name(named, func->name)->is_found = true;
+    name->is_found = true;
+}
+
+static void keep_found(struct fg_func *func, void *arg)
+{
+    keep(arg, func, find_name(arg, func->name));
 }
 
 void fg_named_clear(struct fg_named *named)
 {
     for (size_t i = 0; i < named->n; i++)
-        Py_XDECREF(named->funcs[i]->arch_data);
+        Py_XDECREF(code_of(named->funcs[i]));
     free(named->funcs);
     free(named->names);
 }
@@ -58,7 +68,7 @@ static int meet_named(struct fg_interp *interp, struct fg_named *named)
     struct fg_name_tails tails = {.last_characters = 0};
     struct fg_symbols_query query = {.kinds = FG_SYMBOLS_PYTHON | FG_SYMBOLS_C,
                                      .wants = is_named,
-                                     .found = keep,
+                                     .found = keep_found,
                                      .arg = named,
                                      .python_names = &tails,
                                      .c_names = &tails};
@@ -72,6 +82,34 @@ static int meet_named(struct fg_interp *interp, struct fg_named *named)
     return error;
 }
 
+/* ---- native functions: "malloc:mod:libc" */
+
+static int keep_listed(struct fg_named *named, PyObject *functions, struct fg_name *name)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(functions); i++) {
+        struct fg_func *func = fg_function_record(PyList_GET_ITEM(functions, i));
+
+        if (func)
+            keep(named, func, name);
+    }
+    return named->has_failed ? -ENOMEM : 0;
+}
+
+static int find_native(struct fg_named *named, struct fg_name *name)
+{
+    PyObject *functions = strstr(name->text, ":mod:") ? fg_native_select(name->text) : Py_NewRef(Py_None);
+    int error = 0;
+
+    if (!functions)
+        return fg_native_errno();
+    if (functions != Py_None)
+        error = keep_listed(named, functions, name);
+    Py_DECREF(functions);
+    return error;
+}
+
+/* ---- all of them */
+
 int fg_named_find(struct fg_named *named, const char *const names[], size_t n)
 {
     struct fg_interp *interp = fg_engine_here();
@@ -84,6 +122,8 @@ int fg_named_find(struct fg_named *named, const char *const names[], size_t n)
         named->names[i].text = names[i];
     qsort(named->names, n, sizeof(struct fg_name), compare_names);
     error = meet_named(interp, named);
+    for (size_t i = 0; i < n && !error; i++)
+        error = find_native(named, &named->names[i]);
     if (error)
         return error;
     for (size_t i = 0; i < n; i++) {

@@ -12,7 +12,8 @@ struct fg_name {
     bool is_found;
 };
 
-/* The functions that have one of the names. They are kept alive until fg_named_clear(). */
+/* The functions that have one of the names; one with ":mod:" is a pattern for native ones. They are kept
+ * alive until fg_named_clear(). */
 struct fg_named {
     struct fg_name *names; /* sorted */
     size_t nr_names;
@@ -21,7 +22,7 @@ struct fg_named {
     bool has_failed;
 };
 
-/* Return: 0, -ENOENT: no function has one of the names; -ENOMEM, or -EIO. In any case call
+/* Return: 0, -ENOENT: no function has one of the names; -EOPNOTSUPP, -ENOMEM, or -EIO. In any case call
  * fg_named_clear(). An exception may be left set. */
 int fg_named_find(struct fg_named *named, const char *const names[], size_t n);
 void fg_named_clear(struct fg_named *named);

@@ -1,4 +1,4 @@
-/* The C API: register sets, the frame object and the callers of a call. */
+/* The C API: registers and register sets, the frame object and the callers of a call. */
 #include <string.h>
 
 #include "arch/cpython/base/compat/exception.h"
@@ -7,6 +7,62 @@
 #include "arch/cpython/read/regs.h"
 #include "binding/capi/capi.h"
 #include "engine/probe/fprobe.h"
+
+/* ---- registers; those of native calls without the GIL */
+
+/* An argument on the stack is where the caller has put it. */
+int fg_capi_regs_get_argument_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+{
+    uint64_t at;
+
+    if (fg_regs_word(regs, FG_WORD_ARGUMENT, n, word))
+        return 1;
+    if (!fg_regs_word(regs, FG_WORD_ARGUMENT_AT, n, &at))
+        return 0;
+    *word = *(const uint64_t *)(uintptr_t)at;
+    return 1;
+}
+
+int fg_capi_regs_get_return_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+{
+    return fg_regs_word(regs, FG_WORD_RESULT, n, word);
+}
+
+static int get_double(const struct ftrace_regs *regs, enum fg_word which, unsigned n, double *value)
+{
+    uint64_t word;
+
+    if (!fg_regs_word(regs, which, n, &word))
+        return 0;
+    memcpy(value, &word, sizeof(*value));
+    return 1;
+}
+
+int fg_capi_regs_get_argument_double(const struct ftrace_regs *regs, unsigned n, double *value)
+{
+    return get_double(regs, FG_WORD_REAL_ARGUMENT, n, value);
+}
+
+int fg_capi_regs_get_return_double(const struct ftrace_regs *regs, unsigned n, double *value)
+{
+    return get_double(regs, FG_WORD_REAL_RESULT, n, value);
+}
+
+uintptr_t fg_capi_regs_get_instruction_pointer(const struct ftrace_regs *regs)
+{
+    uint64_t word;
+
+    return fg_regs_word(regs, FG_WORD_IP, 0, &word) ? (uintptr_t)word : fg_regs_instruction_address(regs);
+}
+
+uintptr_t fg_capi_regs_get_stack_pointer(const struct ftrace_regs *regs)
+{
+    uint64_t word;
+
+    return fg_regs_word(regs, FG_WORD_SP, 0, &word) ? (uintptr_t)word : fg_regs_stack_pointer(regs);
+}
+
+/* ---- the frame object; register sets; callers */
 
 /* The frame that was the thread's newest when the hook ran. On 3.11 a frame at its entry is not linked yet;
  * a kprobe's own frame is the newest. */
@@ -19,14 +75,15 @@ static fg_pyframe *newest_outside(PyThreadState *tstate, const fg_pyframe *frame
 
 PyObject *fg_capi_get_regs(const struct ftrace_regs *regs)
 {
-    PyThreadState *tstate = fg_tstate();
     fg_pyframe *frame = fg_regs_frame(regs);
     struct fg_func *func = frame ? fg_code_func(fg_pyframe_code(frame)) : NULL;
+    PyThreadState *tstate;
     fg_exception aside;
     PyObject *object;
 
     if (!func || !(fg_regs_is_full(regs) || fg_func_saves_regs(func)))
         return NULL;
+    tstate = fg_tstate();
     aside = fg_exception_set_aside();
     object = fg_regs_frame_object(regs, tstate, newest_outside(tstate, frame));
     fg_exception_put_back(aside);
@@ -39,8 +96,8 @@ struct ftrace_pt_regs *fg_capi_partial_regs(const struct ftrace_regs *regs, stru
 
     memset(out, 0, sizeof(*out));
     fg_regs_location(regs, &out->location);
-    out->ip = fg_regs_instruction_address(regs);
-    out->sp = fg_regs_stack_pointer(regs);
+    out->ip = fg_capi_regs_get_instruction_pointer(regs);
+    out->sp = fg_capi_regs_get_stack_pointer(regs);
     out->fp = fg_regs_frame_pointer(regs);
     out->nr_arguments = n < FTRACE_PT_REGS_ARGUMENTS ? n : FTRACE_PT_REGS_ARGUMENTS;
     for (unsigned i = 0; i < out->nr_arguments; i++)
@@ -55,12 +112,12 @@ int fg_capi_fill_perf_regs(const struct ftrace_regs *regs, struct ftrace_perf_re
     fg_pyframe *frame = fg_regs_frame(regs);
 
     *out = (struct ftrace_perf_regs){
-        .ip = fg_regs_instruction_address(regs),
-        .sp = fg_regs_stack_pointer(regs),
+        .ip = fg_capi_regs_get_instruction_pointer(regs),
+        .sp = fg_capi_regs_get_stack_pointer(regs),
         .fp = fg_regs_frame_pointer(regs),
         .flags = frame ? (uint64_t)fg_pyframe_code(frame)->co_flags : 0,
     };
-    return frame != NULL;
+    return out->ip != 0;
 }
 
 size_t fg_capi_regs_get_callchain(const struct ftrace_regs *regs, struct ftrace_location places[],

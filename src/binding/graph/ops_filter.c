@@ -5,6 +5,7 @@
 #include "arch/cpython/register/users.h"
 #include "binding/base/critical_section.h"
 #include "binding/core/filter.h"
+#include "binding/core/native_patterns.h"
 #include "engine/graph/filter.h"
 #include "engine/users/users.h"
 
@@ -50,6 +51,36 @@ void fg_ops_detach(struct fg_client *client)
     fg_filter_clear(&filter);
 }
 
+/* ---- native functions: Python callbacks cannot run in the middle of their calls */
+
+static int refuse_native(enum fgraph_filter_set set, PyObject *patterns)
+{
+    struct fg_filter filter = {0};
+    int error = set == FGRAPH_NOTRACE ? 0 : fg_filter_add_tuple(&filter, set, patterns);
+
+    if (!error)
+        error = fg_native_refuse(&filter.sets[set]);
+    fg_filter_clear(&filter);
+    return error;
+}
+
+int fg_ops_refuse_native(struct fg_python_ops *self)
+{
+    PyObject *patterns;
+    int error = 0;
+
+    for (int set = 0; !error && set < FGRAPH_NR_FILTER_SETS; set++) {
+        Py_BEGIN_CRITICAL_SECTION(self);
+        patterns = Py_NewRef(self->patterns[set]);
+        Py_END_CRITICAL_SECTION();
+        error = refuse_native((enum fgraph_filter_set)set, patterns);
+        Py_DECREF(patterns);
+    }
+    return error;
+}
+
+/* ---- changing it */
+
 /* Replaces one part of the filter, unless the engine refuses. Steals the reference to `value`.
  *
  * Nothing releases the GIL (or the object's lock) between the change here and the engine's. So when two
@@ -75,6 +106,8 @@ int fg_ops_edit_filter(PyObject *object, enum fgraph_filter_set set, PyObject *p
     PyObject *value;
     int error = -1;
 
+    if (fg_user_slot(&self->ops) >= 0 && refuse_native(set, patterns) != 0)
+        return -1;
     Py_BEGIN_CRITICAL_SECTION(object);
     value = reset ? Py_NewRef(patterns) : PySequence_Concat(self->patterns[set], patterns);
     if (value)

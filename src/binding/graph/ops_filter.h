@@ -13,6 +13,9 @@
  */
 int fg_ops_apply_filters(struct fg_python_ops *self);
 
+/* Refuses an object whose patterns name native functions. Return: 0, or -1 with OSError (EOPNOTSUPP). */
+int fg_ops_refuse_native(struct fg_python_ops *self);
+
 /* Detaches the object from all functions in the engine. What it asks for stays. */
 void fg_ops_detach(struct fg_client *client);
 

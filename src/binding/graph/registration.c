@@ -42,7 +42,7 @@ PyObject *fg_register(PyObject *module, PyObject *object)
         return NULL;
     if (fg_engine_check_open(fg_engine_state(module), "users can no longer be registered") != 0)
         return NULL;
-    if (enable(self) != 0)
+    if (enable(self) != 0 || fg_ops_refuse_native(self) != 0)
         return NULL;
     Py_INCREF(self); /* the engine's reference */
     error = fg_cpython_register(&self->ops);

@@ -8,6 +8,7 @@
 #include "arch/cpython/register/fprobes.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
+#include "binding/core/native_patterns.h"
 #include "binding/graph/function.h"
 #include "binding/graph/symbols.h"
 #include "binding/graph/users.h"
@@ -191,6 +192,9 @@ PyObject *fg_probe_raise(const struct fg_python_probe *self, int error)
         return fg_raise_os_error(E2BIG,
                                  PyUnicode_FromFormat("entry_data_size must be <= %d bytes, got %zu",
                                                       (int)FPROBE_MAX_DATA_BYTES, self->fp->entry_data_size));
+    case -EOPNOTSUPP:
+        return fg_raise_os_error(
+            EOPNOTSUPP, PyUnicode_FromString("calls of native functions can have no Python callbacks"));
     case -EEXIST:
         return fg_raise_os_error(EEXIST, PyUnicode_FromFormat("%R already", (PyObject *)self));
     default:
@@ -203,7 +207,8 @@ PyObject *fg_probe_register(struct fg_python_probe *self, struct fg_probe_target
     struct fg_python_probe *leaving;
     int error;
 
-    if (fg_engine_check_open(self->client.state, "functions can no longer be probed") != 0)
+    if (fg_engine_check_open(self->client.state, "functions can no longer be probed") != 0 ||
+        fg_native_refuse(&target->filter.filter) != 0)
         return NULL;
     if (!enlist(self))
         return fg_probe_raise(self, -EEXIST);

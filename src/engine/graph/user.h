@@ -25,7 +25,7 @@ struct __attribute__((may_alias)) fg_user {
     bool is_fprobes;    /* the user that the fprobes of a scope share; it needs no times */
     bool is_entry_only; /* entryfunc always returns 0: the user needs no return hooks */
     /* Its callbacks may run in any thread, whatever native code is in the middle of: it sees native
-     * functions. */
+     * functions. Users of the public API say so by FTRACE_OPS_FL_NATIVE. */
     bool sees_native;
     /* The filter hides calls, or did so while registered: calls in progress may still hide others. */
     bool may_hide;

@@ -12,11 +12,16 @@ struct fg_user_list fg_no_users;
 
 /* ---- making a list */
 
+static bool sees_native(const struct fgraph_ops *ops)
+{
+    return fg_user_of_const(ops)->sees_native || (ops->flags & FTRACE_OPS_FL_NATIVE);
+}
+
 bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const struct fg_filter *filter)
 {
     const struct fg_user *user = fg_user_of(ops);
 
-    if ((func->flags & FG_FUNC_NATIVE) && !user->sees_native)
+    if ((func->flags & FG_FUNC_NATIVE) && !sees_native(ops))
         return false;
     return user->wantsfunc ? user->wantsfunc(func, ops) : fg_filter_matches(filter, func);
 }

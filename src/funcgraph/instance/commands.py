@@ -15,7 +15,6 @@ from funcgraph import _engine
 from funcgraph.events.trigger import UNLIMITED, TriggerError, count_of
 from funcgraph.instance.command_words import COMMANDS, EVENT_COMMANDS, split_command
 from funcgraph.instance.events import find_event_state
-from funcgraph.instance.native import hook_selected
 
 if TYPE_CHECKING:
     from funcgraph.events.event_state import EventState
@@ -303,11 +302,11 @@ def _names(pattern: str) -> list[str]:
 
 def _native(pattern: str) -> list[_Named]:
     """Return the native functions that match, hooked as soon as they have users."""
-    hook_selected({"filter": (pattern,)})
-    if _OF_MODULE not in pattern or not hasattr(_engine, "native_matching"):
+    if _OF_MODULE not in pattern:
         return []
-    functions = _engine.native_matching((pattern,))
-    return [(f"{function.qualname}{_OF_MODULE}{function.module}", function) for function in functions]
+    from funcgraph.native.hooking import select
+
+    return [(f"{function.qualname}{_OF_MODULE}{function.module}", function) for function in select([pattern])]
 
 
 def _invalid(word: str, reason: str) -> OSError:

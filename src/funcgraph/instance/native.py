@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Mapping
 
 __all__ = ["hook_selected"]
@@ -22,8 +21,6 @@ def hook_selected(patterns: Mapping[str, Iterable[str]]) -> None:
     """
     selecting = [pattern for name in _SELECTING for pattern in patterns.get(name, ()) if ":mod:" in pattern]
     if selecting:
-        from funcgraph.native.hooking import hook
+        from funcgraph.native.hooking import hook_all
 
-        problems = hook(selecting)
-        if problems:
-            raise OSError(errno.EOPNOTSUPP, "; ".join(problems))
+        hook_all(selecting)

@@ -5,10 +5,11 @@ objects tells. Objects that are loaded later are looked at when the import syste
 plan that the cache does not have is made by a process of its own, which the traced one does not notice.
 """
 
+import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from funcgraph import _engine
@@ -17,7 +18,7 @@ from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.object_name import object_name
 
-__all__ = ["hook", "may_be_native"]
+__all__ = ["hook", "hook_all", "may_be_native", "refuse", "select"]
 
 _OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
@@ -49,6 +50,45 @@ def hook(patterns: Iterable[str]) -> list[str]:
     problems: list[str] = _engine.apart(_look)
     _watch()
     return problems
+
+
+def hook_all(patterns: Iterable[str]) -> None:
+    """As hook().
+
+    Raises:
+        OSError: EOPNOTSUPP: something is wrong with an object that a pattern names.
+    """
+    problems = hook(patterns)
+    if problems:
+        raise OSError(errno.EOPNOTSUPP, "; ".join(problems))
+
+
+def select(patterns: Sequence[str]) -> list[_engine.Function]:
+    """Return the native functions that patterns select, which are hooked as soon as they have users.
+
+    Raises:
+        OSError: as hook_all().
+    """
+    hook_all(patterns)
+    return _engine.native_matching(patterns) if hasattr(_engine, "native_matching") else []
+
+
+def refuse(patterns: Iterable[str]) -> None:
+    """Refuse patterns that name a loaded object, for users with Python callbacks.
+
+    Globs for objects may as well mean Python modules, and a Python module may have the name of an object.
+
+    Raises:
+        OSError: EOPNOTSUPP: a pattern names an object, and no Python module.
+    """
+    modules = {part for name in tuple(sys.modules) for part in name.split(".")}
+    named = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
+    meant = {pattern: name for pattern, name in named.items() if name not in modules}
+    objects = {object_name(path) for path in _engine.apart(_loaded)} if meant else set()
+    for pattern, name in meant.items():
+        if name in objects:
+            reason = f"selects native functions of {name}, whose calls can have no Python callbacks"
+            raise OSError(errno.EOPNOTSUPP, f"pattern {pattern!r} {reason}")
 
 
 def _look() -> list[str]:

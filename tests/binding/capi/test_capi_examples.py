@@ -8,6 +8,7 @@ ftrace_graph_get_ret_stack() took the place of the caller for that of the call.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
@@ -278,3 +279,21 @@ def test_what_this_python_can_tell(c: Any) -> None:
         assert f"| `{name}` |" in REFERENCE.read_text()
     with pytest.raises(OSError, match="Invalid argument"):
         c.can_tell("nonsense")
+
+
+@pytest.mark.skipif(not hasattr(_engine, "native_meet"), reason="native functions cannot be hooked here")
+def test_the_example_of_native_functions(c: Any, shop: Any) -> None:
+    pytest.importorskip("iced_x86")
+    pytest.importorskip("pydemumble")
+    labs = ctypes.CDLL(None).labs
+    labs.argtypes, labs.restype = [ctypes.c_long], ctypes.c_long
+    assert c.watch_labs(None) == 0
+    assert (labs(-7), labs(5)) == (7, 5)
+    assert c.watched_labs(None) == 0
+    assert c.take() == "2 calls, 13"
+    cbrt = ctypes.CDLL("libm.so.6").cbrt
+    cbrt.argtypes, cbrt.restype = [ctypes.c_double], ctypes.c_double
+    assert c.watch_roots(None) == 0
+    assert round(cbrt(-8), 9) == -2
+    assert c.watched_roots(None) == 0
+    assert c.take() == "-8.000: -2.000"

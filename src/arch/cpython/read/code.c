@@ -30,7 +30,7 @@ PyCodeObject *fg_code_of(struct fg_func *func)
 {
     PyCodeObject *code = func->arch_data;
 
-    return !(func->flags & FG_FUNC_C) && fg_func_if_live(func, try_ref) ? code : NULL;
+    return !(func->flags & (FG_FUNC_C | FG_FUNC_NATIVE)) && fg_func_if_live(func, try_ref) ? code : NULL;
 }
 
 /* Called when the code object is freed. */

@@ -1,0 +1,261 @@
+/* Users in C of native functions: counting users, fprobes and links, and what they see in registers. None of
+ * the callbacks touches Python. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <funcgraph.h>
+
+static _Atomic unsigned long entries, returns, wrong;
+static uint64_t argument_words[12], return_words[2];
+static double argument_double, return_double;
+static uintptr_t ip, sp, return_address;
+static int nr_known, has_frame, is_native;
+
+static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    uint64_t *data = (uint64_t *)fgraph_reserve_data(trace, ops, 8);
+
+    (void)regs;
+    entries++;
+    if (!data)
+        return 0;
+    *data = fgraph_func_id(trace->func);
+    return 1;
+}
+
+static void leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
+{
+    const uint64_t *data = (const uint64_t *)fgraph_retrieve_data(trace, ops, NULL);
+
+    (void)regs;
+    returns++;
+    wrong += !data || *data != fgraph_func_id(trace->func);
+}
+
+static struct fgraph_ops ops;
+
+static PyObject *start(PyObject *module, PyObject *args)
+{
+    const char *pattern;
+    unsigned long flags;
+    int error;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sk", &pattern, &flags))
+        return NULL;
+    memset(&ops, 0, sizeof(ops));
+    entries = returns = wrong = 0;
+    ops.entryfunc = entry;
+    ops.retfunc = leave;
+    ops.name = "native";
+    ops.flags = flags;
+    error = fgraph_set_filter(&ops, FGRAPH_FILTER, &pattern, 1, 1);
+    if (!error)
+        error = register_ftrace_graph(&ops);
+    return PyLong_FromLong(error);
+}
+
+static PyObject *change(PyObject *module, PyObject *args)
+{
+    const char *pattern;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "s", &pattern))
+        return NULL;
+    return PyLong_FromLong(fgraph_set_filter(&ops, FGRAPH_FILTER, &pattern, 1, 0));
+}
+
+static PyObject *stop(PyObject *module, PyObject *ignored)
+{
+    (void)module, (void)ignored;
+    unregister_ftrace_graph(&ops);
+    fgraph_clear_filters(&ops);
+    return Py_BuildValue("kkk", (unsigned long)entries, (unsigned long)returns, (unsigned long)wrong);
+}
+
+/* ---- registers, in an fprobe */
+
+static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
+                    void *data)
+{
+    struct ftrace_pt_regs set;
+    struct ftrace_perf_regs perf;
+    double nothing;
+
+    (void)fp, (void)data;
+    for (nr_known = 0; nr_known < 12; nr_known++) {
+        if (!ftrace_regs_get_argument_word(regs, (unsigned)nr_known, &argument_words[nr_known]))
+            break;
+    }
+    wrong += !ftrace_regs_get_argument_double(regs, 0, &argument_double);
+    wrong += ftrace_regs_get_return_word(regs, 0, &return_words[0]) ||
+             ftrace_regs_get_return_double(regs, 0, &nothing);
+    ip = ftrace_regs_get_instruction_pointer(regs);
+    sp = ftrace_regs_get_stack_pointer(regs);
+    return_address = ftrace_regs_get_return_address(regs);
+    wrong += ret_ip != return_address || *(const uintptr_t *)sp != return_address;
+    ftrace_partial_regs(regs, &set);
+    wrong += set.ip != ip || set.sp != sp || set.fp || set.nr_arguments || set.location.code;
+    wrong += !ftrace_fill_perf_regs(regs, &perf) || perf.ip != ip || perf.sp != sp;
+    has_frame = ftrace_get_regs(regs) != NULL || ftrace_regs_get_argument(regs, 0) != NULL ||
+                ftrace_regs_get_callable(regs) != NULL || ftrace_regs_get_frame_pointer(regs) != 0;
+    is_native = fgraph_func_is_native(func);
+    entries++;
+    return 0;
+}
+
+static void at_exit_of(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
+                       void *data)
+{
+    (void)fp, (void)data, (void)func;
+    wrong += ftrace_regs_get_argument_word(regs, 0, &argument_words[11]);
+    wrong += !ftrace_regs_get_return_word(regs, 0, &return_words[0]) ||
+             !ftrace_regs_get_return_word(regs, 1, &return_words[1]) ||
+             ftrace_regs_get_return_word(regs, 2, &argument_words[11]) ||
+             !ftrace_regs_get_return_double(regs, 0, &return_double);
+    wrong += ret_ip != ftrace_regs_get_return_address(regs) || ftrace_get_regs(regs) != NULL ||
+             ftrace_regs_get_return_value(regs) != NULL;
+    returns++;
+}
+
+static struct fprobe fp;
+
+static PyObject *watch(PyObject *module, PyObject *args)
+{
+    const char *pattern;
+    unsigned long flags;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sk", &pattern, &flags))
+        return NULL;
+    memset(&fp, 0, sizeof(fp));
+    entries = returns = wrong = 0;
+    fp.entry_handler = at_entry;
+    fp.exit_handler = at_exit_of;
+    fp.flags = flags;
+    return PyLong_FromLong(register_fprobe(&fp, pattern, NULL));
+}
+
+static PyObject *watched(PyObject *module, PyObject *ignored)
+{
+    PyObject *words = PyTuple_New(nr_known);
+
+    (void)module, (void)ignored;
+    for (int i = 0; words && i < nr_known; i++)
+        PyTuple_SET_ITEM(words, i, PyLong_FromUnsignedLongLong(argument_words[i]));
+    return Py_BuildValue("{s:k,s:k,s:k,s:N,s:d,s:K,s:K,s:d,s:K,s:i,s:i}", "entries", (unsigned long)entries,
+                         "returns", (unsigned long)returns, "wrong", (unsigned long)wrong, "words", words,
+                         "double", argument_double, "result", (unsigned long long)return_words[0], "second",
+                         (unsigned long long)return_words[1], "result_double", return_double, "ip",
+                         (unsigned long long)ip, "has_frame", has_frame, "is_native", is_native);
+}
+
+static PyObject *unwatch(PyObject *module, PyObject *ignored)
+{
+    (void)module, (void)ignored;
+    return PyLong_FromLong(unregister_fprobe(&fp));
+}
+
+/* ---- cookies, by name */
+
+static struct kprobe_multi_link link_;
+static uint64_t cookies_seen[64];
+static _Atomic int nr_cookies;
+
+static int prog(struct kprobe_multi_ctx *ctx)
+{
+    int at = nr_cookies++;
+
+    if (at < 64)
+        cookies_seen[at] = ctx->cookie;
+    return 0;
+}
+
+static PyObject *attach(PyObject *module, PyObject *args)
+{
+    struct fg_func *funcs[2];
+    uint64_t cookies[] = {10, 20};
+    const char *names[2];
+    unsigned long flags;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "ssk", &names[0], &names[1], &flags))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (fgraph_funcs_named(names[i], &funcs[i], 1) != 1)
+            return PyLong_FromLong(-1000);
+    }
+    memset(&link_, 0, sizeof(link_));
+    nr_cookies = 0;
+    link_.prog = prog;
+    link_.kind = KPROBE_MULTI_ENTRY;
+    link_.fprobe.flags = flags;
+    return PyLong_FromLong(kprobe_multi_attach(&link_, funcs, cookies, 2));
+}
+
+static PyObject *detach(PyObject *module, PyObject *ignored)
+{
+    PyObject *list;
+
+    (void)module, (void)ignored;
+    kprobe_multi_detach(&link_);
+    list = PyList_New(0);
+    for (int i = 0; list && i < nr_cookies && i < 64; i++) {
+        PyObject *cookie = PyLong_FromUnsignedLongLong(cookies_seen[i]);
+
+        if (cookie)
+            PyList_Append(list, cookie);
+        Py_XDECREF(cookie);
+    }
+    return list;
+}
+
+/* ---- kprobes are of Python's instructions */
+
+static int at_place(struct kprobe *kp, struct ftrace_regs *regs)
+{
+    (void)kp, (void)regs;
+    return 0;
+}
+
+static PyObject *kprobe_on(PyObject *module, PyObject *args)
+{
+    static struct kprobe kp;
+    struct fg_func *func;
+    const char *name;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    if (fgraph_funcs_named(name, &func, 1) != 1)
+        return PyLong_FromLong(-1000);
+    memset(&kp, 0, sizeof(kp));
+    kp.pre_handler = at_place;
+    kp.func = func;
+    return PyLong_FromLong(register_kprobe(&kp));
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_VARARGS, NULL},
+    {"change", change, METH_VARARGS, NULL},
+    {"stop", stop, METH_NOARGS, NULL},
+    {"watch", watch, METH_VARARGS, NULL},
+    {"watched", watched, METH_NOARGS, NULL},
+    {"unwatch", unwatch, METH_NOARGS, NULL},
+    {"attach", attach, METH_VARARGS, NULL},
+    {"detach", detach, METH_NOARGS, NULL},
+    {"kprobe_on", kprobe_on, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT, "native_probe", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit_native_probe(void)
+{
+    return funcgraph_import() == 0 ? PyModule_Create(&module_def) : NULL;
+}
