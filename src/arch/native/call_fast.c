@@ -12,6 +12,11 @@ static inline bool is_own(uintptr_t address)
     return fg_unlikely(address - fg_native_own_text.begin < fg_native_own_text.bytes);
 }
 
+static inline struct fg_task_user *user_of(struct fg_task *task, uint32_t plain)
+{
+    return fg_plain_user(task, plain & ~FG_PLAIN_BELOW, FG_PLAIN_RECORD);
+}
+
 static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
 {
     uint32_t plain = fg_func_plain(func);
@@ -19,8 +24,8 @@ static inline bool push_plain(struct fg_task *task, struct fg_func *func, uintpt
     uint64_t descriptor = atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
 
     return fg_likely(plain && descriptor && fg_is_plain_of(plain, FG_PLAIN_RECORD)) &&
-           fg_stack_has_room(task) &&
-           fg_plain_push_recorded(task, fg_plain_user(task, plain, FG_PLAIN_RECORD), func, fp, descriptor);
+           !fg_plain_is_outside(task, plain) && fg_stack_has_room(task) &&
+           fg_plain_push_recorded(task, user_of(task, plain), func, fp, descriptor);
 }
 
 static inline bool enter_plain(struct fg_task *task, struct fg_func *func, uintptr_t fp)
@@ -46,13 +51,20 @@ static inline struct fg_native_entry *slow_if_traced(struct fg_func *func)
     return fg_func_has_users(func) && !fg_is_killed() ? FG_NATIVE_SLOW : FG_NATIVE_UNTRACED;
 }
 
+/* While plain calls are off, the slow path decides. */
+static inline bool is_outside(struct fg_task *task, struct fg_func *func)
+{
+    return fg_unlikely(fg_plain_is_outside(task, fg_func_plain(func))) &&
+           atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
+}
+
 struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack)
 {
     struct fg_task *task = fg_task_self;
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
     struct fg_native_entry *entry;
 
-    if (fg_unlikely(fg_native_holds) || is_own(*stack))
+    if (fg_unlikely(fg_native_holds) || is_own(*stack) || (fg_likely(thread) && is_outside(task, site->func)))
         return FG_NATIVE_UNTRACED;
     if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
         return slow_if_traced(site->func);
@@ -73,7 +85,7 @@ static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counte
     uint32_t plain = frame ? fg_func_plain(fg_frame_func(frame)) : 0;
 
     if (fg_unlikely(!plain || !fg_is_plain_of(plain, FG_PLAIN_RECORD)) ||
-        !fg_plain_pop_recorded(frame, fg_plain_user(task, plain, FG_PLAIN_RECORD), counter))
+        !fg_plain_pop_recorded(frame, user_of(task, plain), counter))
         return false;
     task->top = frame;
     return true;

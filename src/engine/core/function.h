@@ -27,7 +27,7 @@ struct fg_func {
     _Atomic(struct fg_fprobe_list *) fprobes; /* fprobe.c; NULL: none */
     uint32_t id;
     /* Nonzero if the function's calls can take the plain path (plain_call.c): the offset of its only
-     * user's data in a task, plus the user's enum fg_plain_kind. Set after `users`. */
+     * user's data in a task, plus the user's enum fg_plain_kind and FG_PLAIN_BELOW. Set after `users`. */
     _Atomic uint32_t plain;
     /* The same offset if its only user is that of the fprobes (fprobe_call.c); else 0. */
     _Atomic uint32_t probed;

@@ -17,9 +17,21 @@ static inline bool fg_is_plain_of(uint32_t plain, enum fg_plain_kind kind)
 static inline struct fg_task_user *fg_plain_user(struct fg_task *task, uint32_t plain,
                                                  enum fg_plain_kind kind)
 {
-    _Static_assert(_Alignof(struct fg_task_user) > FG_PLAIN_PROFILE,
+    _Static_assert(_Alignof(struct fg_task_user) > (FG_PLAIN_PROFILE | FG_PLAIN_BELOW),
                    "where a user is kept leaves room for its kind");
     return (struct fg_task_user *)((char *)task + plain - kind);
+}
+
+/* True if the function's only user does not see a call that begins now, as it is not below one of the user's
+ * graph set. Nothing is held: while users change, it may be that of another one. */
+static inline bool fg_plain_is_outside(struct fg_task *task, uint32_t plain)
+{
+    const struct fg_task_user *user;
+
+    if (fg_likely(!(plain & FG_PLAIN_BELOW)))
+        return false;
+    user = fg_plain_user(task, plain & ~(FG_PLAIN_BELOW | FG_PLAIN_PROFILE), FG_PLAIN_RECORD);
+    return !user->depth && !user->rooted;
 }
 
 static inline uint64_t *fg_plain_push_frame(struct fg_task *task, const struct fg_task_user *user,

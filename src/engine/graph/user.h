@@ -14,6 +14,9 @@
  * call (profile_rows.h). */
 enum fg_plain_kind { FG_PLAIN_RECORD = 0, FG_PLAIN_PROFILE = 1 };
 
+/* Beside the kind, for a native function: the user sees its calls only below those of its graph set. */
+#define FG_PLAIN_BELOW 2u
+
 /* Stored in the words `engine` of struct fgraph_ops. Fields are set before the registration, unless their
  * comment says otherwise. */
 struct __attribute__((may_alias)) fg_user {

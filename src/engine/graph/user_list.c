@@ -177,10 +177,17 @@ const struct fg_user_ref *fg_user_list_find(const struct fg_user_list *list, con
 
 /* ---- publishing a list */
 
-/* Returns the only user of a list, if nothing must be checked at its calls; else NULL. */
-static const struct fg_user *only_user(const struct fg_user_list *list)
+/* The flags that leave the calls of a function plain. That a call is below one of the graph set, the hook of
+ * a native function checks itself. */
+static uint32_t plain_flags(const struct fg_func *func)
 {
-    return list != &fg_no_users && list->n == 1 && !list->users[0].flags
+    return func->flags & FG_FUNC_NATIVE ? FG_USER_GRAPH_ONLY : 0;
+}
+
+/* Returns the only user of a list, if nothing else must be checked at its calls; else NULL. */
+static const struct fg_user *only_user(const struct fg_func *func, const struct fg_user_list *list)
+{
+    return list != &fg_no_users && list->n == 1 && !(list->users[0].flags & ~plain_flags(func))
                ? fg_user_of(atomic_load_explicit(&list->users[0].ops, memory_order_relaxed))
                : NULL;
 }
@@ -196,12 +203,13 @@ static bool is_plain_for(const struct fg_user *user, const struct fg_func *func)
 static void publish_only_user(struct fg_func *func, const struct fg_user_list *list)
 {
     const struct fg_user *user =
-        list->wants_returns && !fg_func_awaits_return_hooks(func) ? only_user(list) : NULL;
+        list->wants_returns && !fg_func_awaits_return_hooks(func) ? only_user(func, list) : NULL;
     uint32_t at =
         user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
              : 0;
+    uint32_t below = user && list->users[0].flags ? FG_PLAIN_BELOW : 0;
 
-    atomic_store_explicit(&func->plain, user && is_plain_for(user, func) ? at | user->plain_kind : 0,
+    atomic_store_explicit(&func->plain, user && is_plain_for(user, func) ? at | user->plain_kind | below : 0,
                           memory_order_release);
     atomic_store_explicit(&func->probed, user && user->is_fprobes && !func->domain->is_global ? at : 0,
                           memory_order_release);
