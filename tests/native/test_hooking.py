@@ -232,3 +232,53 @@ def test_greenlets_switch_inside_of_native_calls(fg: Funcgraph, tmp_path: Path) 
     """,
     )
     assert printed.splitlines() == ["_greenlet: none of its functions can be hooked", "True None"]
+
+
+UNDER = """
+    import sqlite3
+
+    def count(database):
+        return database.execute("select count(*) from t").fetchone()[0]
+
+    def main():
+        database = sqlite3.connect(":memory:")
+        database.execute("create table t(a)")
+        database.executemany("insert into t values(?)", [(i,) for i in range(100)])
+        print(count(database))
+
+    main()
+"""
+
+
+@pytest.mark.parametrize("objects", [(), ("libsqlite3",)])
+def test_native_functions_are_recorded_below_chosen_ones(
+    fg: Funcgraph, tmp_path: Path, objects: tuple[str, ...]
+) -> None:
+    script = fg.script(UNDER)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    flags = [word for name in objects for word in ("--objects", name)]
+    done = fg.record("--native-under", "__main__.count", *flags, script)
+    assert (done.returncode, done.stdout) == (0, "100\n"), done.stderr
+    report = fg.run("report", "-O", "nofuncgraph-irqs").stdout
+    names = set(re.findall(r"(\S+ \[[^]]+\])\(\)", report))
+    assert "sqlite3_step [libsqlite3]" in names
+    # -l of the objects alone leaves out the extension; the C library is everybody's
+    assert any(name.endswith(" [_sqlite3]") for name in names) == (not objects)
+    assert not any(name.endswith((" [libc]", " [python]", " [libpython3.13]")) for name in names)
+    assert "__main__.main" not in report
+    # nothing is outside of the function: the outermost calls are its own
+    outermost = re.findall(r"\|  (\S.*?)\(\)", report)
+    assert set(outermost) == {"__main__.count"}
+
+
+def test_objects_need_functions_that_call_them(fg: Funcgraph) -> None:
+    done = fg.record("--objects", "libsqlite3", fg.script("pass"))
+    assert done.returncode == 2
+    assert "--objects libsqlite3: only with --native-under" in done.stderr
+
+
+def test_that_no_object_has_a_plan_is_told(fg: Funcgraph) -> None:
+    fg.env["XDG_CACHE_HOME"] = "/proc/none"  # nothing can be kept there
+    done = fg.record("--native-under", "__main__.count", fg.script(UNDER))
+    assert done.stdout == "100\n"
+    assert "no plan" in done.stderr

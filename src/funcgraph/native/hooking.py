@@ -18,10 +18,19 @@ from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.object_name import object_name
 
-__all__ = ["hook", "hook_all", "may_be_native", "refuse", "select"]
+__all__ = ["EVERYBODYS", "hook", "hook_all", "hook_objects", "may_be_native", "refuse", "select"]
 
 _OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
+
+#: Objects whose functions everything calls, as globs: the interpreter, the libraries of C and C++.
+EVERYBODYS = (
+    "python", "libpython*", "libc", "libm", "libmvec", "libpthread", "libdl", "librt", "libutil",
+    "ld", "ld-*", "libgcc_s", "libstdc++", "libc++", "libc++abi",
+)  # fmt: skip
+# The functions of all objects but these.
+_ALL = "*:mod:*"
+_OWN_FOLDER = os.path.dirname(os.path.abspath(_engine.__file__))
 
 # The patterns so far, with their globs for objects; which of them each object, by its path, was looked at
 # for; and the functions that load objects and are followed.
@@ -50,6 +59,21 @@ def hook(patterns: Iterable[str]) -> list[str]:
     problems: list[str] = _engine.apart(_look)
     _watch()
     return problems
+
+
+def hook_objects() -> list[str]:
+    """Make the native functions of all objects but EVERYBODYS and ours known to the engine.
+
+    Returns:
+        what is wrong, if none of an object is known then, though there is one: a line.
+    """
+    if not hasattr(_engine, "native_meet"):
+        return ["native functions cannot be hooked on this machine"]
+    _patterns[_ALL] = "*"
+    failures: list[str] = []
+    _engine.apart(_look, failures)
+    _watch()
+    return failures[:1] if failures and not _engine.native_functions() else []
 
 
 def hook_all(patterns: Iterable[str]) -> None:
@@ -91,20 +115,35 @@ def refuse(patterns: Iterable[str]) -> None:
             raise OSError(errno.EOPNOTSUPP, f"pattern {pattern!r} {reason}")
 
 
-def _look() -> list[str]:
-    """Look at the objects that are loaded now; return what is wrong with those that patterns name."""
+def _selects(pattern: str, path: str, name: str) -> bool:
+    """Return whether a pattern means functions of an object."""
+    if pattern != _ALL:
+        return _engine.glob_match(_patterns[pattern], name)
+    is_ours = path.startswith(f"{_OWN_FOLDER}/")
+    return not is_ours and not any(_engine.glob_match(glob, name) for glob in EVERYBODYS)
+
+
+def _look(failures: list[str] | None = None) -> list[str]:
+    """Look at the objects that are loaded now; return what is wrong with those that patterns name.
+
+    Args:
+        failures: gets what is wrong with any object.
+    """
     problems = []
     for path in _loaded():
         name = object_name(path)
-        selected = tuple(pattern for pattern, glob in _patterns.items() if _engine.glob_match(glob, name))
+        selected = tuple(pattern for pattern in _patterns if _selects(pattern, path, name))
         if selected == _objects.get(path, ()):
             continue
         _objects[path] = selected
         try:
             _engine.native_meet(_plan_of(path), name, selected)
         except (OSError, PlanError) as error:
+            problem = f"{name}: {getattr(error, 'strerror', None) or error}"
+            if failures is not None:
+                failures.append(problem)
             if name in map(_patterns.get, selected):
-                problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+                problems.append(problem)
     return problems
 
 

@@ -123,6 +123,8 @@ def record(
     filter: Iterable[str] = (),
     notrace: Iterable[str] = (),
     graph: Iterable[str] = (),
+    native_under: Iterable[str] = (),
+    native_objects: Iterable[str] = (),
     max_graph_depth: int = 0,
     thresh_us: int = 0,
     events: Iterable[str | Event] = (),
@@ -161,6 +163,9 @@ def record(
         filter: only functions that match one of these patterns: globs over module.qualname, or :mod:NAME.
         notrace: never functions that match one of these.
         graph: only functions that match one of these, and all that they call.
+        native_under: as graph, and native functions are recorded there, too.
+        native_objects: with native_under: native functions of the objects (libraries, C extensions) whose
+            names match one of these globs; empty: of all but the interpreter and the libraries of C and C++.
         max_graph_depth: how many levels of calls to record, from the outermost; 0: all.
         thresh_us: only calls that take at least so many microseconds; 0: all.
         events: events to record besides calls, each a funcgraph.Event or a line of dynamic_events. ` if

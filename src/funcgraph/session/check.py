@@ -174,6 +174,10 @@ def _check_instance(instance: dict[str, Any]) -> None:
             _checked(option, value, partial(valid.one_of, allowed=CHOICES[option]))
         elif setting.kind == NUMBER:
             _checked(option, value, partial(valid.number, setting))
+    if instance["native_objects"] and not instance["native_under"]:
+        raise OptionError(
+            "native_objects", instance["native_objects"][0], f"only with {_flag('native_under')}"
+        )
     chosen = {**instance, **record_options(instance["options"])}
     if chosen["args"] and chosen["no_repeats"]:  # the engine refuses both together with any tracer
         raise OptionError("options", EXCLUSIVE[1], "cannot be on together with arguments")

@@ -36,9 +36,9 @@ RECORDING: "dict[str, Any]" = {
     setting.name: setting.default for setting in SETTINGS if setting.scope == WHOLE
 }
 
-# The settings of an instance that the engine's start() does not take: how the report shows the trace, and
-# what the instance gets after its start.
-_NOT_AT_START = ("options", "events")
+# The settings of an instance that the engine's start() does not take: how the report shows the trace, what
+# the instance gets after its start, and what stands for patterns of other settings (native/under.py).
+_NOT_AT_START = ("options", "events", "native_under", "native_objects")
 
 # The config file's key for the names of the instances, in order. The setting NAME of instance i has the
 # key i.NAME.
@@ -67,7 +67,10 @@ def most_buffer_kb(settings: "dict[str, Any]") -> int:
 
 def requested_patterns(settings: "dict[str, Any]") -> list[str]:
     """Return the patterns of all instances; an empty list if one instance records all functions."""
-    of_instances = [[*instance["filter"], *instance["graph"]] for instance in settings["instances"]]
+    selecting = ("filter", "graph", "native_under")
+    of_instances = [
+        [pattern for name in selecting for pattern in instance[name]] for instance in settings["instances"]
+    ]
     return [pattern for patterns in of_instances for pattern in patterns] if all(of_instances) else []
 
 

@@ -106,13 +106,24 @@ def _has_recorder(directory: str) -> bool:
     return kind != fcntl.F_UNLCK
 
 
-def _hook_native(directory: str, patterns: "tuple[str, ...]") -> None:
-    """Have the native functions that patterns may stand for hooked. What goes wrong is told, and no more."""
+def _hook_native(directory: str, instance: "dict[str, Any]", keywords: "dict[str, Any]") -> None:
+    """Have the native functions that an instance may record hooked. What goes wrong is told, and no more.
+
+    Args:
+        keywords: the engine's; changed to what `native_under` of the instance stands for.
+    """
+    problems: list[str] = []
+    if instance["native_under"]:
+        from funcgraph.native.under import record_under
+
+        problems = record_under(keywords, instance["native_under"], instance["native_objects"])
+    patterns = (*keywords["filter"], *keywords["graph"])
     if any(":mod:" in pattern for pattern in patterns):
         from funcgraph.native.hooking import hook
 
-        for problem in hook(patterns):
-            leave_note(directory, problem)
+        problems += hook(patterns)
+    for problem in problems:
+        leave_note(directory, problem)
 
 
 def start(
@@ -143,7 +154,7 @@ def start(
     is_latency = tracer in _engine.LATENCY_TRACERS
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
-    _hook_native(directory, (*keywords["filter"], *keywords["graph"]))
+    _hook_native(directory, instance, keywords)
     handle = _engine.start(directory, after_site=after_site, **keywords)
     _joined.setdefault(directory, []).append(handle)
     try:

@@ -225,6 +225,23 @@ SETTINGS: tuple[Setting, ...] = (
         boot_value="PATTERN,...",
     ),
     Setting(
+        "native_under",
+        PATTERNS,
+        "only functions that match and all that they call, native functions, too; can be given again",
+        default=(),
+        flag="--native-under",
+        metavar="PATTERN",
+    ),
+    Setting(
+        "native_objects",
+        PATTERNS,
+        "with --native-under: native functions of the objects (libraries, C extensions) whose names match; "
+        "can be given again (all but the interpreter and the libraries of C and C++)",
+        default=(),
+        flag="--objects",
+        metavar="GLOB",
+    ),
+    Setting(
         "graph_notrace",
         PATTERNS,
         "neither functions that match nor what they call",
