@@ -211,7 +211,7 @@ class Reader:
         """
     def summary(
         self, selection: SelectionTuple | None = None, folds: bytes | None = None, /
-    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
+    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int, int]], list[tuple[int, int]]]:
         """Read the whole trace; return a row for each function with events, and one for each kind of event
         that was hit.
 
@@ -221,9 +221,10 @@ class Reader:
                 imports stay as they are.
 
         Returns:
-            Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns. The
-            index after the last function's stands for all functions that the trace does not name, the one
-            after that for all folded imports. Then rows of number and hits: of the trace's event_types.
+            Rows of index, calls, resumes, exceptions, total_ns, self_ns, min_ns, max_ns, ended, ended_ns,
+            native_ns. The index after the last function's stands for all functions that the trace does not
+            name, the one after that for all folded imports. Then rows of number and hits: of the trace's
+            event_types.
 
         Raises:
             ValueError: the file is damaged.
@@ -232,7 +233,9 @@ class Reader:
 
     def call_tree(
         self, group: str, selection: SelectionTuple | None = None, folds: bytes | None = None, /
-    ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]]:
+    ) -> tuple[
+        list[tuple[int, int, int, int, int, int, int, int, int, int, int]], tuple[memoryview[int], ...]
+    ]:
         """Read the whole trace; return what summary() does, and the merged call tree.
 
         Args:

@@ -121,6 +121,91 @@ def test_a_trace_whose_beginning_is_lost_counts_what_ends_in_it(scratch: Path, s
         assert (calls_found, total) == (len(mine), sum(call[1] - call[0] for call in outermost))
 
 
+# ---- native functions
+
+
+def native_trace() -> Trace:
+    """A trace whose functions with odd numbers are native."""
+    return Trace([
+        ("libx", name, "", 64, 64, []) if number % 2 else ("m", name, "/m.py", 1, 0, [])
+        for number, name in enumerate(FUNCTIONS)
+    ])  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(steps=STEPS)
+def test_native_time_is_what_native_functions_take_themselves(scratch: Path, steps: list[Step]) -> None:
+    calls = nested_calls(steps)
+    trace = native_trace()
+    task = trace.task(100)
+    for time, is_exit, begin, function, depth in sorted(
+        [(begin, 0, begin, function, depth) for begin, _, function, depth in calls]
+        + [(end, 1, begin, function, depth) for begin, end, function, depth in calls],
+        key=lambda event: (event[0], event[1], event[4] * (1 - 2 * event[1])),
+    ):
+        if is_exit:
+            task.leave(time, function, depth, calltime=begin)
+        else:
+            task.enter(time, function, depth)
+
+    def within(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:
+        return inner[3] > outer[3] and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+    def self_time(call: tuple[int, int, int, int]) -> int:
+        below = [other for other in calls if within(other, call) and other[3] == call[3] + 1]
+        return call[1] - call[0] - sum(other[1] - other[0] for other in below)
+
+    expected = [0] * len(FUNCTIONS)
+    for call in calls:
+        if any(within(call, other) and other[2] == call[2] for other in calls):
+            continue
+        inside = [other for other in calls if other is call or within(other, call)]
+        expected[call[2]] += sum(self_time(other) for other in inside if other[2] % 2)
+    trace.save(scratch)
+    names = {row.function.qualname: row.native_ns for row in TraceFile(scratch).summary() if row.function}
+    assert names == {FUNCTIONS[function]: expected[function] for _, _, function, _ in calls}
+
+
+def test_native_time_of_a_suspended_call_is_of_all_its_stretches(tmp_path: Path) -> None:
+    trace = Trace([("m", "gen", "/m.py", 1, 0, []), ("libx", "f", "", 64, 64, [])])
+    one, two = trace.task(1, pid=1), trace.task(2, pid=1)
+    one.enter(1_000, 0, 0)
+    one.enter(1_010, 1, 1)
+    one.leave(1_030, 1, 1, calltime=1_010)
+    one.leave(1_100, 0, 0, calltime=1_000, kind=SUSPEND, start=1_000)
+    one.enter(1_200, 1, 0)
+    one.leave(1_900, 1, 0, calltime=1_200)
+    two.enter(2_000, 1, 0)
+    two.leave(2_005, 1, 0, calltime=2_000)
+    two.enter(50_000, 0, 0, kind=RESUME, start=1_000)
+    two.enter(50_010, 1, 1)
+    two.leave(50_017, 1, 1, calltime=50_010)
+    two.leave(50_030, 0, 0, calltime=50_000, start=1_000)
+    trace.save(tmp_path / "t")
+    assert {row.name: row.native_ns for row in TraceFile(tmp_path / "t").summary()} == {
+        "m.gen": 27,
+        "f [libx]": 732,
+    }
+
+
+def test_the_table_of_a_trace_with_native_functions(command: Command, tmp_path: Path) -> None:
+    trace = Trace([("m", "f", "/m.py", 1, 0, []), ("libx", "g", "", 64, 64, [])])
+    task = trace.task(1)
+    task.enter(0, 0, 0)
+    task.enter(100, 1, 1)
+    task.leave(400, 1, 1, calltime=100)
+    task.leave(500, 0, 0, calltime=0)
+    path = trace.save(tmp_path / "trace.dat")
+    assert command("summary", "-i", path, "--sort", "native").out == (
+        "CALLS  RESUMES  EXCEPTIONS    SELF   TOTAL  NATIVE     MIN     AVG     MAX  FUNCTION\n"
+        "    1        0           0  300 ns  300 ns  300 ns  300 ns  300 ns  300 ns  g [libx]\n"
+        "    1        0           0  200 ns  500 ns  300 ns  500 ns  500 ns  500 ns  m.f\n"
+        "    2        0           0  500 ns                                          2 functions\n"
+    )
+    out = json.loads(command("summary", "--json", "-i", path).out)
+    assert [function["native_ns"] for function in out["functions"]] == [300, 300]
+
+
 def test_recursion_counts_once_in_total_and_each_time_in_self(tmp_path: Path) -> None:
     trace = Trace(["m.f", "m.g"])
     task = trace.task(1)

@@ -20,11 +20,11 @@ static const char *const group_names[] = {
 static PyObject *summary_row(uint32_t index, const struct fg_function_summary *row)
 {
     unsigned long long min_ns = row->min_ns == UINT64_MAX ? 0 : row->min_ns;
-    return Py_BuildValue("(IKKKKKKKKK)", index, (unsigned long long)row->calls,
+    return Py_BuildValue("(IKKKKKKKKKK)", index, (unsigned long long)row->calls,
                          (unsigned long long)row->resumes, (unsigned long long)row->exceptions,
                          (unsigned long long)row->total_ns, (unsigned long long)row->self_ns, min_ns,
                          (unsigned long long)row->max_ns, (unsigned long long)row->ended,
-                         (unsigned long long)row->ended_ns);
+                         (unsigned long long)row->ended_ns, (unsigned long long)row->native_ns);
 }
 
 static PyObject *summary_rows(const struct fg_summary *summary, uint32_t nr_functions)

@@ -44,6 +44,7 @@ Print, for each function of a trace, how often it was called and how long it ran
   SELF        time of all its calls without their traced callees
   TOTAL       time in which it was running, with its callees; recursion counts once, suspended time does not
               count
+  NATIVE      in a trace with native functions: that part of TOTAL in which one of them was the innermost call
   MIN MAX     the shortest and the longest call that ended, without suspended time
   AVG         the mean of the calls that ended; in recursion each of them counts
 

@@ -26,6 +26,8 @@ class FunctionSummary:
         max_ns: the longest call that ended.
         ended: calls that ended and whose whole time is known: those of min_ns and max_ns.
         ended_ns: the sum of their times. In recursion each call counts, so it may be more than total_ns.
+        native_ns: that part of total_ns in which a native function was the innermost call. 0 if the trace has
+            no native functions, or no others.
     """
 
     function: Function | None
@@ -38,6 +40,7 @@ class FunctionSummary:
     max_ns: int
     ended: int
     ended_ns: int
+    native_ns: int = 0
 
     @property
     def name(self) -> str:
@@ -61,6 +64,7 @@ class FunctionSummary:
         self.self_ns += other.self_ns
         self.ended += other.ended
         self.ended_ns += other.ended_ns
+        self.native_ns += other.native_ns
 
 
 class EventSummary(NamedTuple):
@@ -84,6 +88,7 @@ class EventSummary(NamedTuple):
 SORT_KEYS: dict[str, Callable[[FunctionSummary], Any]] = {
     "self": lambda row: -row.self_ns,
     "total": lambda row: -row.total_ns,
+    "native": lambda row: -row.native_ns,
     "calls": lambda row: -row.calls,
     "resumes": lambda row: -row.resumes,
     "exceptions": lambda row: -row.exceptions,
@@ -162,7 +167,7 @@ class _Column:
 _GAP = "  "
 _LEAST_NAME = 30  # columns for names, if they are longer
 #: What a narrow terminal goes without, first to last.
-_LEFT_OUT = ("RESUMES", "EXCEPTIONS", "MIN", "MAX", "AVG")
+_LEFT_OUT = ("RESUMES", "EXCEPTIONS", "MIN", "MAX", "AVG", "NATIVE")
 
 
 def summary_table(
@@ -208,6 +213,7 @@ def _columns(rows: Sequence[FunctionSummary], count: int | None) -> list[_Column
     times: dict[str, Sequence[float]] = {
         "SELF": [row.self_ns for row in rows],
         "TOTAL": [row.total_ns for row in rows],
+        **({"NATIVE": [row.native_ns for row in rows]} if _has_native(rows) else {}),
         "MIN": [row.min_ns for row in rows],
         "AVG": [row.avg_ns for row in rows],
         "MAX": [row.max_ns for row in rows],
@@ -220,6 +226,10 @@ def _columns(rows: Sequence[FunctionSummary], count: int | None) -> list[_Column
         total = duration_text(sum(values)) if heading == "SELF" else ""
         columns.append(_Column(heading, [duration_text(ns) for ns in values[:count]], total))
     return columns
+
+
+def _has_native(rows: Iterable[FunctionSummary]) -> bool:
+    return any(row.native_ns for row in rows)
 
 
 def _counted(rows: Sequence[FunctionSummary], shown: int) -> str:
@@ -252,6 +262,8 @@ def summary_json(
     overrun: int,
 ) -> dict[str, Any]:
     """Return the rows as the object that `funcgraph summary --json` prints."""
+    rows = list(rows)
+    has_native = _has_native(rows)
     return {
         "functions": [
             {
@@ -264,6 +276,7 @@ def summary_json(
                 "exceptions": row.exceptions,
                 "total_ns": row.total_ns,
                 "self_ns": row.self_ns,
+                **({"native_ns": row.native_ns} if has_native else {}),
                 "min_ns": row.min_ns,
                 "max_ns": row.max_ns,
             }

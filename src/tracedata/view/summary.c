@@ -6,6 +6,15 @@
 
 #include "tracedata/view/summary_calls.h"
 
+static bool has_native(const struct fg_name_table *names)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < names->nr_functions; i++)
+        n += names->functions[i].size_bytes != 0;
+    return n && n < names->nr_functions;
+}
+
 int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
 {
     uint32_t nr_functions = merge->names->nr_functions;
@@ -16,6 +25,7 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
     fg_call_assembler_init(&made->calls, &fg_summary_consumer, merge->file->unit == FG_UNIT_NS);
     made->merge = merge;
     made->nr_functions = nr_functions;
+    made->has_native = has_native(merge->names);
     made->functions = calloc(FG_SUMMARY_ROWS(nr_functions), sizeof(*made->functions));
     made->nr_events = fg_trace_file_events(merge->file)->nr_types;
     made->events = calloc(made->nr_events + 1, sizeof(*made->events));

@@ -13,9 +13,10 @@
 
 /* A call: behind its level, or in the table of calls with a name. */
 struct summary_call {
-    uint64_t ran_ns; /* sum of the stretches that have ended */
-    bool is_rooted;  /* this stretch: the starts of all calls around it are known */
-    bool is_whole;   /* all stretches are in the trace */
+    uint64_t ran_ns;        /* sum of the stretches that have ended */
+    uint64_t native_before; /* native_ns of the thread when this stretch began */
+    bool is_rooted;         /* this stretch: the starts of all calls around it are known */
+    bool is_whole;          /* all stretches are in the trace */
 };
 
 static inline struct fg_summary *summary_of(struct fg_call_assembler *calls)
@@ -54,6 +55,19 @@ FG_NOINLINE static int add_unrooted(struct fg_summary *summary, struct fg_stretc
     return fg_lane_add_unrooted(lane, stretch.depth, func, counted_ns, summary->nr_functions) ? 0 : -ENOMEM;
 }
 
+/* The time of native functions within a stretch that has ended. Those deeper have ended before. */
+FG_NOINLINE static void add_native(struct fg_summary *summary, const struct fg_stretch *stretch)
+{
+    struct fg_summary_thread *thread = thread_of(stretch);
+    const struct summary_call *call = stretch->call;
+    uint32_t func = stretch->level->func;
+
+    if (func < summary->nr_functions && summary->merge->names->functions[func].size_bytes)
+        thread->native_ns += stretch->self_ns;
+    if (!thread->lane->running[func])
+        summary->functions[func].native_ns += thread->native_ns - call->native_before;
+}
+
 /* Adds the time of a stretch that has ended. */
 FG_ASSEMBLE int add_times(struct fg_summary *summary, const struct fg_stretch *stretch)
 {
@@ -63,6 +77,8 @@ FG_ASSEMBLE int add_times(struct fg_summary *summary, const struct fg_stretch *s
 
     call->ran_ns += stretch->ran_ns;
     function->self_ns += stretch->self_ns;
+    if (fg_unlikely(summary->has_native))
+        add_native(summary, stretch);
     if (summary->tree)
         node_of(summary, stretch)->self_ns += stretch->self_ns;
     if (!call->is_rooted)
@@ -145,6 +161,7 @@ FG_ASSEMBLE int begin_stretch(struct fg_summary *summary, const struct fg_stretc
     struct summary_call *call = stretch->call;
 
     call->is_rooted = false;
+    call->native_before = thread_of(stretch)->native_ns;
     if (!stretch->level->is_late) {
         call->is_rooted = stretch->depth == 0 ||
                           (parent && ((struct summary_call *)fg_call_of(&summary->calls, parent))->is_rooted);

@@ -7,6 +7,8 @@
  *                 outermost call counts. Neither a suspended call nor a task that waits for the recorder is
  *                 running
  *     self        time of all its calls without their traced callees
+ *     native      that part of total in which a native function was the innermost call. Of a call whose
+ *                 begin is not in the trace none is known
  *     min, max    the shortest and the longest call: the sum of its stretches between suspends
  *
  * A call that is in progress when its task's records end (the program was killed) ends at the last of
@@ -22,6 +24,7 @@ struct fg_function_summary {
     uint64_t calls, resumes, exceptions;
     uint64_t total_ns, self_ns;
     uint64_t min_ns, max_ns;  /* min_ns is UINT64_MAX while no call has ended */
+    uint64_t native_ns;       /* 0 if all of the trace's functions are native, as in a kernel's */
     uint64_t ended, ended_ns; /* the calls of min and max, and their sum: in recursion more than total */
 };
 
