@@ -84,6 +84,7 @@ FOLDERS = {
     "src/engine/filter": "event filters",
     "src/engine/graph": "the function graph: the way of a call, and the shadow stack",
     "src/engine/hist": "histograms",
+    "src/engine/fetch": "values of events: their layout, and those of native functions",
     "src/engine/probe": "fprobes, kprobes and kretprobes",
     "src/engine/profile": "the function profiler",
     "src/engine/reader": "the reading side of a ring, in the recorder",

@@ -212,6 +212,9 @@ class Event:
             limit. Its fields have no source and no steps; an array is of symbols, for a stack. None: probes
             hit it.
         is_static: hits are at no function: nothing stands before the fields.
+        is_native: its probes are on native functions, and read words: sources are ("arg", N), ("retval",),
+            ("reg", N), ("stack", N), ("sp",), ("comm",), ("symbol",) and ("imm", INT or TEXT), steps are
+            ("deref", OFFSET) and at the end ("bits", FIRST | N << 8).
 
     Raises: ValueError: it is closed, or the fields are none. OSError: E2BIG: the fields take too much room.
     MemoryError.
@@ -226,6 +229,7 @@ class Event:
         is_return: bool = False,
         limits: tuple[int, ...] | None = None,
         is_static: bool = False,
+        is_native: bool = False,
     ) -> Event: ...
     @property
     def number(self) -> int:
@@ -590,6 +594,9 @@ def native_matching(patterns: Sequence[str], /) -> list[Function]:
 
 def native_functions() -> list[tuple[str, str, bool, str | None]]:
     """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
+
+def native_registers() -> list[str]:
+    """Return the names of the registers that events of native functions can have, by number."""
 
 def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:
     """Run a program; return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""

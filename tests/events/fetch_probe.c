@@ -65,17 +65,17 @@ static PyObject *table(PyObject *module, PyObject *capsule)
     PyObject *fields = PyList_New(0);
 
     (void)module;
-    for (uint32_t i = 0; fields && i < program->nr_fields; i++) {
-        const struct fg_field *field = &program->fields[i];
-        PyObject *row = Py_BuildValue("(siiii)", program->names[i], field->type, field->count, field->offset,
-                                      field->fault_bit);
+    for (uint32_t i = 0; fields && i < program->image.nr_fields; i++) {
+        const struct fg_field *field = &program->image.fields[i];
+        PyObject *row = Py_BuildValue("(siiii)", program->image.names[i], field->type, field->count,
+                                      field->offset, field->fault_bit);
 
         if (!row || PyList_Append(fields, row) != 0)
             Py_CLEAR(fields);
         Py_XDECREF(row);
     }
-    return fields ? Py_BuildValue("(iiiN)", program->fields_at, program->fixed_bytes, program->entry_bytes,
-                                  fields)
+    return fields ? Py_BuildValue("(iiiN)", program->image.fields_at, program->image.fixed_bytes,
+                                  program->entry_bytes, fields)
                   : NULL;
 }
 
@@ -84,7 +84,7 @@ static PyObject *table(PyObject *module, PyObject *capsule)
 static PyObject *run(PyObject *capsule, const struct ftrace_regs *regs, uint32_t func, const void *entry_data)
 {
     const struct fg_fetch_program *program = program_of(capsule);
-    unsigned long long before = fg_fetch_faults(program);
+    unsigned long long before = fg_fetch_faults(&program->image);
     uint8_t image[FG_EVENT_MAX_BYTES + 16];
     uint32_t bytes;
 
@@ -96,7 +96,7 @@ static PyObject *run(PyObject *capsule, const struct ftrace_regs *regs, uint32_t
     }
     if (PyErr_Occurred())
         Py_FatalError("an exception is set");
-    return Py_BuildValue("(y#K)", image, (Py_ssize_t)bytes, fg_fetch_faults(program) - before);
+    return Py_BuildValue("(y#K)", image, (Py_ssize_t)bytes, fg_fetch_faults(&program->image) - before);
 }
 
 static struct ftrace_regs regs_of(const struct ftrace_regs_ops *ops, PyObject *value)

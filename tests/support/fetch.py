@@ -21,6 +21,7 @@ SOURCES = [
     *sorted((SRC / "arch/cpython/fetch").glob("*.c")),
     *(SRC / f"arch/cpython/read/{name}.c" for name in ("values", "regs", "variables", "utf8")),
     SRC / "arch/cpython/base/assumptions.c",
+    *(SRC / f"engine/fetch/{name}.c" for name in ("layout", "texts")),
     SRC / "engine/ring/field.c",
 ]
 FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"]

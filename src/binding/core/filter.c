@@ -111,7 +111,8 @@ int fg_fprobe_filter_fill(struct fg_fprobe_filter *filter, PyObject *patterns, c
         fg_filter_clear(&sets);
         return -1;
     }
-    *filter = (struct fg_fprobe_filter){sets.sets[FGRAPH_FILTER], sets.sets[FGRAPH_NOTRACE]};
+    *filter =
+        (struct fg_fprobe_filter){.filter = sets.sets[FGRAPH_FILTER], .notfilter = sets.sets[FGRAPH_NOTRACE]};
     return 0;
 }
 

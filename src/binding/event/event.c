@@ -64,18 +64,18 @@ static int make_event(struct fg_event_object *self, const char *system, const ch
 /* An event that probes hit. Return: 0, or -1 with an exception. */
 static int make_probed(struct fg_event_object *self, const char *system, const char *name, PyObject *fields)
 {
-    struct fg_fetch_program *program = fg_event_program(self, fields);
+    struct fg_event_program program;
+    const struct fg_fetch_layout *layout;
     struct fg_hist_fields its_fields;
-    int error = -1;
+    int error;
 
-    if (program) {
-        its_fields = fg_event_program_fields(program);
-        error = fg_event_take_fields(self, &its_fields) || make_event(self, system, name, program->fields_at)
-                    ? -1
-                    : 0;
-    }
-    fg_fetch_program_free(program);
-    return error;
+    if (fg_event_program(self, fields, &program) != 0)
+        return -1;
+    layout = fg_event_program_layout(&program);
+    its_fields = fg_event_layout_fields(layout);
+    error = fg_event_take_fields(self, &its_fields) || make_event(self, system, name, layout->fields_at);
+    fg_event_program_clear(&program);
+    return error ? -1 : 0;
 }
 
 /* An event that other events make. Return: 0, or -1 with an exception. */
@@ -102,19 +102,21 @@ static int make_made(struct fg_event_object *self, const char *system, const cha
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"system", "name", "fields", "is_return", "limits", "is_static", NULL};
+    static char *names[] = {"system", "name",      "fields",    "is_return",
+                            "limits", "is_static", "is_native", NULL};
     struct fg_event_object *self;
     const char *system, *name;
     PyObject *fields, *limits = Py_None;
-    int is_return = 0, is_static = 0, error;
+    int is_return = 0, is_static = 0, is_native = 0, error;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pOp:Event", names, &system, &name, &fields,
-                                     &is_return, &limits, &is_static))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssO|$pOpp:Event", names, &system, &name, &fields,
+                                     &is_return, &limits, &is_static, &is_native))
         return NULL;
     self = (struct fg_event_object *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->place = is_static ? FG_FETCH_AT_NO_FUNCTION : is_return ? FG_FETCH_AT_RETURN : FG_FETCH_AT_ENTRY;
+    self->is_native = is_native;
     error = take_types(self);
     if (!error)
         error = limits == Py_None ? make_probed(self, system, name, fields)

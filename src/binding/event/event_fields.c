@@ -58,9 +58,9 @@ static char *layout_of(const struct fg_hist_fields *fields)
 
 /* ---- the fields that an event has */
 
-struct fg_hist_fields fg_event_program_fields(const struct fg_fetch_program *program)
+struct fg_hist_fields fg_event_layout_fields(const struct fg_fetch_layout *layout)
 {
-    return (struct fg_hist_fields){program->names, program->fields, program->nr_fields, 0};
+    return (struct fg_hist_fields){layout->names, layout->fields, layout->nr_fields, 0};
 }
 
 struct fg_hist_fields fg_event_described(const struct fg_event_object *self)
@@ -108,25 +108,24 @@ int fg_event_take_fields(struct fg_event_object *self, const struct fg_hist_fiel
 
 /* ---- what reads them */
 
-struct fg_fetch_program *fg_event_program(const struct fg_event_object *self, PyObject *fields)
+int fg_event_program(const struct fg_event_object *self, PyObject *fields, struct fg_event_program *program)
 {
-    struct fg_fetch_program *program = NULL;
     struct fg_hist_fields its_fields;
     char *layout;
     bool is_same;
 
-    if (fg_fetch_program_new(fields, self->place, &program) != 0)
-        return NULL;
-    its_fields = fg_event_program_fields(program);
+    if (fg_event_program_make(program, fields, self->place, self->is_native) != 0)
+        return -1;
+    its_fields = fg_event_layout_fields(fg_event_program_layout(program));
     layout = layout_of(&its_fields);
     is_same = layout && (!self->layout || strcmp(layout, self->layout) == 0);
     if (layout && !is_same)
         fg_raise_os_error(EEXIST, PyUnicode_FromFormat("the event has other fields: %s", self->layout));
     free(layout);
     if (is_same)
-        return program;
-    fg_fetch_program_free(program);
-    return NULL;
+        return 0;
+    fg_event_program_clear(program);
+    return -1;
 }
 
 int fg_event_new_filter(const struct fg_event_object *self, PyObject *program,

@@ -21,6 +21,7 @@ struct fg_event_object {
     PyTypeObject *trigger_type, *switch_type;
     PyObject *triggers; /* dict: handle of an instance -> its triggers and its switch */
     enum fg_fetch_place place;
+    bool is_native;                /* its probes are on native functions */
     bool is_attached;              /* its probes are registered */
     struct fg_event_probe *probes; /* the latest first */
     struct fg_derived_event *made; /* of an event that others make; else NULL */

@@ -11,6 +11,7 @@
 #include "binding/base/raise.h"
 #include "binding/core/filter.h"
 #include "binding/event/event_fields.h"
+#include "engine/event/native_event.h"
 
 #define NOT_STATIC (-1)
 
@@ -22,7 +23,7 @@ struct fg_event_probe {
     struct fg_place_event place;         /* at a place, if it has a symbol; or */
     struct fg_source_probe source_probe; /* on a static event */
     int which;                           /* the number of the static event, or NOT_STATIC */
-    struct fg_fetch_program *program;
+    struct fg_event_program program;
     PyObject *patterns; /* tuple of str: the functions; of a place: one name */
     bool is_pending;    /* there may be none yet */
     struct fg_event_probe *next;
@@ -46,7 +47,7 @@ static void detach_one(struct fg_event_probe *probe)
 static void probe_free(struct fg_event_probe *probe)
 {
     detach_one(probe);
-    fg_fetch_program_free(probe->program);
+    fg_event_program_clear(&probe->program);
     Py_XDECREF(probe->patterns);
     free(probe);
 }
@@ -58,7 +59,8 @@ typedef int (*filter_function)(struct fg_event_probe *probe, struct fg_fprobe_fi
 
 static int attach_functions(struct fg_event_probe *probe, struct fg_fprobe_filter *filter)
 {
-    return fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
+    return filter->is_native ? fg_cpython_register_native_fprobe(&probe->hits.fp, filter)
+                             : fg_cpython_register_pending_fprobe(&probe->hits.fp, filter);
 }
 
 /* Return: 0, or -1 with an exception. */
@@ -67,8 +69,10 @@ static int with_filter(struct fg_event_probe *probe, filter_function function)
     struct fg_fprobe_filter filter = {0};
     int error = 0;
 
-    if (fg_fprobe_filter_fill(&filter, probe->patterns, "functions", NULL, NULL) == 0)
+    if (fg_fprobe_filter_fill(&filter, probe->patterns, "functions", NULL, NULL) == 0) {
+        filter.is_native = probe->program.native != NULL;
         error = function(probe, &filter);
+    }
     fg_fprobe_filter_clear(&filter);
     if (error < 0)
         fg_event_raise(error);
@@ -156,8 +160,7 @@ static struct fg_event_probe *probe_new(const struct fg_event_object *self, PyOb
     }
     probe->which = NOT_STATIC;
     probe->patterns = fg_pattern_tuple(patterns, "functions");
-    probe->program = probe->patterns ? fg_event_program(self, fields) : NULL;
-    if (probe->program)
+    if (probe->patterns && fg_event_program(self, fields, &probe->program) == 0)
         return probe;
     probe_free(probe);
     return NULL;
@@ -174,9 +177,8 @@ static struct fg_event_probe *static_probe_new(const struct fg_event_object *sel
         return NULL;
     }
     probe->which = which;
-    probe->program = fg_event_program(self, fields);
-    if (probe->program) {
-        fg_cpython_static_probe_init(&probe->source_probe, self->event, probe->program);
+    if (fg_event_program(self, fields, &probe->program) == 0) {
+        fg_cpython_static_probe_init(&probe->source_probe, self->event, probe->program.python);
         return probe;
     }
     probe_free(probe);
@@ -210,7 +212,10 @@ PyObject *fg_event_add_probe(PyObject *object, PyObject *args)
     if (!probe)
         return NULL;
     probe->is_pending = is_pending;
-    fg_cpython_probe_event_init(&probe->hits, self->event, probe->program);
+    if (probe->program.native)
+        fg_native_event_init(&probe->hits, self->event, probe->program.native);
+    else
+        fg_cpython_probe_event_init(&probe->hits, self->event, probe->program.python);
     if (with_filter(probe, check) == 0)
         return take_probe(self, probe);
     probe_free(probe);
@@ -226,6 +231,8 @@ PyObject *fg_event_add_place(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "UiiO:add_place", &symbol, &line, &offset, &fields))
         return NULL;
+    if (self->is_native)
+        return PyErr_Format(PyExc_ValueError, "the event is on native functions: it has no places");
     symbols = PyTuple_Pack(1, symbol);
     probe = symbols ? probe_new(self, symbols, fields) : NULL;
     Py_XDECREF(symbols);
@@ -236,7 +243,7 @@ PyObject *fg_event_add_place(PyObject *object, PyObject *args)
                .line = line,
                .offset = offset},
         .event = self->event,
-        .program = probe->program,
+        .program = probe->program.python,
     };
     if (is_at_place(probe))
         return take_probe(self, probe);
@@ -253,6 +260,8 @@ PyObject *fg_event_add_static_probe(PyObject *object, PyObject *args)
 
     if (!self || !PyArg_ParseTuple(args, "iO:add_static_probe", &which, &fields))
         return NULL;
+    if (self->is_native)
+        return PyErr_Format(PyExc_ValueError, "the event is on native functions");
     if (which < 0 || !fg_static_names((uint32_t)which))
         return fg_raise_os_error(ENOENT, PyUnicode_FromFormat("there is no static event %d", which));
     probe = static_probe_new(self, which, fields);
@@ -295,7 +304,7 @@ static unsigned long long sum(const struct fg_event_object *self,
 
 static unsigned long long faults_of(const struct fg_event_probe *probe)
 {
-    return fg_fetch_faults(probe->program);
+    return fg_fetch_faults(fg_event_program_layout(&probe->program));
 }
 
 static unsigned long long nmissed_of(const struct fg_event_probe *probe)
@@ -313,7 +322,8 @@ PyObject *fg_event_probe_counts(PyObject *object, PyObject *Py_UNUSED(ignored))
     PyObject *counts = self ? PyList_New(0) : NULL;
 
     for (const struct fg_event_probe *probe = counts ? self->probes : NULL; probe; probe = probe->next) {
-        PyObject *pair = Py_BuildValue("(KK)", fg_fetch_runs(probe->program), nmissed_of(probe));
+        PyObject *pair =
+            Py_BuildValue("(KK)", fg_fetch_runs(fg_event_program_layout(&probe->program)), nmissed_of(probe));
 
         if (!pair || PyList_Insert(counts, 0, pair) != 0) {
             Py_XDECREF(pair);

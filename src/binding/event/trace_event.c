@@ -182,10 +182,10 @@ static PyObject *types_of(PyObject *fields)
 /* A tuple of the names of fields, interned. NULL with an exception. */
 static PyObject *interned_names(const struct fg_fetch_program *program)
 {
-    PyObject *names = PyTuple_New(program->nr_fields);
+    PyObject *names = PyTuple_New(program->image.nr_fields);
 
-    for (uint32_t i = 0; names && i < program->nr_fields; i++) {
-        PyObject *name = PyUnicode_InternFromString(program->names[i]);
+    for (uint32_t i = 0; names && i < program->image.nr_fields; i++) {
+        PyObject *name = PyUnicode_InternFromString(program->image.names[i]);
 
         if (name)
             PyTuple_SET_ITEM(names, i, name);

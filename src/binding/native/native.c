@@ -9,6 +9,7 @@
 #ifdef FG_HAVE_NATIVE
 #include "arch/cpython/register/users.h"
 #include "arch/native/hook.h"
+#include "arch/native/machine.h"
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/core/filter.h"
@@ -116,6 +117,15 @@ static PyObject *matching(PyObject *module, PyObject *patterns)
     return list;
 }
 
+static PyObject *registers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *list = PyList_New(0);
+
+    for (const char *const *name = fg_machine_register_names; list && *name; name++)
+        fg_list_append(&list, PyUnicode_FromString(*name));
+    return list;
+}
+
 PyMethodDef fg_native_functions[] = {
     {"native_meet", meet, METH_VARARGS,
      "native_meet(plan, name, patterns) -> int: make records of a loaded object's functions; return how many "
@@ -126,6 +136,8 @@ PyMethodDef fg_native_functions[] = {
      "native_functions() -> list: object, name, is it hooked, and else why not, of each native function with "
      "a "
      "record."},
+    {"native_registers", registers, METH_NOARGS,
+     "native_registers() -> list: the names of the registers that events can have, by number."},
     FG_RUN_ROW,
     {NULL, NULL, 0, NULL},
 };

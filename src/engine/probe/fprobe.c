@@ -71,7 +71,8 @@ static bool matches(const struct fg_fprobe_filter *filter, const struct fg_func 
 {
     if (func->flags & FG_FUNC_NATIVE)
         return sees_native && matches_native(filter, func);
-    return fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
+    return !filter->is_native &&
+           fg_fprobe_filter_matches(filter, func->name, func->module, func->flags & FG_FUNC_C);
 }
 
 /* ---- shared users */
@@ -519,7 +520,7 @@ uint32_t fg_fprobe_count(const void *scope, const struct fg_fprobe_filter *filte
     fg_engine_lock();
     funcs = fg_func_table(&nr_known);
     for (size_t i = 0; i < nr_known; i++)
-        n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i], false);
+        n += fg_domain_is_seen(funcs[i]->domain, scope) && matches(filter, funcs[i], filter->is_native);
     fg_engine_unlock();
     return n;
 }

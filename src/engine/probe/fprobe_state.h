@@ -2,13 +2,17 @@
 #ifndef FG_FPROBE_STATE_H
 #define FG_FPROBE_STATE_H
 
+#include <stdbool.h>
+
 #include "engine/core/pattern.h"
 #include "engine/core/public.h"
 
 /* The functions that an fprobe is attached to, by name: known ones and those met later. C functions only
- * by their whole names. */
+ * by their whole names. Native functions only of an fprobe with FTRACE_OPS_FL_NATIVE, by patterns with
+ * ":mod:", which select Python functions of such a module, too, unless `is_native`. */
 struct fg_fprobe_filter {
     struct fg_patterns filter, notfilter;
+    bool is_native;
 };
 
 struct fg_live;

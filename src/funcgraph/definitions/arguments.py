@@ -82,7 +82,8 @@ def _expanded(command: Command, words: list[tuple[int, str]], scope: Scope) -> l
                 if is_used:
                     raise RefusedError(messages.DOUBLE_ARGS, 0)
                 if scope.names is None:
-                    hint = "The parameters are not known: give them by name."
+                    by = "$argN" if scope.is_native else "them by name"
+                    hint = f"The parameters are not known: give {by}."
                     raise RefusedError(messages.NOSUP_ALL_ARGS, 0, hint)
                 is_used = True
                 arguments += [_Argument(word, name, len(name)) for name in scope.names]
@@ -95,7 +96,7 @@ def _expanded(command: Command, words: list[tuple[int, str]], scope: Scope) -> l
 
 def _with_name(word: int, text: str, scope: Scope) -> _Argument:
     """Return an argument; `$argN` or `$argN:TYPE` gets the parameter's name, if that is known."""
-    if not text.startswith("$arg"):
+    if not text.startswith("$arg") or scope.is_native:
         return _Argument(word, text)
     end = len("$arg")
     while text[end : end + 1] in tuple("0123456789"):

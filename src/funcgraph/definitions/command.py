@@ -5,7 +5,7 @@ from __future__ import annotations
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.definitions.messages import Message
 
-__all__ = ["BLANKS", "Command", "after_quoted", "number", "split_words", "without_comment"]
+__all__ = ["BLANKS", "Command", "after_quoted", "number", "split_words", "type_colon", "without_comment"]
 
 #: What separates words: ASCII only, as in the kernel. A key may hold any other blank of Unicode.
 BLANKS = " \t\n\v\f\r"
@@ -23,6 +23,14 @@ def after_quoted(text: str, at: int) -> int:
                 return end + 1
             end += 2 if text[end] == "\\" else 1
     return at + 1
+
+
+def type_colon(argument: str) -> int:
+    """Return where the colon before a fetch argument's type is, or the text's length."""
+    at = 0
+    while at < len(argument) and argument[at] != ":":
+        at = after_quoted(argument, at)
+    return at
 
 
 def _after_key(text: str, at: int) -> int:

@@ -41,8 +41,8 @@ class Definition(NamedTuple):
             "t": on a static event; "e": on an event.
         group: the event's group: "fprobes", "kprobes", "tracepoints", "eprobes" or the one given.
         event: the event's name.
-        symbol: the function, "module.qualname", for an "f" also a glob; for a "t" the static event, for an
-            "e" "group.event".
+        symbol: the function, "module.qualname", for an "f" also a glob, or on native functions
+            "object:symbol"; for a "t" the static event, for an "e" "group.event".
         place: the place of a "p" that is not at its function's entry.
         is_return: the event is at a function's return: "r", and "f" with `%return`.
         fields: what is fetched.
@@ -75,6 +75,17 @@ class Definition(NamedTuple):
             kind, number = self.place
             return f"{function}{':' if kind == 'line' else '+'}{number}"
         return f"{function}%return" if self.is_return and self.kind == "f" else function
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is an "f" on native functions."""
+        return self.kind == "f" and ":" in self.symbol
+
+    @property
+    def pattern(self) -> str:
+        """The functions of an "f", as filters have them: "shop.*", of native ones "malloc:mod:libc"."""
+        module, _, symbol = self.symbol.partition(":")
+        return f"{symbol}:mod:{module}" if self.is_native else self.symbol
 
     @property
     def base(self) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from funcgraph.definitions import messages
-from funcgraph.definitions.command import after_quoted
+from funcgraph.definitions.command import after_quoted, type_colon
 from funcgraph.definitions.event_name import is_identifier
 from funcgraph.definitions.fetch_source import COMM, Scope, parse_source
 from funcgraph.definitions.fetch_steps import MOST_STEPS, parse_steps
@@ -84,14 +84,27 @@ def _name_of(text: str, number: int) -> str:
     return name if is_variable else f"arg{number}"
 
 
-def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ...]]:
-    """Return type, count, source and steps of an argument without its name."""
+def _check_length(text: str) -> None:
     if len(text) > _ARGUMENT_CHARACTERS:
         hint = f"An expression has at most {_ARGUMENT_CHARACTERS} characters."
         raise RefusedError(messages.ARG_TOO_LONG, 0, hint)
     if not text:
         raise RefusedError(messages.NO_ARG_BODY, 0)
-    colon = _colon(text)
+
+
+def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ...]]:
+    """Return type, count, source and steps of an argument without its name."""
+    _check_length(text)
+    if scope.is_native:
+        from funcgraph.definitions.native_argument import parse_native_body  # few programs have such events
+
+        return parse_native_body(text, scope)
+    return _parse_object(text, scope)
+
+
+def _parse_object(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ...]]:
+    """Return the same of an argument that is read from Python objects."""
+    colon = type_colon(text)
     fetch, type_text, type_at = text[:colon], text[colon + 1 :], colon + 1
     is_typed, is_length = colon < len(text), False
     if is_typed and (type_text == "len" or type_text.startswith("len:")):
@@ -117,14 +130,6 @@ def _parse_body(text: str, scope: Scope) -> tuple[str, int, Part, tuple[Part, ..
     if scope.kind == "e" and (steps or kind.elements):
         raise RefusedError(messages.BAD_FETCH_ARG, end, "A field of an event is a number or a text.")
     return kind.name, kind.elements, source, steps
-
-
-def _colon(text: str) -> int:
-    """Return where the colon before a type is, or the text's length."""
-    at = 0
-    while at < len(text) and text[at] != ":":
-        at = after_quoted(text, at)
-    return at
 
 
 def _usual_type(source: Part) -> FetchType:

@@ -14,7 +14,16 @@ from funcgraph.definitions.fetch_steps import STEP_CHARACTERS, identifier_end, i
 from funcgraph.definitions.fetch_type import RefusedError
 from funcgraph.definitions.field import Part
 
-__all__ = ["COMM", "VARIABLES", "Scope", "nth_name", "parse_source"]
+__all__ = [
+    "COMM",
+    "VARIABLES",
+    "Scope",
+    "argument_number",
+    "nth_name",
+    "parse_immediate",
+    "parse_source",
+    "stack_entry",
+]
 
 COMM: Part = ("comm",)
 
@@ -31,11 +40,14 @@ class Scope(NamedTuple):
         is_return: the event is at a function's return.
         names: the function's parameters, or the fields of the event that a `t` or `e` is attached to; None if
             they are not known, as for a glob.
+        is_native: the event is on native functions: words are fetched from registers and memory
+            (native_argument.py).
     """
 
     kind: str
     is_return: bool
     names: Sequence[str] | None
+    is_native: bool = False
 
 
 def parse_source(text: str, scope: Scope) -> tuple[Part, int]:
@@ -53,7 +65,7 @@ def parse_source(text: str, scope: Scope) -> tuple[Part, int]:
         end = next((at for at, character in enumerate(text) if character in STEP_CHARACTERS), len(text))
         return _variable(text[1:end], scope), end
     if first == "\\":
-        return ("imm", _immediate(text)), len(text)
+        return ("imm", parse_immediate(text)), len(text)
     if first == "%":
         raise RefusedError(messages.NO_REGISTER, 0, "Give a parameter's name, $argN or $retval.")
     if first in "@+-":
@@ -71,7 +83,7 @@ def nth_name(text: str, scope: Scope) -> str:
         RefusedError: there are fewer.
     """
     assert scope.names is not None
-    at = _argument_number(text)
+    at = argument_number(text)
     if at > len(scope.names):
         raise RefusedError(messages.NO_BTFARG, 0, _there_are(scope))
     return scope.names[at - 1]
@@ -100,7 +112,7 @@ def _variable(name: str, scope: Scope) -> Part:
     if name.startswith(("retval", "exc")):
         return _result(name, scope)
     if name.startswith("stack"):
-        return ("stack", _stack_entry(name.removeprefix("stack")))
+        return ("stack", stack_entry(name.removeprefix("stack")))
     if name.startswith("arg"):
         return _argument(name.removeprefix("arg"), scope)
     raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
@@ -125,7 +137,8 @@ def _result(name: str, scope: Scope) -> Part:
     return (name,)
 
 
-def _stack_entry(digits: str) -> int:
+def stack_entry(digits: str) -> int:
+    """Return the N of `$stackN`; RefusedError: it is none."""
     if not digits.isascii() or not digits.isdecimal():
         hint = VARIABLES if digits else "The stack's own address does not exist in Python: give $stackN."
         raise RefusedError(messages.BAD_VAR, 0, hint)
@@ -135,7 +148,7 @@ def _stack_entry(digits: str) -> int:
 
 
 def _argument(digits: str, scope: Scope) -> Part:
-    at = _argument_number(digits)
+    at = argument_number(digits)
     if scope.names is None:
         if at > _MOST:
             raise RefusedError(messages.BAD_ARG_NUM, 0)
@@ -144,7 +157,8 @@ def _argument(digits: str, scope: Scope) -> Part:
     return ("field", name) if scope.kind == "t" else ("arg", at)
 
 
-def _argument_number(digits: str) -> int:
+def argument_number(digits: str) -> int:
+    """Return the N of `$argN`, from 1; RefusedError: it is none."""
     if not digits.isascii() or not digits.isdecimal():
         raise RefusedError(messages.BAD_VAR, 0, VARIABLES)
     at = int(digits[:18])
@@ -153,7 +167,7 @@ def _argument_number(digits: str) -> int:
     return at
 
 
-def _immediate(text: str) -> int | str:
+def parse_immediate(text: str) -> int | str:
     """Return the value of `\\5`, `\\-5`, `\\0x20` or `\\"text"`."""
     if text.startswith('\\"'):
         if len(text) < 3 or text[-1] != '"':

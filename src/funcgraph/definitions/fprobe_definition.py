@@ -1,5 +1,7 @@
 """Definitions of events of functions, `f[:NAME] SYM[%return] ...`, and on static ones, `t[:NAME] EVENT ...`.
 
+A SYM with a colon is `OBJECT:SYMBOL`, native functions of a loaded object.
+
 Documentation/trace/fprobetrace.rst.
 """
 
@@ -11,7 +13,7 @@ from funcgraph.definitions.command import Command
 from funcgraph.definitions.definition import Definition, EventFields, Parameters
 from funcgraph.definitions.event_name import given_name, made_up
 from funcgraph.definitions.fetch_source import Scope
-from funcgraph.definitions.symbol import check_symbol, split_return
+from funcgraph.definitions.symbol import check_native_symbol, check_symbol, split_return
 
 __all__ = ["parse_fprobe"]
 
@@ -39,6 +41,7 @@ def parse_fprobe(command: Command, parameters: Parameters, event_fields: EventFi
         _check_event(command, symbol)
     if not is_return:
         is_return = _needs_result(command, kind)
+    is_native = kind == "f" and ":" in symbol
     group, event = given_name(command, 2) if len(head) > 1 else ("", "")
     if kind == "t":
         group = group or "tracepoints"
@@ -48,9 +51,11 @@ def parse_fprobe(command: Command, parameters: Parameters, event_fields: EventFi
     else:
         group = group or "fprobes"
         event = event or made_up(symbol, after="__exit" if is_return else "__entry")
-        names = parameters(symbol)
-    fields, texts = parse_arguments(command, Scope(kind, is_return, names))
-    if kind == "f":
+        names = None if is_native else parameters(symbol)
+    fields, texts = parse_arguments(command, Scope(kind, is_return, names, is_native))
+    if is_native:
+        check_native_symbol(command, symbol)
+    elif kind == "f":
         check_symbol(command, symbol, is_glob_allowed=True)
     return Definition(kind, group, event, symbol, None, is_return, fields, texts)
 

@@ -12,7 +12,7 @@ from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.definitions.command import Command, number
 from funcgraph.definitions.definition import Place
 
-__all__ = ["check_symbol", "split_place", "split_return"]
+__all__ = ["check_native_symbol", "check_symbol", "split_place", "split_return"]
 
 _RETURN = "%return"
 _IN_NAMES = ".<>"
@@ -72,3 +72,17 @@ def check_symbol(command: Command, symbol: str, is_glob_allowed: bool = False) -
     allowed = _IN_NAMES + (_IN_GLOBS if is_glob_allowed else "")
     if not symbol or symbol[0].isdecimal() or not all(c in allowed or f"_{c}".isidentifier() for c in symbol):
         raise command.error(messages.BAD_PROBE_ADDR, 1, hint="A function is named as module.qualname.")
+
+
+def check_native_symbol(command: Command, symbol: str) -> None:
+    """Check that a text can be native functions: `OBJECT:SYMBOL`, each of them also a glob.
+
+    Raises:
+        ProbeError: it cannot.
+    """
+    module, _, name = symbol.partition(":")
+    hint = "Native functions are OBJECT:SYMBOL, the object without path and version: libc:malloc"
+    if not module or "/" in module:
+        raise command.error(messages.BAD_PROBE_ADDR, 1, hint=hint)
+    if not name or name.startswith("!") or ":mod:" in name:
+        raise command.error(messages.BAD_PROBE_ADDR, 1, len(module) + 1, hint=hint)

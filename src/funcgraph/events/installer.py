@@ -52,7 +52,9 @@ class LiveEvent:
         self.fields = definition.fields
         self.filter_fields = filter_fields(definition, numbers_of)
         fields = install_static.static_fields(definition) if definition.kind == "t" else definition.fields
-        self.engine = _engine.Event(self.group, self.name, fields, is_return=definition.is_return)
+        self.engine = _engine.Event(
+            self.group, self.name, fields, is_return=definition.is_return, is_native=definition.is_native
+        )
         self._probes: list[object] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
@@ -79,7 +81,11 @@ class LiveEvent:
             if definition.kind == "t":
                 install_static.add_probe(self.engine, definition)
             else:
-                self.engine.add_probe([definition.symbol], definition.fields, is_pending)
+                if definition.is_native:
+                    from funcgraph.events.install_native import meet_native  # few programs have such events
+
+                    meet_native(definition)
+                self.engine.add_probe([definition.pattern], definition.fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
 

@@ -238,41 +238,26 @@ static int parse_field(struct fg_fetch_program *program, uint32_t i, PyObject *g
         return -1;
     }
     field->name = Py_NewRef(PyTuple_GET_ITEM(given, 0));
-    program->names[i] = PyUnicode_AsUTF8(field->name);
+    program->image.names[i] = PyUnicode_AsUTF8(field->name);
     field->slot = PyMem_Calloc(1, sizeof(*field->slot));
     if (!field->slot)
         PyErr_NoMemory();
-    if (!program->names[i] || !field->slot || parse_source(field, PyTuple_GET_ITEM(given, 3)) != 0 ||
+    if (!program->image.names[i] || !field->slot || parse_source(field, PyTuple_GET_ITEM(given, 3)) != 0 ||
         parse_steps(field, PyTuple_GET_ITEM(given, 4)) != 0)
         return -1;
     field->is_of_entry =
-        program->is_return && (field->source == FG_FETCH_NAME || field->source == FG_FETCH_ARG);
-    return set_layout(&program->fields[i], field, PyTuple_GET_ITEM(given, 1), PyTuple_GET_ITEM(given, 2));
+        program->image.is_return && (field->source == FG_FETCH_NAME || field->source == FG_FETCH_ARG);
+    return set_layout(&program->image.fields[i], field, PyTuple_GET_ITEM(given, 1),
+                      PyTuple_GET_ITEM(given, 2));
 }
 
 /* ---- where everything lies */
 
-static uint32_t elements(const struct fg_field *layout)
-{
-    return layout->count ? layout->count : 1;
-}
-
-static uint32_t fixed_bytes(const struct fg_field *layout)
-{
-    return elements(layout) * fg_field_element_bytes(layout->type);
-}
-
-static uint32_t nr_texts(const struct fg_field *layout)
-{
-    return fg_field_has_text(layout->type) ? elements(layout) : 0;
-}
-
-/* @least: bytes that are needed for less than usual in each text. */
-static int raise_too_long(const char *what, uint32_t least, uint32_t most)
+int fg_fetch_raise_too_long(const struct fg_fetch_too_long *too_long)
 {
     PyObject *text = PyUnicode_FromFormat(
         "%s: the fields need %u bytes, and %u is the limit; use fewer fields, or give them shorter types",
-        what, least, most);
+        too_long->what, too_long->bytes, too_long->limit);
     PyObject *args = text ? Py_BuildValue("(iN)", E2BIG, text) : NULL;
 
     if (args)
@@ -281,58 +266,34 @@ static int raise_too_long(const char *what, uint32_t least, uint32_t most)
     return -E2BIG;
 }
 
-static int lay_out_image(struct fg_fetch_program *program)
-{
-    uint32_t end, bit, later = 0;
-
-    end = program->fields_at;
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
-        program->fields[i].offset = (uint16_t)end;
-        end += fixed_bytes(&program->fields[i]);
-    }
-    program->faults_at = (uint16_t)end;
-    bit = end * 8;
-    for (uint32_t i = 0; i < program->nr_fields; i++)
-        bit = fg_field_place_faults(&program->fields[i], bit);
-    end = (bit + 7) / 8;
-    for (uint32_t i = program->nr_fields; i-- > 0;) {
-        program->of[i].later_text = (uint16_t)later;
-        later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
-    }
-    if (end + later > FG_EVENT_MAX_BYTES)
-        return raise_too_long("the event is too long", end + later, FG_EVENT_MAX_BYTES);
-    program->fixed_bytes = (uint16_t)end;
-    return 0;
-}
-
 static int lay_out_entry(struct fg_fetch_program *program)
 {
     uint32_t end = 0, bit, later = 0, texts = 0, most;
 
-    for (uint32_t i = program->nr_fields; i-- > 0;) {
+    for (uint32_t i = program->image.nr_fields; i-- > 0;) {
         if (program->of[i].is_of_entry) {
             program->of[i].later_in_entry = (uint16_t)later;
-            later += nr_texts(&program->fields[i]) * FG_FETCH_MIN_TEXT;
+            later += fg_fetch_nr_texts(&program->image.fields[i]) * FG_FETCH_MIN_TEXT;
         }
     }
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
+    for (uint32_t i = 0; i < program->image.nr_fields; i++) {
         if (program->of[i].is_of_entry) {
-            program->of[i].in_entry = program->fields[i];
+            program->of[i].in_entry = program->image.fields[i];
             program->of[i].in_entry.offset = (uint16_t)end;
-            end += fixed_bytes(&program->fields[i]);
-            texts += nr_texts(&program->fields[i]);
+            end += fg_fetch_fixed_bytes(&program->image.fields[i]);
+            texts += fg_fetch_nr_texts(&program->image.fields[i]);
         }
     }
     program->entry_faults_at = (uint16_t)end;
     bit = end * 8;
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
+    for (uint32_t i = 0; i < program->image.nr_fields; i++) {
         if (program->of[i].is_of_entry)
             bit = fg_field_place_faults(&program->of[i].in_entry, bit);
     }
     end = (bit + 7) / 8;
     if (end + later > FG_FETCH_MAX_ENTRY_BYTES)
-        return raise_too_long("a return event keeps too many arguments from the entry", end + later,
-                              FG_FETCH_MAX_ENTRY_BYTES);
+        return fg_fetch_raise_too_long(&(struct fg_fetch_too_long){
+            "a return event keeps too many arguments from the entry", end + later, FG_FETCH_MAX_ENTRY_BYTES});
     most = end + texts * ENTRY_TEXT_BYTES;
     program->entry_fixed = (uint16_t)end;
     program->entry_bytes = (uint16_t)(most < FG_FETCH_MAX_ENTRY_BYTES ? most : FG_FETCH_MAX_ENTRY_BYTES);
@@ -341,41 +302,39 @@ static int lay_out_entry(struct fg_fetch_program *program)
 
 static int lay_out(struct fg_fetch_program *program)
 {
-    int error = lay_out_image(program);
+    struct fg_fetch_too_long too_long;
 
-    return error ? error : lay_out_entry(program);
+    return fg_fetch_lay_out(&program->image, &too_long) == 0 ? lay_out_entry(program)
+                                                             : fg_fetch_raise_too_long(&too_long);
 }
 
 /* ---- programs */
 
-static const uint16_t fields_at[] = {
-    [FG_FETCH_AT_ENTRY] = FG_EVENT_ENTRY_FIELDS_AT,
-    [FG_FETCH_AT_RETURN] = FG_EVENT_RETURN_FIELDS_AT,
-    [FG_FETCH_AT_NO_FUNCTION] = FG_EVENT_PLAIN_FIELDS_AT,
-};
-
-static struct fg_fetch_program *allocate(Py_ssize_t n, enum fg_fetch_place place)
+/* Return: as fg_fetch_program_new(), with an exception. */
+static int allocate(uint32_t n, enum fg_fetch_place place, struct fg_fetch_program **made)
 {
     struct fg_fetch_program *program = PyMem_Calloc(1, sizeof(*program));
+    struct fg_fetch_too_long too_long;
+    int error = program ? fg_fetch_layout_new(&program->image, n, place, &too_long) : -ENOMEM;
 
-    if (!program)
-        return NULL;
-    program->nr_fields = (uint32_t)n;
-    program->is_return = place == FG_FETCH_AT_RETURN;
-    program->fields_at = fields_at[place];
-    program->fields = PyMem_Calloc((size_t)n + 1, sizeof(*program->fields));
-    program->names = PyMem_Calloc((size_t)n + 1, sizeof(*program->names));
-    program->of = PyMem_Calloc((size_t)n + 1, sizeof(*program->of));
-    program->counts = PyMem_Calloc(1, sizeof(*program->counts));
-    if (program->fields && program->names && program->of && program->counts)
-        return program;
+    if (!error)
+        program->of = PyMem_Calloc((size_t)n + 1, sizeof(*program->of));
+    if (!error && !program->of)
+        error = -ENOMEM;
+    if (!error) {
+        *made = program;
+        return 0;
+    }
     fg_fetch_program_free(program);
-    return NULL;
+    if (error == -E2BIG)
+        return fg_fetch_raise_too_long(&too_long);
+    PyErr_NoMemory();
+    return error;
 }
 
 static int parse_fields(struct fg_fetch_program *program, PyObject *fields)
 {
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
+    for (uint32_t i = 0; i < program->image.nr_fields; i++) {
         if (parse_field(program, i, PyTuple_GET_ITEM(fields, i)) != 0)
             return PyErr_ExceptionMatches(PyExc_MemoryError) ? -ENOMEM : -EINVAL;
     }
@@ -385,17 +344,11 @@ static int parse_fields(struct fg_fetch_program *program, PyObject *fields)
 /* @fields is a tuple. */
 static int make(PyObject *fields, enum fg_fetch_place place, struct fg_fetch_program **made)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(fields);
-    struct fg_fetch_program *program;
-    int error;
+    struct fg_fetch_program *program = NULL;
+    int error = allocate((uint32_t)PyTuple_GET_SIZE(fields), place, &program);
 
-    if (n > (Py_ssize_t)FG_EVENT_MAX_FIELDS)
-        return raise_too_long("an event has too many fields", (uint32_t)n, FG_EVENT_MAX_FIELDS);
-    program = allocate(n, place);
-    if (!program) {
-        PyErr_NoMemory();
-        return -ENOMEM;
-    }
+    if (error)
+        return error;
     error = parse_fields(program, fields);
     if (!error)
         error = lay_out(program);
@@ -442,11 +395,9 @@ void fg_fetch_program_free(struct fg_fetch_program *program)
 {
     if (!program)
         return;
-    for (uint32_t i = 0; program->of && i < program->nr_fields; i++)
+    for (uint32_t i = 0; program->of && i < program->image.nr_fields; i++)
         free_field(&program->of[i]);
-    PyMem_Free(program->fields);
-    PyMem_Free(program->names);
+    fg_fetch_layout_clear(&program->image);
     PyMem_Free(program->of);
-    PyMem_Free(program->counts);
     PyMem_Free(program);
 }

@@ -3,17 +3,12 @@
 #ifndef FG_CPYTHON_FETCH_PROGRAM_H
 #define FG_CPYTHON_FETCH_PROGRAM_H
 
-#include <stdatomic.h>
-
 #include "arch/cpython/fetch/step.h"
 #include "engine/core/public.h"
-#include "engine/ring/field.h"
+#include "engine/fetch/layout.h"
 
 /* What an event at a return can keep from the entry: what an fprobe can. */
 #define FG_FETCH_MAX_ENTRY_BYTES FPROBE_MAX_DATA_BYTES
-/* Each text or tagged value has at least so much room, however many fields an event has. */
-#define FG_FETCH_MIN_TEXT 24u
-#define FG_FETCH_MAX_STEPS 16u
 
 /* X(id, name in a definition, what follows the name there) */
 #define FG_FETCH_SOURCES(X)                                                                                  \
@@ -39,40 +34,21 @@ struct fg_fetch_field {
     bool is_of_entry;         /* of a program for returns: it is read at the entry */
     uint8_t int_bytes;        /* of an integer type that is no array: its length; else 0 */
     struct fg_field in_entry; /* as the program's fields, in the entry data; if is_of_entry */
-    /* How many bytes of the image, and of the entry data, the texts of the fields after it need at least. */
-    uint16_t later_text, later_in_entry;
+    /* How many bytes of the entry data the texts of the fields after it need at least. */
+    uint16_t later_in_entry;
     uint32_t nr_steps;
     struct fg_fetch_step *steps;
     struct fg_fetch_operand getitem; /* "__getitem__", if the field is an array */
     atomic_int *slot;                /* the variable with this name in the frame that was looked at last */
 };
 
-struct fg_fetch_counts {
-    atomic_ullong runs;   /* how often its event was hit */
-    atomic_ullong faults; /* how many fields could not be read */
-};
-
 struct fg_fetch_program {
-    uint32_t nr_fields;
-    bool is_return;
-    uint16_t fields_at;   /* FG_EVENT_..._FIELDS_AT: where the fields begin in the image */
-    uint16_t fixed_bytes; /* where the texts begin */
-    uint16_t faults_at; /* where the bits of numbers that could not be read begin; they end at fixed_bytes */
+    struct fg_fetch_layout image;
     /* How many bytes a program for returns keeps from the entry; 0: none. At most FG_FETCH_MAX_ENTRY_BYTES.
      * The fixed parts of the fields are the first entry_fixed of them. Their faults begin at
      * entry_faults_at. */
     uint16_t entry_bytes, entry_fixed, entry_faults_at;
-    struct fg_field *fields; /* where each field lies in the image */
-    const char **names; /* UTF-8, owned by the program; unique among its fields if the caller saw to it */
-    struct fg_fetch_field *of; /* how each field is read */
-    struct fg_fetch_counts *counts;
-};
-
-/* Where an event is hit, which says what stands before its fields in the image. */
-enum fg_fetch_place {
-    FG_FETCH_AT_ENTRY,
-    FG_FETCH_AT_RETURN,
-    FG_FETCH_AT_NO_FUNCTION, /* a static event */
+    struct fg_fetch_field *of; /* how each field is read; it owns the names */
 };
 
 /**
@@ -95,17 +71,10 @@ enum fg_fetch_place {
  */
 int fg_fetch_program_new(PyObject *fields, enum fg_fetch_place place, struct fg_fetch_program **made);
 
+/* Raises OSError: an event takes too much room. Return: -E2BIG. */
+int fg_fetch_raise_too_long(const struct fg_fetch_too_long *too_long);
+
 /* With the GIL. NULL is allowed. */
 void fg_fetch_program_free(struct fg_fetch_program *program);
-
-static inline unsigned long long fg_fetch_runs(const struct fg_fetch_program *program)
-{
-    return atomic_load_explicit(&program->counts->runs, memory_order_relaxed);
-}
-
-static inline unsigned long long fg_fetch_faults(const struct fg_fetch_program *program)
-{
-    return atomic_load_explicit(&program->counts->faults, memory_order_relaxed);
-}
 
 #endif

@@ -231,14 +231,6 @@ static inline struct fg_fetched fetch(const struct fg_fetch_field *field, const 
 
 /* ---- fields */
 
-/* How many bytes of the texts are for what comes after element @i; @later: after its field. */
-static uint32_t later_than(const struct fg_field *layout, uint32_t i, uint32_t later)
-{
-    return layout->count && fg_field_has_text(layout->type)
-               ? later + (layout->count - 1 - i) * FG_FETCH_MIN_TEXT
-               : later;
-}
-
 /* Elements that the sequence does not have are zero. If it is no sequence, all are faults. */
 static bool store_array(struct fg_fetched from, const struct fg_field *layout,
                         const struct fg_fetch_operand *getitem, struct fg_fetch_texts *texts, uint32_t later)
@@ -253,7 +245,7 @@ static bool store_array(struct fg_fetched from, const struct fg_field *layout,
     memset(at, 0, (size_t)layout->count * bytes);
     for (uint32_t i = 0; i < n; i++) {
         if (fg_fetch_store(fg_fetch_nth(from, i, getitem), layout->type, at + i * bytes, texts,
-                           later_than(layout, i, later)))
+                           fg_fetch_later(layout, i, later)))
             continue;
         fg_field_set_fault(texts->base, layout, i);
         is_whole = false;
@@ -285,7 +277,7 @@ static inline bool store(struct fg_fetched from, const struct fg_field *layout,
 
 /* From entry data into the image, with its faults. */
 static void copy_from_entry(const struct fg_field *layout, const struct fg_fetch_field *field,
-                            const uint8_t *entry_data, struct fg_fetch_texts *texts)
+                            const uint8_t *entry_data, struct fg_fetch_texts *texts, uint32_t later)
 {
     uint32_t n = layout->count ? layout->count : 1, bytes = fg_field_element_bytes(layout->type);
     const uint8_t *stored = entry_data + field->in_entry.offset;
@@ -301,51 +293,40 @@ static void copy_from_entry(const struct fg_field *layout, const struct fg_fetch
     }
     for (uint32_t i = 0; i < n; i++)
         fg_fetch_copy_text(entry_data, stored + i * bytes, layout->type, at + i * bytes, texts,
-                           later_than(layout, i, field->later_text));
-}
-
-/* Mostly one byte, or none. */
-static inline void clear_faults(uint8_t *base, uint32_t from, uint32_t to)
-{
-    for (; from < to; from++)
-        base[from] = 0;
-}
-
-static void count_faults(const struct fg_fetch_program *program, unsigned n)
-{
-    if (fg_unlikely(n))
-        atomic_fetch_add_explicit(&program->counts->faults, n, memory_order_relaxed);
+                           fg_fetch_later(layout, i, later));
 }
 
 /* A field that was read at the entry. */
 FG_NOINLINE static bool store_from_entry(const struct fg_field *layout, const struct fg_fetch_field *field,
-                                         const uint8_t *entry_data, struct fg_fetch_texts *texts)
+                                         const uint8_t *entry_data, struct fg_fetch_texts *texts,
+                                         uint32_t later)
 {
     if (!entry_data)
-        return store_any(fg_fetched_fault(), layout, field, texts, field->later_text);
-    copy_from_entry(layout, field, entry_data, texts);
+        return store_any(fg_fetched_fault(), layout, field, texts, later);
+    copy_from_entry(layout, field, entry_data, texts, later);
     return true;
 }
 
 uint32_t fg_fetch_run(const struct fg_fetch_program *program, const struct ftrace_regs *regs, uint32_t func,
                       const uint8_t *entry_data, uint8_t *image)
 {
-    struct fg_fetch_texts texts = {image, program->fixed_bytes, FG_EVENT_MAX_BYTES};
+    struct fg_fetch_texts texts = {image, program->image.fixed_bytes, FG_EVENT_MAX_BYTES};
     struct origin origin = {regs, variables_of(regs), func};
     unsigned faults = 0;
 
-    atomic_fetch_add_explicit(&program->counts->runs, 1, memory_order_relaxed);
-    clear_faults(image, program->faults_at, program->fixed_bytes);
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
-        const struct fg_field *layout = &program->fields[i];
+    fg_fetch_count_run(&program->image);
+    fg_fetch_clear_faults(image, program->image.faults_at, program->image.fixed_bytes);
+    for (uint32_t i = 0; i < program->image.nr_fields; i++) {
+        const struct fg_field *layout = &program->image.fields[i];
         const struct fg_fetch_field *field = &program->of[i];
+        uint32_t later = program->image.later_text[i];
 
         if (fg_unlikely(field->is_of_entry))
-            faults += !store_from_entry(layout, field, entry_data, &texts);
+            faults += !store_from_entry(layout, field, entry_data, &texts, later);
         else
-            faults += !store(fetch(field, &origin), layout, field, &texts, field->later_text);
+            faults += !store(fetch(field, &origin), layout, field, &texts, later);
     }
-    count_faults(program, faults);
+    fg_fetch_count_faults(&program->image, faults);
     return texts.used;
 }
 
@@ -356,12 +337,12 @@ void fg_fetch_entry(const struct fg_fetch_program *program, const struct ftrace_
     struct origin origin = {regs, variables_of(regs), 0};
     unsigned faults = 0;
 
-    clear_faults(entry_data, program->entry_faults_at, program->entry_fixed);
-    for (uint32_t i = 0; i < program->nr_fields; i++) {
+    fg_fetch_clear_faults(entry_data, program->entry_faults_at, program->entry_fixed);
+    for (uint32_t i = 0; i < program->image.nr_fields; i++) {
         const struct fg_fetch_field *field = &program->of[i];
 
         if (field->is_of_entry)
             faults += !store(fetch(field, &origin), &field->in_entry, field, &texts, field->later_in_entry);
     }
-    count_faults(program, faults);
+    fg_fetch_count_faults(&program->image, faults);
 }

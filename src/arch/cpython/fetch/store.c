@@ -12,60 +12,11 @@
 #include "arch/cpython/read/values.h"
 #include "engine/core/compiler.h"
 
-/* ---- where texts go */
-
-static uint32_t room(const struct fg_fetch_texts *texts, uint32_t later)
-{
-    return texts->limit - texts->used - later;
-}
-
-/* The field refers to the @bytes that were put at the end of the texts. */
-static void refer(struct fg_fetch_texts *texts, uint8_t *at, uint32_t bytes)
-{
-    uint32_t word = texts->used | bytes << 16;
-
-    memcpy(at, &word, sizeof(word));
-    texts->used += bytes;
-}
-
-/* The greatest number of bytes, at most @n, that ends with a whole character. */
-static uint32_t whole_characters(const uint8_t *text, uint32_t n)
-{
-    while (n && (text[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
-static const char cut_mark[] = "...";
-
-/* Stores a NUL after @n bytes of UTF-8 that lie at the end of the texts. If they are only the beginning,
- * their last characters become the mark. */
-static void end_string(struct fg_fetch_texts *texts, uint8_t *at, uint32_t n, bool is_cut)
-{
-    uint8_t *text = texts->base + texts->used;
-
-    if (is_cut) {
-        text[n] = 0;
-        n = whole_characters(text, n - (uint32_t)strlen(cut_mark));
-        memcpy(text + n, cut_mark, strlen(cut_mark));
-        n += (uint32_t)strlen(cut_mark);
-    }
-    text[n] = 0;
-    refer(texts, at, n + 1);
-}
-
-static void put_bytes(struct fg_fetch_texts *texts, uint8_t *at, uint32_t later, const void *from, size_t n)
-{
-    uint32_t most = room(texts, later) - 1; /* without the NUL */
-    bool is_cut = n > most;
-
-    memcpy(texts->base + texts->used, from, is_cut ? most : n);
-    end_string(texts, at, is_cut ? whole_characters(from, most) : (uint32_t)n, is_cut);
-}
+/* ---- texts */
 
 static void put_wide_str(struct fg_fetch_texts *texts, uint8_t *at, uint32_t later, PyObject *from)
 {
-    uint32_t most = room(texts, later) - 1, n = 0;
+    uint32_t most = fg_texts_room(texts, later) - 1, n = 0;
     Py_ssize_t length = PyUnicode_GET_LENGTH(from), i;
 
     for (i = 0; i < length; i++) {
@@ -77,26 +28,19 @@ static void put_wide_str(struct fg_fetch_texts *texts, uint8_t *at, uint32_t lat
         memcpy(texts->base + texts->used + n, utf8, bytes);
         n += bytes;
     }
-    end_string(texts, at, n, i < length);
-}
-
-static void put_fault(struct fg_fetch_texts *texts, uint8_t *at, uint32_t later)
-{
-    static const char fault[] = "(fault)";
-
-    put_bytes(texts, at, later, fault, sizeof(fault) - 1);
+    fg_texts_end_string(texts, at, n, i < length);
 }
 
 static bool put_string_object(struct fg_fetch_texts *texts, uint8_t *at, uint32_t later, PyObject *from)
 {
     if (fg_is_str(from) && PyUnicode_IS_ASCII(from))
-        put_bytes(texts, at, later, PyUnicode_DATA(from), (size_t)PyUnicode_GET_LENGTH(from));
+        fg_texts_put_bytes(texts, at, later, PyUnicode_DATA(from), (size_t)PyUnicode_GET_LENGTH(from));
     else if (fg_is_str(from))
         put_wide_str(texts, at, later, from);
     else if (PyBytes_Check(from))
-        put_bytes(texts, at, later, PyBytes_AS_STRING(from), (size_t)PyBytes_GET_SIZE(from));
+        fg_texts_put_bytes(texts, at, later, PyBytes_AS_STRING(from), (size_t)PyBytes_GET_SIZE(from));
     else if (FG_HAVE_BORROWED_READS && PyByteArray_Check(from))
-        put_bytes(texts, at, later, PyByteArray_AS_STRING(from), (size_t)PyByteArray_GET_SIZE(from));
+        fg_texts_put_bytes(texts, at, later, PyByteArray_AS_STRING(from), (size_t)PyByteArray_GET_SIZE(from));
     else
         return false;
     return true;
@@ -109,11 +53,11 @@ static bool put_string(struct fg_fetched from, uint8_t *at, struct fg_fetch_text
     if (from.kind == FG_FETCHED_OBJECT && put_string_object(texts, at, later, from.object))
         return true;
     if (from.kind == FG_FETCHED_TEXT)
-        put_bytes(texts, at, later, from.text, from.n);
+        fg_texts_put_bytes(texts, at, later, from.text, from.n);
     else if (from.kind == FG_FETCHED_CHAR)
-        put_bytes(texts, at, later, utf8, fg_utf8_of(from.character, utf8));
+        fg_texts_put_bytes(texts, at, later, utf8, fg_utf8_of(from.character, utf8));
     else
-        put_fault(texts, at, later);
+        fg_texts_put_fault(texts, at, later);
     return from.kind == FG_FETCHED_TEXT || from.kind == FG_FETCHED_CHAR;
 }
 
@@ -128,19 +72,19 @@ static bool has_text(uint8_t tag)
 static void put_encoded(struct fg_fetch_texts *texts, uint8_t *at, uint32_t later, const uint8_t *from,
                         uint32_t n)
 {
-    uint32_t most = room(texts, later);
+    uint32_t most = fg_texts_room(texts, later);
     uint8_t *to = texts->base + texts->used;
 
     if (n <= most || !has_text(from[0])) {
         memcpy(to, from, n);
-        refer(texts, at, n);
+        fg_texts_refer(texts, at, n);
         return;
     }
     if (from[0] != FG_VALUE_BYTES)
-        most = 10 + whole_characters(from + 10, most - 10);
+        most = 10 + fg_texts_whole_characters(from + 10, most - 10);
     memcpy(to, from, most);
     to[9] = (uint8_t)(most - 10);
-    refer(texts, at, most);
+    fg_texts_refer(texts, at, most);
 }
 
 static uint32_t encode_word(uint8_t *to, enum fg_value_tag tag, const void *word)
@@ -170,7 +114,8 @@ static uint32_t encode_big(uint8_t *to, bool is_negative, uint32_t bits)
 static uint32_t encode_text(uint8_t *to, const char *text, uint32_t n)
 {
     uint64_t length = 0;
-    uint32_t size = n <= FG_VALUE_MAX_TEXT ? n : whole_characters((const uint8_t *)text, FG_VALUE_MAX_TEXT);
+    uint32_t size =
+        n <= FG_VALUE_MAX_TEXT ? n : fg_texts_whole_characters((const uint8_t *)text, FG_VALUE_MAX_TEXT);
 
     for (uint32_t i = 0; i < n; i++)
         length += (text[i] & 0xc0) != 0x80;
@@ -267,10 +212,10 @@ static bool put_value(struct fg_fetched from, enum fg_field_type type, uint8_t *
 {
     uint32_t n;
 
-    if (fg_unlikely(room(texts, later) < FG_VALUE_MAX_BYTES))
+    if (fg_unlikely(fg_texts_room(texts, later) < FG_VALUE_MAX_BYTES))
         return put_value_cut(from, type, at, texts, later);
     n = encode_as(texts->base + texts->used, from, type);
-    refer(texts, at, n ? n : 1);
+    fg_texts_refer(texts, at, n ? n : 1);
     return n != 0;
 }
 
@@ -284,7 +229,7 @@ void fg_fetch_copy_text(const uint8_t *base, const uint8_t *stored, enum fg_fiel
     if (bytes == 0) /* an array is longer than what was put into it */
         memset(at, 0, fg_field_element_bytes(type));
     else if (type == FG_FIELD_STRING)
-        put_bytes(texts, at, later, base + offset, bytes - 1u);
+        fg_texts_put_bytes(texts, at, later, base + offset, bytes - 1u);
     else
         put_encoded(texts, at, later, base + offset, bytes);
 }

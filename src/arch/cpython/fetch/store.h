@@ -6,13 +6,8 @@
 
 #include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/fetch/fetched.h"
+#include "engine/fetch/texts.h"
 #include "engine/ring/field.h"
-
-/* Where texts and tagged values go: after the fields. */
-struct fg_fetch_texts {
-    uint8_t *base;        /* of the image or the entry data; offsets count from here */
-    uint32_t used, limit; /* bytes from `base` */
-};
 
 /**
  * fg_fetch_store() - Put one element of a field in its place.
@@ -30,24 +25,6 @@ bool fg_fetch_store(struct fg_fetched from, enum fg_field_type type, uint8_t *at
 /* Puts a text or value that was stored in other texts into these. Parameters as above. */
 void fg_fetch_copy_text(const uint8_t *base, const uint8_t *stored, enum fg_field_type type, uint8_t *at,
                         struct fg_fetch_texts *texts, uint32_t later);
-
-/* Stores the low bytes. The image is little-endian, as the machine. */
-static inline void fg_put_low(uint8_t *at, uint64_t word, uint32_t bytes)
-{
-    switch (bytes) {
-    case 1:
-        *at = (uint8_t)word;
-        break;
-    case 2:
-        memcpy(at, &word, 2);
-        break;
-    case 4:
-        memcpy(at, &word, 4);
-        break;
-    default:
-        memcpy(at, &word, 8);
-    }
-}
 
 /* Stores an int in a field of an integer type, if it is one of the usual size. */
 static inline bool fg_fetch_store_int(struct fg_fetched from, uint8_t *at, uint32_t bytes)

@@ -84,7 +84,7 @@ static const struct fg_fetch_ops fetch_ops = {fetch, fetch_entry};
 void fg_cpython_probe_event_init(struct fg_probe_event *probe, struct fg_event *event,
                                  const struct fg_fetch_program *program)
 {
-    fg_probe_event_init(probe, event, &fetch_ops, program, program->is_return, program->entry_bytes);
+    fg_probe_event_init(probe, event, &fetch_ops, program, program->image.is_return, program->entry_bytes);
 }
 
 /* ---- places */

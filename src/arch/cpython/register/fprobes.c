@@ -108,6 +108,18 @@ int fg_cpython_register_pending_fprobe(struct fprobe *fp, struct fg_fprobe_filte
     return meet_and_register(fp, filter, meet_c, fg_fprobe_register_pending);
 }
 
+/* Native functions are met when their objects are looked at. */
+static int meet_nothing(struct fg_interp *interp, const struct fg_fprobe_filter *filter)
+{
+    (void)interp, (void)filter;
+    return 0;
+}
+
+int fg_cpython_register_native_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter)
+{
+    return meet_and_register(fp, filter, meet_nothing, fg_fprobe_register_pending);
+}
+
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n)
 {
     int error;
@@ -146,6 +158,8 @@ int fg_cpython_check_functions(const struct fg_fprobe_filter *filter)
 {
     struct fg_interp *interp = fg_engine_here();
 
+    if (interp && filter->is_native)
+        return fg_fprobe_count(interp, filter) ? 0 : -ENOENT;
     return interp ? meet_any(interp, filter) : -EIO;
 }
 

@@ -13,6 +13,8 @@
 int fg_cpython_register_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
 /* Also if no function matches now. */
 int fg_cpython_register_pending_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
+/* The same for native functions. */
+int fg_cpython_register_native_fprobe(struct fprobe *fp, struct fg_fprobe_filter *filter);
 int fg_cpython_register_fprobe_ips(struct fprobe *fp, struct fg_func *const funcs[], size_t n);
 
 /* Return: 0; -EINVAL: not registered, or registered in another interpreter. The first waits as

@@ -60,15 +60,15 @@ static void event_free(struct fg_program_event *event)
 static struct fg_program_event *event_new(const struct fg_static_event_names *names,
                                           const struct fg_fetch_program *program)
 {
-    struct fg_program_event *event = calloc(1, sizeof(*event) + program->nr_fields);
+    struct fg_program_event *event = calloc(1, sizeof(*event) + program->image.nr_fields);
 
     if (!event)
         return NULL;
     event->names = (struct fg_static_event_names){
         .system = strdup(names->system), .name = strdup(names->name), .values = strdup(names->values)};
-    event->nr_fields = program->nr_fields;
-    for (uint32_t i = 0; i < program->nr_fields; i++)
-        event->types[i] = program->fields[i].type;
+    event->nr_fields = program->image.nr_fields;
+    for (uint32_t i = 0; i < program->image.nr_fields; i++)
+        event->types[i] = program->image.fields[i].type;
     if (event->names.system && event->names.name && event->names.values)
         return event;
     event_free(event);

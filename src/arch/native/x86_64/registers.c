@@ -16,8 +16,11 @@ struct fg_machine_registers {
 };
 
 /* In the order of the numbers of FG_WORD_REGISTER. */
-const char *const fg_machine_register_names[] = {"ax", "cx", "dx", "si", "di", "r8", "r9", "r10", NULL};
+const char *const fg_machine_register_names[] = {
+    "ax",   "cx",   "dx",   "si",   "di",   "r8",   "r9",   "r10", /* as saved() has them */
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", NULL};
 #define NR_SAVED 8u
+#define NR_XMM 8u
 
 static uint64_t stack_pointer(const struct fg_machine_registers *registers, bool is_return)
 {
@@ -84,13 +87,13 @@ bool fg_machine_word(const struct fg_machine_registers *registers, const void *v
     case FG_WORD_ARGUMENT_AT:
         return !is_return && argument_at(registers, n, out);
     case FG_WORD_REAL_ARGUMENT:
-        return !is_return && xmm(vectors, 8, n, out);
+        return !is_return && xmm(vectors, NR_XMM, n, out);
     case FG_WORD_RESULT:
         return is_return && result(registers, n, out);
     case FG_WORD_REAL_RESULT:
         return is_return && xmm(vectors, 2, n, out);
     case FG_WORD_REGISTER:
-        return saved(registers, n, out);
+        return n < NR_SAVED ? saved(registers, n, out) : xmm(vectors, NR_XMM, n - NR_SAVED, out);
     case FG_WORD_SP:
         *out = stack_pointer(registers, is_return);
         return true;
