@@ -1,7 +1,7 @@
 """Dynamic events on native functions: what they fetch is what a C library was called with and returned.
 
-Broken by hand: stack arguments were read one word too low (the seventh argument was wrong); memory was read
-in one piece (a text before an unmapped page was a fault).
+Broken by hand: stack arguments were read one word too low (the seventh argument was wrong); a text
+without a NUL before an unmapped page was one.
 """
 
 from __future__ import annotations
