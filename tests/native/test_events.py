@@ -6,9 +6,11 @@ without a NUL before an unmapped page was one.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import Funcgraph
 from planned import build, needs_decoder
 
@@ -18,7 +20,7 @@ LIBRARY = r"""
     typedef unsigned long u64;
     struct pair { long a, b; };
 
-    static u64 calls;
+    static _Atomic u64 calls; /* threads call without the GIL */
     u64 calls_so_far(void) { return calls; }
 
     u64 nine(u64 a, u64 b, u64 c, u64 d, u64 e, u64 f, u64 g, u64 h, u64 i)
@@ -80,12 +82,12 @@ PROLOGUE = r"""
 """
 
 
-def program(fg: Funcgraph, tmp_path: Path, text: str) -> list[str]:
+def program(fg: Funcgraph, tmp_path: Path, text: str, *arguments: str) -> list[str]:
     """Run a program with the library; return the lines that it prints."""
     library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
     script = fg.script(PROLOGUE + text)
     fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-    done = fg.plain(sys.executable, script, library)
+    done = fg.plain(sys.executable, script, library, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -110,3 +112,261 @@ def test_an_event_has_the_size_that_malloc_was_asked_for(fg: Funcgraph, tmp_path
     """,
     )
     assert printed == ["(malloc [libc]) size=9000000", "(malloc [libc]) size=7000001", "[('malloc', False)]"]
+
+
+def test_arguments_in_registers_and_on_the_stack_and_the_result(fg: Funcgraph, tmp_path: Path) -> None:
+    fields = " ".join(f"$arg{n}:u64" for n in range(1, 10))
+    printed = program(
+        fg,
+        tmp_path,
+        f"""
+    run = lambda: library.nine(1, 2, 3, 4, 5, 6, 7, 2**64 - 8, 9)
+    fields = "{fields}"
+    for hit in values(run, f"f:x/in libsample:nine {{fields}}", f"f:x/out libsample:nine%return {{fields}} $retval:s64"):
+        print(hit)
+    """,
+    )
+    seen = "arg1=1 arg2=2 arg3=3 arg4=4 arg5=5 arg6=6 arg7=7 arg8=18446744073709551608 arg9=9"
+    assert printed == [f"(nine [libsample]) {seen}", f"(<unknown> <- nine [libsample]) {seen} arg10=29"]
+
+
+def test_doubles_have_registers_of_their_own(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    def run():
+        library.mixed(10, 1.5, 20, -2.25)
+        library.real(3.0, 0.5)
+    for hit in values(run, "f:x/mixed libsample:mixed $arg1:u64 $arg2:u64 x=%xmm0:f64 y=%xmm1:f64",
+                      "f:x/real libsample:real%return x=%xmm0:f64 $retval"):
+        print(hit)
+    """,
+    )
+    assert printed[0] == "(mixed [libsample]) arg1=10 arg2=20 x=1.5 y=-2.25"
+    assert printed[1].startswith("(<unknown> <- real [libsample]) x=1.5 arg2=0x")
+
+
+def test_a_return_event_reads_what_the_call_has_filled(fg: Funcgraph, tmp_path: Path) -> None:
+    """Arguments are those of the entry; what they point to is read at the return, as in the kernel."""
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    buffer = ctypes.create_string_buffer(b"before", 32)
+    run = lambda: library.fill(buffer, 10)
+    for hit in values(run, "f:x/in libsample:fill s=+0($arg1):string",
+                      "f:x/out libsample:fill%return s=+0($arg1):string n=$arg2:u8 first=+0($arg1):char[3]"):
+        print(hit)
+    """,
+    )
+    assert printed == [
+        '(fill [libsample]) s="before"',
+        "(<unknown> <- fill [libsample]) s=\"abcdefghab\" n=10 first={'a','b','c'}",
+    ]
+
+
+#: What a random definition reads is read once more by this, from what the program knows of its memory.
+MODEL = r"""
+    import random
+
+    rng = random.Random(int(sys.argv[2]))
+    PAGE = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 3 * PAGE)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    memory[: 2 * PAGE] = bytes(rng.choice(b"abcxyz \x00\x01\xfe") for _ in range(2 * PAGE))
+    for _ in range(300):  # pointers into it, and bad ones
+        target = rng.choice([base + rng.randrange(2 * PAGE), 0, 2**63, base + 2 * PAGE - rng.randrange(9)])
+        at = rng.randrange(0, 2 * PAGE - 8)
+        memory[at : at + 8] = target.to_bytes(8, "little")
+    content = memory[: 2 * PAGE]
+    assert libc.mprotect(base + 2 * PAGE, PAGE, 0) == 0
+    BITS = (1 << 64) - 1
+
+    def read(address, n):
+        at = (address & BITS) - base
+        return content[at : at + n] if 0 <= at and at + n <= len(content) else None
+
+    def number(data, kind):
+        value = int.from_bytes(data, "little", signed=kind[0] == "s")
+        return hex(value) if kind[0] == "x" else str(value)
+
+    def field():
+        # A fetch argument, and what it is for given arguments: all its elements.
+        n = rng.randrange(1, 10)
+        text, derefs = f"$arg{n}", [rng.randrange(-16, 64) for _ in range(rng.randrange(4))]
+        for offset in derefs:
+            text = f"{'-' if offset < 0 else '+'}{abs(offset)}({text})"
+        size = rng.choice([1, 2, 4, 8])
+        kind = f"{rng.choice('usx')}{size * 8}"
+        count = rng.choice([0, 0, 0, 3, 5]) if derefs else 0
+
+        def value(arguments):
+            word = arguments[n - 1]
+            for offset in derefs[:-1]:
+                data = read(word + offset, 8)
+                if data is None:
+                    return ["(fault)"] * max(count, 1)
+                word = int.from_bytes(data, "little")
+            if not derefs:
+                return [number((word & BITS).to_bytes(8, "little")[:size], kind)]
+            found = [read(word + derefs[-1] + i * size, size) for i in range(max(count, 1))]
+            return ["(fault)" if data is None else number(data, kind) for data in found]
+
+        return f"{text}:{kind}{f'[{count}]' if count else ''}", count, value
+
+    fields = [field() for _ in range(rng.randrange(1, 9))]
+    kind = rng.choice(["", "%return"])
+    define(f"f:x/y libsample:nine{kind} " + " ".join(f"f{i}={text}" for i, (text, _, _) in enumerate(fields)))
+    pick = lambda: rng.choice([rng.getrandbits(64), rng.randrange(100), base + rng.randrange(2 * PAGE),
+                               base + 2 * PAGE - rng.randrange(1, 9)])
+    calls = [[pick() for _ in range(9)] for _ in range(20)]
+    with Instance("x") as instance:
+        instance.events["x/y"].enable = True
+        for call in calls:
+            library.nine(*call)
+        instance.events["x/y"].enable = False
+        seen = [line.partition("nine [libsample]) ")[2] for line in hits(instance)]
+    for call, line in zip(calls, seen, strict=True):
+        expected = []
+        for i, (text, count, value) in enumerate(fields):
+            found = value(call)
+            expected.append(f"f{i}={{{','.join(found)}}}" if count else f"f{i}={found[0]}")
+        if line != " ".join(expected):
+            print(list(funcgraph.dynamic_events)[0].text, call, line, " ".join(expected), sep=" | ")
+    print(library.calls_so_far(), len(seen))
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_definitions_read_what_a_model_reads(fg: Funcgraph, tmp_path: Path, seed: int) -> None:
+    assert program(fg, tmp_path, MODEL, str(seed)) == ["20 20"]
+
+
+def test_hits_are_as_many_as_the_library_counts(fg: Funcgraph, tmp_path: Path) -> None:
+    """In threads that have no GIL, too."""
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import threading
+    define("f:x/y libsample:take n=$arg2:u64", "f:x/z libsample:take%return n=$retval:u64")
+    with Instance("x") as instance:
+        instance.buffer_size_kb = 65536
+        for name in ("x/y", "x/z"):
+            instance.events[name].enable = True
+        instance.events["x/y"].trigger = "hist:keys=n"
+        before = library.calls_so_far()
+        work = lambda: [library.take(b"x", n % 4) for n in range(2000)]
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        for name in ("x/y", "x/z"):
+            instance.events[name].enable = False
+        text = instance.trace()
+        print(text.count(" y: "), text.count(" z: "), library.calls_so_far() - before)
+        print(str(instance.events["x/y"].hist).count("hitcount:       2000"))
+    """,
+    )
+    assert printed == ["8000 8000 8000", "4"]
+
+
+def test_filters_and_triggers_are_the_engine_s(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    define("f:x/y libsample:take s=+0($arg1):string n=$arg2:u64", "f:x/z libsample:take%return $retval:u64")
+    with Instance("x") as instance:
+        event = instance.events["x/y"]
+        event.filter = 's ~ "a*" && n & 1'
+        event.enable = True
+        event.trigger = "traceoff:1 if n == 9"
+        event.trigger = "hist:keys=s:vals=n:sort=n"
+        instance.events["x/z"].trigger = "hist:keys=stacktrace"
+        for text, n in ((b"abc", 1), (b"abc", 2), (b"x", 3), (b"ab", 9), (b"abc", 5)):
+            library.take(text, n)
+        for hit in hits(instance):
+            print(hit)
+        for row in str(event.hist).splitlines():
+            if row.startswith("{"):
+                print(row)
+        print(str(instance.events["x/z"].hist).count("libsample.take"))
+    """,
+    )
+    assert printed[:2] == ['(take [libsample]) s="abc" n=1', '(take [libsample]) s="ab" n=9']
+    assert sorted(row.split() for row in printed[2:5]) == [
+        ["{", "s:", "ab", "}", "hitcount:", "1", "n:", "9"],
+        ["{", "s:", "abc", "}", "hitcount:", "3", "n:", "8"],
+        ["{", "s:", "x", "}", "hitcount:", "1", "n:", "3"],
+    ]
+    assert printed[5] == "1"
+
+
+#: The handler of the signal allocates.
+SIGNALS = r"""
+    #include <signal.h>
+    #include <stdlib.h>
+
+    static volatile long handled;
+    static void handle(int signal)
+    {
+        void *p = malloc(1234567);
+
+        (void)signal;
+        handled += p != 0;
+        free(p);
+    }
+    long handler_allocates(void)
+    {
+        signal(SIGUSR1, handle);
+        raise(SIGUSR1);
+        return handled;
+    }
+"""
+
+
+def test_malloc_in_a_handler_of_a_signal(fg: Funcgraph, tmp_path: Path) -> None:
+    folder = tmp_path / "signals"
+    folder.mkdir()
+    library = build(folder, SIGNALS, "-Wl,--build-id", "-lc", language="c", name="libsignals.so")
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    signals = ctypes.CDLL(sys.argv[2])
+    define("f:x/y libc:malloc size=$arg1:u64")
+    with Instance("x") as instance:
+        event = instance.events["x/y"]
+        event.filter = "size == 1234567"
+        event.enable = True
+        print(signals.handler_allocates())
+        event.enable = False
+        print(*hits(instance))
+    """,
+        str(library),
+    )
+    assert printed == ["1", "(malloc [libc]) size=1234567"]
+
+
+@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="there is no trace-cmd")
+def test_stock_trace_cmd_prints_what_was_recorded(fg: Funcgraph, tmp_path: Path) -> None:
+    library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
+    script = fg.script("""
+    import ctypes, sys
+    library = ctypes.CDLL(sys.argv[1])
+    library.take(b"some text", 9)
+    """)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    entry = "f:x/y libsample:take s=+0($arg1):string a=+0($arg1):u8[2] n=$arg2:s32"
+    done = fg.record(
+        "-e", entry, "-f", "n > 8", "-e", "f:x/z libsample:take%return $retval", script, str(library)
+    )
+    assert done.returncode == 0, done.stderr
+    report = fg.run("report").stdout
+    assert '(take [libsample]) s="some text" a={115,111} n=9' in report
+    assert "take [libsample]) arg1=0x73" in report
+    fg.run("export", "trace-dat", "trace.fg", "trace.dat")
+    printed = fg.plain("trace-cmd", "report", "trace.dat").stdout
+    assert '(libsample.take) s="some text" a=ARRAY[73, 6f] n=9' in printed or "a={115,111} n=9" in printed
+    assert "libsample.take) arg1=0x73" in printed

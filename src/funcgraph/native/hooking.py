@@ -182,12 +182,17 @@ def _make_plan(path: str) -> None:
 # ---- objects that are loaded later
 
 
-def _watch() -> None:
-    """Look at the objects again whenever the import system, or ctypes, has loaded one."""
+def _watch(created: Any = None) -> None:
+    """Look at the objects again whenever the import system, or ctypes, has loaded one.
+
+    Args:
+        created: a module that is being imported: ctypes takes its functions before sys.modules has changed.
+    """
+    known = {getattr(created, "__name__", ""): created, **sys.modules}
     for module, name in (("_imp", "create_dynamic"), ("_ctypes", "dlopen"), ("ctypes", "_dlopen")):
-        if module in sys.modules and module not in _followed:
+        if module in known and module not in _followed:
             _followed.add(module)
-            _follow(sys.modules[module], name)
+            _follow(known[module], name)
 
 
 def _follow(module: Any, name: str) -> None:
@@ -198,7 +203,7 @@ def _follow(module: Any, name: str) -> None:
         result = function(*args, **kwargs)
         try:
             _engine.apart(_look)
-            _watch()  # it may have been ctypes
+            _watch(result)  # it may have been ctypes
         except Exception:
             pass  # the program must not be harmed
         return result

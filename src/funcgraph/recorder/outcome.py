@@ -222,8 +222,8 @@ def _no_hit(events: Sequence[RecordingEvent], functions: _Functions) -> str:
     """Return why events have no hits; "": it is not known, as a filter may have refused them."""
     unknown, places = [], []
     for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:
-        if _unknown([definition.symbol], functions):
-            unknown.append(definition.symbol)
+        if _unknown([definition.pattern], functions):
+            unknown.append(definition.pattern)
         elif definition.place and condition is None:
             places.append(definition.target)
     if not events or len(unknown) + len(places) < len(events):

@@ -78,7 +78,7 @@ def _probed() -> Iterator[str]:
     for definition in live.dynamic_events:
         event = events.get((definition.group, definition.event))
         if isinstance(definition, Definition) and definition.kind == "f" and event and event.engine.used:
-            yield from _engine.function_names([definition.symbol])
+            yield from _engine.function_names([definition.pattern])
 
 
 # ---- threads
