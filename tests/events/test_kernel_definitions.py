@@ -46,6 +46,7 @@ AT_THE_HIT = "which attributes an object has shows when the event is hit"
 NO_VOID = "each Python function returns a value"
 UPROBE = "a place in a program's file is no Python function"
 FIRST_FOUND = "the kernel looks for the first place where the same text stands"
+NATIVE = "a colon makes the target native: functions of an object"
 FIELDS = "an event is attached to, and its filter checked, when it is installed"
 
 
@@ -55,6 +56,7 @@ DIFFERENT = {
     "f vfs_read %nosuch": Ours(REGISTERS, messages.NO_REGISTER, 11),
     "f:sym vfs_read sym=%ip:symbol": Ours(REGISTERS, messages.NO_REGISTER, 19),
     "e:ev sched/sched_switch p=%ax": Ours(REGISTERS, messages.NO_REGISTER, 26),
+    "f:mod nosuchmod:foo": Ours(NATIVE),
     "f vfs_read @0xffff": Ours(MEMORY, messages.NO_MEMORY, 11, r"f vfs_read arg1=\0xffff"),
     "f vfs_read @nosuchsym": Ours(MEMORY, messages.NO_MEMORY, 11, r"f vfs_read arg1=\5"),
     "f vfs_read @+0": Ours(MEMORY, messages.NO_MEMORY, 11),

@@ -14,6 +14,8 @@ import pytest
 from conftest import Funcgraph
 from planned import build, needs_decoder
 
+import funcgraph
+
 pytestmark = needs_decoder
 
 LIBRARY = r"""
@@ -122,7 +124,8 @@ def test_arguments_in_registers_and_on_the_stack_and_the_result(fg: Funcgraph, t
         f"""
     run = lambda: library.nine(1, 2, 3, 4, 5, 6, 7, 2**64 - 8, 9)
     fields = "{fields}"
-    for hit in values(run, f"f:x/in libsample:nine {{fields}}", f"f:x/out libsample:nine%return {{fields}} $retval:s64"):
+    for hit in values(run, f"f:x/in libsample:nine {{fields}}",
+                      f"f:x/out libsample:nine%return {{fields}} $retval:s64"):
         print(hit)
     """,
     )
@@ -370,3 +373,130 @@ def test_stock_trace_cmd_prints_what_was_recorded(fg: Funcgraph, tmp_path: Path)
     printed = fg.plain("trace-cmd", "report", "trace.dat").stdout
     assert '(libsample.take) s="some text" a=ARRAY[73, 6f] n=9' in printed or "a={115,111} n=9" in printed
     assert "libsample.take) arg1=0x73" in printed
+
+
+def test_what_is_not_there_is_refused(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    for line in ("f libsample:nosuch", "f libnothing:take", "f lib*thing:take"):
+        try:
+            define(line)
+        except OSError as error:
+            print(error.errno, str(error).splitlines()[0])
+    print(funcgraph.dynamic_events.read(), _engine.native_functions())
+    """,
+    )
+    refused = "22 trace_fprobe: Invalid probed address or symbol"
+    assert printed == [refused, refused, refused, " []"]
+
+
+def test_functions_are_hooked_while_the_event_is_used(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    hooked = lambda: sorted(name for _, name, is_hooked, _ in _engine.native_functions() if is_hooked)
+    names = define("f:x/y libsample:[nt]*e n=$arg2:u64", "f:x/y libsample:real n=%xmm0:u64")
+    print(len(funcgraph.dynamic_events), hooked())
+    with Instance("x") as instance:
+        instance.events["x/y"].enable = True
+        print(hooked())
+        library.take(b"", 7)
+        library.nine(*range(9))
+        library.real(0.0, 1.0)
+        funcgraph.dynamic_events.delete("-:x/y libsample:real")
+        print(hooked())
+        library.real(0.0, 1.0)
+        try:
+            funcgraph.dynamic_events.delete("-:x/y")
+        except OSError as error:
+            print(error.errno)
+        print(*hits(instance), sep="\\n")
+    print(hooked())
+    funcgraph.dynamic_events.delete("-:x/y")
+    print(funcgraph.dynamic_events.read() == "")
+    """,
+    )
+    assert printed == [
+        "2 []",
+        "['nine', 'real', 'take']",
+        "['nine', 'take']",
+        "16",
+        "(take [libsample]) n=7",
+        "(nine [libsample]) n=1",
+        "(real [libsample]) n=0",
+        "[]",
+        "True",
+    ]
+
+
+def test_events_on_events_and_synthetic_events(fg: Funcgraph, tmp_path: Path) -> None:
+    """How long a call took, by a histogram's variable; and an event on that."""
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    define("f:x/in libsample:take n=$arg2:u64", "f:x/out libsample:take%return n=$arg2:u64", "s:took u64 n; u64 ns",
+           "e:one synthetic/took n=$n if n == 2")
+    with Instance("x") as instance:
+        instance.events["x/in"].trigger = "hist:keys=common_pid:t0=common_timestamp,n0=n"
+        instance.events["x/out"].trigger = (
+            "hist:keys=common_pid:ns=common_timestamp-$t0:onmatch(x.in).took($n0,$ns)")
+        for name in ("synthetic/took", "eprobes/one"):
+            instance.events[name].enable = True
+        for n in (1, 2, 3):
+            library.take(b"x", n)
+        for name in ("synthetic/took", "eprobes/one"):
+            instance.events[name].enable = False
+        for line in instance.trace().splitlines():
+            if line[:1] == " ":
+                print(line.split(": ", 1)[1].partition(" ns=")[0])
+    """,
+    )
+    assert printed == ["took: n=1", "took: n=2", "one: n=2", "took: n=3"]
+
+
+def test_events_through_the_files_of_the_instance(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    with Instance("x") as instance:
+        files = instance.files
+        files["dynamic_events"] = "f:x/y libsample:take s=+0($arg1):string n=$arg2:s16"
+        files["events/x/y/filter"] = "n < 0"
+        files["events/x/y/enable"] = "1"
+        library.take(b"a", 2**64 - 1)
+        library.take(b"b", 1)
+        files["events/x/y/enable"] = "0"
+        print(files["dynamic_events"].rstrip())
+        print(*hits(instance), sep="\\n")
+        print(*(line.strip() for line in files["events/x/y/format"].splitlines()
+                if " s;" in line or " n;" in line), sep="\\n")
+    """,
+    )
+    assert printed[:2] == [
+        "f:x/y libsample:take s=+0($arg1):string n=$arg2:s16",
+        '(take [libsample]) s="a" n=-1',
+    ]
+    assert [line.split(";")[0] for line in printed[2:]] == ["field:__data_loc char[] s", "field:s16 n"]
+
+
+def test_the_trace_has_its_fields_in_python_and_in_exports(fg: Funcgraph, tmp_path: Path) -> None:
+    library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
+    script = fg.script("""
+    import ctypes, sys
+    library = ctypes.CDLL(sys.argv[1])
+    for n in range(5):
+        library.take(b"text", n)
+    """)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    done = fg.record("-e", "f:x/y libsample:take s=+0($arg1):string n=$arg2:u64", script, str(library))
+    assert done.returncode == 0, done.stderr
+    with funcgraph.open(fg.trace) as trace:
+        found = [dict(event.fields or {}) for event in trace.events()]
+    assert found == [{"s": "text", "n": n} for n in range(5)]
+    exported = fg.run("export", "chrome", "trace.fg", "-o", "-").stdout
+    assert exported.count('"args":{"s":"text","n":') == 5

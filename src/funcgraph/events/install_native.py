@@ -26,4 +26,4 @@ def meet_native(definition: Definition) -> None:
 
     problems = hook([definition.pattern])
     if problems:
-        raise OSError(EOPNOTSUPP, problems[0])
+        raise OSError(EOPNOTSUPP, "; ".join(problems))
