@@ -438,8 +438,8 @@ def test_events_on_events_and_synthetic_events(fg: Funcgraph, tmp_path: Path) ->
         fg,
         tmp_path,
         """
-    define("f:x/in libsample:take n=$arg2:u64", "f:x/out libsample:take%return n=$arg2:u64", "s:took u64 n; u64 ns",
-           "e:one synthetic/took n=$n if n == 2")
+    define("f:x/in libsample:take n=$arg2:u64", "f:x/out libsample:take%return n=$arg2:u64",
+           "s:took u64 n; u64 ns", "e:one synthetic/took n=$n if n == 2")
     with Instance("x") as instance:
         instance.events["x/in"].trigger = "hist:keys=common_pid:t0=common_timestamp,n0=n"
         instance.events["x/out"].trigger = (
