@@ -500,3 +500,68 @@ def test_the_trace_has_its_fields_in_python_and_in_exports(fg: Funcgraph, tmp_pa
     assert found == [{"s": "text", "n": n} for n in range(5)]
     exported = fg.run("export", "chrome", "trace.fg", "-o", "-").stdout
     assert exported.count('"args":{"s":"text","n":') == 5
+
+
+def test_an_event_on_all_functions_of_libc(fg: Funcgraph, tmp_path: Path) -> None:
+    """Whatever its arguments point to: the program's output and its exit status stay the same."""
+    script = fg.script("""
+    import json, os, re, sqlite3, subprocess, sys, threading, zlib
+
+    database = sqlite3.connect(":memory:")
+    print(database.execute("select upper('x'), 21 * 2").fetchone())
+    print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
+    print(len(zlib.compress(b"x" * 10000)), json.loads("[1, 2.5]"), re.findall("a+", "baab"))
+    threads = [threading.Thread(target=sorted, args=(range(1000),)) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    pid = os.fork()
+    if not pid:
+        os._exit(5)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    sys.exit(3)
+    """)
+    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    entry = "a=+0($arg1):u64 s=+0($arg2):string c=+8(+0($arg1)):u8[4] d=$arg7 e=$stack3 x=%xmm0:f64"
+    result = "r=$retval s=+0($retval):string b=+0($arg2):x32 c=%cx"
+    plain = fg.plain(sys.executable, script)
+    done = fg.record("-e", f"f:x/in libc:* {entry}", "-e", f"f:x/out libc:*%return {result}", script)
+    assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode) == (plain.stdout, 3)
+    report = fg.run("report").stdout
+    assert " in: (malloc [libc]) a=" in report and "<- malloc [libc]) r=0x" in report
+
+
+def test_events_come_and_go_while_threads_call(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import threading
+    is_done = False
+    def call():
+        n = 0
+        while not is_done:
+            library.take(b"a text", n % 2)
+            n += 1
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads: thread.start()
+    with Instance("x") as instance:
+        for n in range(30):
+            kind = "%return" if n % 2 else ""
+            define(f"f:x/y libsample:take{kind} s=+0($arg1):string n=$arg2:u64")
+            instance.events["x/y"].trigger = "hist:keys=s,n"
+            instance.events["x/y"].enable = True
+            seen = library.calls_so_far()
+            while library.calls_so_far() < seen + 100:
+                pass
+            instance.events["x/y"].enable = False
+            rows = str(instance.events["x/y"].hist)
+            if rows.count("{ s: a text") != 2 or "(fault)" in rows:
+                print(rows)
+            instance.events["x/y"].trigger = "!hist:keys=s,n"
+            funcgraph.dynamic_events.delete("-:x/y")
+        print(instance.trace().count("(fault)"), _engine.killed())
+    is_done = True
+    for thread in threads: thread.join()
+    """,
+    )
+    assert printed == ["0 None"]
