@@ -22,6 +22,8 @@ LIBRARY = r"""
     typedef unsigned long u64;
     struct pair { long a, b; };
 
+    u64 numbers[3] = {1, 22, 333};
+    static const char *words[2] __attribute__((used)) = {"first", "second"};
     static _Atomic u64 calls; /* threads call without the GIL */
     u64 calls_so_far(void) { return calls; }
 
@@ -373,6 +375,31 @@ def test_stock_trace_cmd_prints_what_was_recorded(fg: Funcgraph, tmp_path: Path)
     printed = fg.plain("trace-cmd", "report", "trace.dat").stdout
     assert '(libsample.take) s="some text" a=ARRAY[73, 6f] n=9' in printed or "a={115,111} n=9" in printed
     assert "libsample.take) arg1=0x73" in printed
+
+
+def test_variables_of_the_object(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    line = "f:x/y libsample:take n=@numbers+8:u64 a=@numbers:u16[3] w=@words:string[2] s=+0(@words+8):string"
+    (hit,) = values(lambda: library.take(b"x", 0), line)
+    print(hit)
+    print(funcgraph.dynamic_events.read().rstrip() == line)
+    try:
+        define("f libsample:take @nosuch")
+    except OSError as error:
+        print(*str(error).splitlines(), sep="\\n")
+    """,
+    )
+    assert printed == [
+        '(take [libsample]) n=22 a={1,0,0} w={"first","second"} s="second"',
+        "True",
+        "trace_fprobe: Failed to register probe event",
+        "  Command: f libsample:take @nosuch",
+        "             ^",
+        "no loaded object that is named libsample has the variable nosuch",
+    ]
 
 
 def test_what_is_not_there_is_refused(fg: Funcgraph, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ PYTHON: dict[str, dict[str, str]] = {
     "native/loaded.py": {"open": "an object of a process that is like us, for reading"},
     "native/objects.py": {"open": "an object that the user named, for reading"},
     "native/symbols.py": {"open": _DEVICE},
+    "native/variables.py": {"open": "a traced process looks at an object that it has loaded itself"},
     "ray.py": {"makedirs": "the folder that the user names, in which ours is made"},
     "rights/folder.py": {
         "open": "the folder around one of ours, O_PATH: our own path, before anything is kept of it"

@@ -30,9 +30,11 @@ class Field(NamedTuple):
         source: where the value comes from: ("name", "user"), ("arg", 1) (counted from 1), ("retval",),
             ("exc",), ("comm",), ("stack", 0), ("symbol",), ("imm", 5), ("imm", "text"), or ("field", "x"): a
             field of the event that a `t` or `e` is attached to. In a synthetic event ("arg", N): the Nth
-            value of the action that generates it.
+            value of the action that generates it. At a native function also ("reg", 0), ("sp",), and
+            ("data", "environ", 8): the address of a variable of the object, and an offset.
         steps: what leads from there to the value, in order: ("attr", "name"), ("index", 3), ("key", "text"),
-            ("len",), ("bits", FIRST | N << 8): N bits of a number from bit FIRST on.
+            ("len",), ("bits", FIRST | N << 8): N bits of a number from bit FIRST on. At a native function
+            ("deref", 8): the value lies at this address plus 8.
 
     A field of a return event whose source is a "name" or an "arg" is fetched at the entry.
     """

@@ -135,7 +135,7 @@ def _parse_source(text: str, at: int, scope: Scope) -> tuple[Part, tuple[Part, .
             raise RefusedError(messages.NO_OBJECT, 1 + step, hint)
         return _register(body) if first == "%" else _variable(body, scope), (), end
     if first == "@":
-        return ("imm", _address(body)), (("deref", 0),), end
+        return _address(body), (("deref", 0),), end
     if first.isidentifier():
         raise RefusedError(messages.NOSUP_BTFARG, 0, _NO_NAMES)
     raise RefusedError(messages.BAD_FETCH_ARG, 0)
@@ -152,11 +152,19 @@ def _register(name: str) -> Part:
     return ("reg", REGISTERS.index(name))
 
 
-def _address(text: str) -> int:
-    address = number(text)
-    if address is None:
-        raise RefusedError(messages.BAD_MEM_ADDR, 0, "Give an address: @0x7f0000001000.")
-    return address
+def _address(text: str) -> Part:
+    """Return the source that `@ADDRESS` or `@SYMBOL[+-OFFSET]` is."""
+    if text[:1].isdecimal():
+        address = number(text)
+        if address is not None:
+            return ("imm", address)
+    elif text[:1] not in ("", "+", "-"):
+        at = max(text.rfind("+"), text.rfind("-"))
+        offset = number(text[at + 1 :]) if at > 0 else 0
+        if offset is not None and offset < 1 << 63:
+            symbol, sign = (text[:at], text[at]) if at > 0 else (text, "+")
+            return ("data", symbol, -offset if sign == "-" else offset)
+    raise RefusedError(messages.BAD_MEM_ADDR, 0, "Give an address or a variable: @0x7f0000, @environ+8.")
 
 
 def _variable(name: str, scope: Scope) -> Part:

@@ -6,8 +6,9 @@ from errno import EOPNOTSUPP
 
 from funcgraph import _engine
 from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.field import Field
 
-__all__ = ["meet_native"]
+__all__ = ["meet_native", "native_fields"]
 
 
 def meet_native(definition: Definition) -> None:
@@ -27,3 +28,26 @@ def meet_native(definition: Definition) -> None:
     problems = hook([definition.pattern])
     if problems:
         raise OSError(EOPNOTSUPP, "; ".join(problems))
+
+
+def native_fields(definition: Definition) -> tuple[Field, ...]:
+    """Return the fields of such a definition, with addresses in the place of variables.
+
+    Raises:
+        OSError: EOPNOTSUPP: no loaded object of the definition has one of the variables.
+    """
+    objects = definition.symbol.partition(":")[0]
+    return tuple(
+        field._replace(source=_at_address(field, objects)) if field.source[0] == "data" else field
+        for field in definition.fields
+    )
+
+
+def _at_address(field: Field, objects: str) -> tuple[str, int]:
+    from funcgraph.native.variables import variable_address  # few definitions have variables
+
+    _, symbol, offset = field.source
+    address = _engine.apart(lambda: variable_address(objects, str(symbol)))
+    if address is None:
+        raise OSError(EOPNOTSUPP, f"no loaded object that is named {objects} has the variable {symbol}")
+    return ("imm", address + int(offset))

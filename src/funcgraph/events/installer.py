@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from funcgraph import _engine
 from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.definitions.definition import Definition
+from funcgraph.definitions.field import Field
 from funcgraph.definitions.synthetic_definition import SyntheticDefinition
 from funcgraph.events import install_static, static
 from funcgraph.events.install_derived import MadeEvent, make_event
@@ -29,6 +31,17 @@ def numbers_of(name: str) -> list[int]:
 def _awaits_module(definition: Definition) -> bool:
     """Return whether a `MOD:SYM` is of a module that is not imported: as in the kernel, it waits for that."""
     return bool(definition.module) and definition.module not in sys.modules
+
+
+def _engine_fields(definition: Definition) -> Sequence[Field]:
+    """Return the fields of a definition as the engine reads them."""
+    if definition.kind == "t":
+        return install_static.static_fields(definition)
+    if not definition.is_native:
+        return definition.fields
+    from funcgraph.events.install_native import native_fields  # few programs have such events
+
+    return native_fields(definition)
 
 
 class LiveEvent:
@@ -51,7 +64,7 @@ class LiveEvent:
         self.name = definition.event
         self.fields = definition.fields
         self.filter_fields = filter_fields(definition, numbers_of)
-        fields = install_static.static_fields(definition) if definition.kind == "t" else definition.fields
+        fields = _engine_fields(definition)
         self.engine = _engine.Event(
             self.group, self.name, fields, is_return=definition.is_return, is_native=definition.is_native
         )
@@ -81,11 +94,12 @@ class LiveEvent:
             if definition.kind == "t":
                 install_static.add_probe(self.engine, definition)
             else:
+                fields = _engine_fields(definition)
                 if definition.is_native:
-                    from funcgraph.events.install_native import meet_native  # few programs have such events
+                    from funcgraph.events.install_native import meet_native
 
                     meet_native(definition)
-                self.engine.add_probe([definition.pattern], definition.fields, is_pending)
+                self.engine.add_probe([definition.pattern], fields, is_pending)
         except FileNotFoundError:
             raise nobody([definition.symbol]) from None
 

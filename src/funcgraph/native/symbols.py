@@ -14,12 +14,12 @@ from funcgraph import _system
 from funcgraph.native.elf import Elf, Section
 from funcgraph.native.errors import PlanError
 
-__all__ = ["DEBUG_FOLDER", "Symbol", "debug_file_of", "symbols"]
+__all__ = ["DEBUG_FOLDER", "Symbol", "debug_file_of", "symbol_address", "symbols"]
 
 #: Where distributions put the symbols that they strip from objects, as gdb looks for them.
 DEBUG_FOLDER = "/usr/lib/debug/.build-id"
 _SHT_SYMTAB, _SHT_DYNSYM = 2, 11
-_STT_NOTYPE, _STT_FUNC, _STT_GNU_IFUNC = 0, 2, 10
+_STT_NOTYPE, _STT_OBJECT, _STT_FUNC, _STT_GNU_IFUNC = 0, 1, 2, 10
 _STB_LOCAL = 0
 #: The symbols of .gnu_debugdata (MiniDebuginfo) are small: more is an attack on our memory.
 _MOST_DEBUGDATA = 1 << 28
@@ -99,6 +99,18 @@ def _name(names: bytes, at: int) -> str:
     """Return a symbol's name. Tables of symbols have those with versions as memcpy@@GLIBC_2.14."""
     name = names[at : max(names.find(b"\0", at), at)].decode("utf-8", "replace")
     return name.partition("@")[0] if "@" in name[1:] else name
+
+
+def symbol_address(elf: Elf, name: str) -> int | None:
+    """Return the address, within the object, of its variable or function of a name; None: it has none."""
+    for kind in (_SHT_SYMTAB, _SHT_DYNSYM):
+        for section in islice(elf.sections_of(kind), 1):
+            names, data = _strings(elf, section), elf.data(section)
+            for at, info, _, index, address, _ in struct.iter_unpack("<IBBHQQ", data[: len(data) // 24 * 24]):
+                is_place = index and info & 15 in (_STT_NOTYPE, _STT_OBJECT, _STT_FUNC)
+                if is_place and _name(names, at) == name:
+                    return int(address)
+    return None
 
 
 def debug_file_of(elf: Elf) -> str:
