@@ -6,14 +6,12 @@ the tests always run, all of them in `make nightly`.
 
 from __future__ import annotations
 
-import importlib.util
-import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from own_tests import check, need, outcome
 from sizes import NIGHTLY, share
 
 QUICK = (
@@ -67,41 +65,6 @@ SLOW = (
 LEFT_OUT = {"test_code": ["-i", "test_stateless"]} if sys.version_info >= (3, 14) else {}
 
 SHARED_MONITORING = Path(__file__).parent / "shared_monitoring.py"
-
-COUNT = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
-BAD = re.compile(r"^(?:FAIL|ERROR): (.*)$", re.MULTILINE)
-
-
-@dataclass
-class Outcome:
-    """The result of one run of a test module."""
-
-    status: int
-    tests: int
-    bad: set[str]
-    text: str
-
-
-def outcome(fg: Funcgraph, *words: str | Path, traced: bool) -> Outcome:
-    python = [sys.executable, "-X", "faulthandler", *words]
-    run = (lambda *all, **more: fg.record("-q", *all, **more)) if traced else fg.plain
-    result = run(*python, timeout=900)
-    text = result.stdout + result.stderr
-    return Outcome(result.returncode, sum(map(int, COUNT.findall(text))), set(BAD.findall(text)), text)
-
-
-def check(fg: Funcgraph, *words: str | Path) -> None:
-    expected = outcome(fg, *words, traced=False)
-    assert expected.tests > 0, expected.text[-2000:]
-    result = outcome(fg, *words, traced=True)
-    assert result.bad == expected.bad, result.text[-4000:]
-    assert (result.status, result.tests) == (expected.status, expected.tests), result.text[-4000:]
-    assert sum(fg.calls().values()) > 1000
-
-
-def need(name: str) -> None:
-    if importlib.util.find_spec(f"test.{name}") is None:
-        pytest.skip(f"this CPython was installed without test.{name}")
 
 
 @pytest.mark.timeout(1800)
