@@ -1,7 +1,7 @@
 """What runs between a call and a hooked function, as compiled: no vector register changes, nothing is called.
 
 Broken by hand: call_fast.c copied a struct without -mgeneral-regs-only (in a vector register), and called
-fg_task_create().
+fg_task_create(); a ring's path was made by asprintf().
 """
 
 from __future__ import annotations
@@ -27,11 +27,30 @@ _DATA = re.compile(
 _VECTORS = re.compile(r"%(?:[xyz]mm|mm|st|k)\d|\b(?:emms|fninit|vzero\w+|f\w*xsave\w*)\b")
 
 
-def _object(name: str) -> Path:
-    folder = native.built() / "CMakeFiles" / "fg_native.dir" / "src" / "arch" / "native"
+#: The C library's allocator, and what uses it.
+_ALLOCATES = re.compile(r"(?:malloc|calloc|realloc|reallocarray|free|v?asprintf|strn?dup|qsort)")
+#: Who may, before a ring is used or without a lock of it.
+_MAY_ALLOCATE = {
+    ("ring_file.c", "strdup"),  # the path of the folder, when a ring is opened
+    ("ring_file.c", "free"),
+    ("ring_buffer.c", "free"),  # the same when it is closed
+    ("ring_copy.c", "qsort"),
+}
+
+
+def _folder(library: str, room: str) -> Path:
+    folder = native.built() / "CMakeFiles" / f"{library}.dir" / "src" / room
     if not folder.is_dir():
         pytest.skip("native functions cannot be hooked on this machine")
-    return folder / f"{name}.o"
+    return folder
+
+
+def _object(name: str) -> Path:
+    return _folder("fg_native", "arch/native") / f"{name}.o"
+
+
+def _undefined(path: Path) -> set[str]:
+    return {line.split()[-1] for line in _output("nm", "-u", path).splitlines()}
 
 
 def _output(*command: str | Path) -> str:
@@ -45,8 +64,8 @@ def test_the_fast_path_uses_no_vector_registers() -> None:
 
 
 def test_the_fast_path_calls_nothing() -> None:
-    undefined = [line.split()[-1] for line in _output("nm", "-u", _object("call_fast.c")).splitlines()]
-    assert [name for name in undefined if not _DATA.fullmatch(name) and name != "_GLOBAL_OFFSET_TABLE_"] == []
+    undefined = _undefined(_object("call_fast.c")) - {"_GLOBAL_OFFSET_TABLE_"}
+    assert [name for name in undefined if not _DATA.fullmatch(name)] == []
     code = _output("objdump", "-d", "--no-show-raw-insn", _object("call_fast.c"))
     assert re.findall(r"\b(?:call|syscall)\b.*", code) == []
 
@@ -60,8 +79,7 @@ def test_its_thread_local_data_needs_no_call() -> None:
 
 def test_the_way_in_and_back_calls_only_the_hook() -> None:
     """Everything else in it would run with the caller's registers."""
-    undefined = {line.split()[-1] for line in _output("nm", "-u", _object("x86_64/entry.S")).splitlines()}
-    assert undefined - {"_GLOBAL_OFFSET_TABLE_"} == {
+    assert _undefined(_object("x86_64/entry.S")) - {"_GLOBAL_OFFSET_TABLE_"} == {
         "fg_native_enter",
         "fg_native_enter_slow",
         "fg_native_entries",
@@ -72,3 +90,16 @@ def test_the_way_in_and_back_calls_only_the_hook() -> None:
         "fg_x86_64_save_bytes",
         "fg_x86_64_save_mask",
     }
+
+
+def test_writers_do_not_allocate() -> None:
+    """A call may be traced within malloc(), and another thread may wait for a ring's lock there."""
+    objects = list(_folder("fg_engine", "engine/writer").glob("*.o"))
+    allocates = {
+        (path.name.removesuffix(".o"), name)
+        for path in objects
+        for name in _undefined(path)
+        if _ALLOCATES.fullmatch(name)
+    }
+    assert len(objects) > 10
+    assert allocates == _MAY_ALLOCATE

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
 #include "engine/core/clock.h"
 #include "engine/core/mutex.h"
+#include "engine/core/pages.h"
 #include "engine/core/signal_stack.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_pool.h"
@@ -240,12 +240,27 @@ void fg_ring_make_room(struct fg_ring *ring, struct fg_task *task, struct fg_rin
 
 /* ---- records of tasks without a cursor */
 
+static bool has_sharer_word(struct fg_ring_pool *pool, size_t word)
+{
+    size_t doubled = pool->nr_sharer_words * 2, n = word < doubled ? doubled : word + 1;
+    uint64_t *grown;
+
+    if (word < pool->nr_sharer_words)
+        return true;
+    grown = fg_pages_grow(pool->sharers, n * sizeof(*grown));
+    if (!grown)
+        return false;
+    pool->sharers = grown;
+    pool->nr_sharer_words = n;
+    return true;
+}
+
 /* Puts the task's symbol before its first record, and again when it was renamed. */
 static void name_sharer(struct fg_ring *ring, struct fg_task *task, const struct task_name *name)
 {
     struct fg_ring_pool *pool = &ring->pool;
     uint32_t word = task->id / 64;
-    bool has_bit = fg_array_reserve_zeroed(&pool->sharers, &pool->nr_sharer_words, (size_t)word + 1) == 0;
+    bool has_bit = has_sharer_word(pool, word);
     bool is_known = has_bit && pool->sharers[word] >> task->id % 64 & 1;
 
     if (has_bit)
@@ -374,6 +389,8 @@ void fg_ring_set_mode(struct fg_ring *ring, enum fg_ring_mode mode)
 
 void fg_ring_close(struct fg_ring *ring)
 {
+    char *directory;
+
     fg_mutex_lock(&ring->copying);
     fg_mutex_lock(&ring->lock);
     if (ring->header) {
@@ -386,11 +403,12 @@ void fg_ring_close(struct fg_ring *ring)
     fg_ring_forget_spare(ring);
     fg_session_page_unmap(ring->page);
     ring->page = NULL;
-    free(ring->directory);
+    directory = ring->directory;
     ring->directory = NULL;
     fg_ring_wake(ring);
     fg_mutex_unlock(&ring->lock);
     fg_mutex_unlock(&ring->copying);
+    free(directory); /* not under a lock that a thread inside of malloc() may wait for */
 }
 
 void fg_ring_set_killed(struct fg_ring *ring, const char *message)

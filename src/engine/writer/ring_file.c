@@ -15,6 +15,7 @@
 #include "engine/core/address_space.h"
 #include "engine/core/clock.h"
 #include "engine/core/mutex.h"
+#include "engine/core/pages.h"
 #include "engine/writer/ring_room.h"
 #include "engine/writer/ring_swap.h"
 #include "engine/writer/ring_symbols.h"
@@ -70,15 +71,10 @@ static int file_create(struct fg_ring *ring, const char *folder, char **temporar
     for (unsigned n = 0; n < 10000; n++) {
         int fd;
 
-        if (asprintf(&ring->path, "%s%s/%d.%u%s", ring->directory, folder, (int)getpid(), n, FG_RING_SUFFIX) <
-            0) {
-            ring->path = NULL;
+        ring->path = fg_pages_path("%s%s/%d.%u%s", ring->directory, folder, (int)getpid(), n, FG_RING_SUFFIX);
+        *temporary = ring->path ? fg_pages_path("%s.new", ring->path) : NULL;
+        if (!*temporary)
             return -ENOMEM;
-        }
-        if (asprintf(temporary, "%s.new", ring->path) < 0) {
-            *temporary = NULL;
-            return -ENOMEM;
-        }
         if (access(ring->path, F_OK) != 0) {
             fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
             if (fd >= 0)
@@ -86,8 +82,8 @@ static int file_create(struct fg_ring *ring, const char *folder, char **temporar
             if (errno != EEXIST)
                 return -errno;
         }
-        free(ring->path);
-        free(*temporary);
+        fg_pages_free(ring->path);
+        fg_pages_free(*temporary);
         ring->path = *temporary = NULL;
     }
     return -EEXIST;
@@ -170,10 +166,10 @@ static void forget_memory(struct fg_ring *ring)
 void fg_ring_forget(struct fg_ring *ring)
 {
     forget_memory(ring);
-    free(ring->pool.owners);
-    free(ring->pool.free);
-    free(ring->pool.sharers);
-    free(ring->path);
+    fg_pages_free(ring->pool.owners);
+    fg_pages_free(ring->pool.free);
+    fg_pages_free(ring->pool.sharers);
+    fg_pages_free(ring->path);
     ring->pool = (struct fg_ring_pool){0};
     ring->path = NULL;
 }
@@ -183,7 +179,7 @@ void fg_ring_forget_spare(struct fg_ring *ring)
     if (!ring->spare)
         return;
     fg_ring_forget(ring->spare);
-    free(ring->spare);
+    fg_pages_free(ring->spare);
     ring->spare = NULL;
 }
 
@@ -203,10 +199,10 @@ static int open_file_in(struct fg_ring *ring, const char *folder, const struct f
         unlink(temporary);
     if (fd >= 0)
         close(fd);
-    free(temporary);
+    fg_pages_free(temporary);
     if (error) {
         forget_memory(ring);
-        free(ring->path);
+        fg_pages_free(ring->path);
         ring->path = NULL;
     }
     return error;
@@ -229,8 +225,8 @@ static int ring_start(struct fg_ring *ring)
 
     header_layout(&layout, ring);
     ring->pool.nr_usable = layout.nr_subbufs;
-    ring->pool.owners = calloc(layout.nr_subbufs, sizeof(*ring->pool.owners));
-    ring->pool.free = calloc(layout.nr_subbufs, sizeof(*ring->pool.free));
+    ring->pool.owners = fg_pages_alloc(layout.nr_subbufs * sizeof(*ring->pool.owners));
+    ring->pool.free = fg_pages_alloc(layout.nr_subbufs * sizeof(*ring->pool.free));
     if (ring->pool.owners && ring->pool.free)
         error = ring->directory ? open_file(ring, &layout) : map(ring, -1, &layout);
     if (error)
@@ -327,10 +323,10 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 static bool leave_note(const struct fg_ring *ring, int error)
 {
     static const char too_large[] = "could not be traced: " FG_RING_TOO_LARGE;
-    char *path;
+    char *path = fg_pages_path("%s/%d.note", ring->directory, (int)getpid());
     int fd;
 
-    if (asprintf(&path, "%s/%d.note", ring->directory, (int)getpid()) < 0)
+    if (!path)
         return false;
     fd = open(path, O_WRONLY | O_CREAT | FG_SESSION_OPEN, 0600);
     if (fd >= 0 && error == EFBIG && size_is_allowed(sizeof(too_large))) {
@@ -340,7 +336,7 @@ static bool leave_note(const struct fg_ring *ring, int error)
     }
     if (fd >= 0)
         close(fd);
-    free(path);
+    fg_pages_free(path);
     return fd >= 0;
 }
 

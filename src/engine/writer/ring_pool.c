@@ -13,6 +13,7 @@
 
 #include "engine/core/clock.h"
 #include "engine/core/mutex.h"
+#include "engine/core/pages.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_room.h"
 
@@ -270,13 +271,13 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 
 static bool recorder_lives(const struct fg_ring *ring)
 {
-    char *path;
+    char *path = fg_pages_path("%s/lock", ring->directory);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool lives = false;
     int fd;
 
-    if (asprintf(&path, "%s/lock", ring->directory) < 0)
-        return false;
+    if (!path)
+        return true; /* unknown: no reason to lose records */
     /* Opened again each time: the program may have closed a descriptor that we kept, and
      * reused its number. */
     fd = open(path, O_RDWR | FG_SESSION_OPEN);
@@ -288,7 +289,7 @@ static bool recorder_lives(const struct fg_ring *ring)
         lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
         close(fd);
     }
-    free(path);
+    fg_pages_free(path);
     return lives;
 }
 

@@ -2,10 +2,10 @@
 #include "engine/writer/ring_spare.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/core/mutex.h"
+#include "engine/core/pages.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_swap.h"
@@ -13,13 +13,13 @@
 static struct fg_ring *spare_new(const struct fg_ring *ring)
 {
     const struct fg_ring_config config = {.buffer_bytes = ring->buffer_bytes, .mode = ring->mode};
-    struct fg_ring *spare = malloc(sizeof(*spare));
+    struct fg_ring *spare = fg_pages_alloc(sizeof(*spare));
 
     if (spare && fg_ring_open(spare, &config) == 0) {
         memcpy(spare->instance, ring->instance, sizeof(spare->instance));
         return spare;
     }
-    free(spare);
+    fg_pages_free(spare);
     return NULL;
 }
 
