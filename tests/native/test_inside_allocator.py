@@ -103,3 +103,36 @@ def test_traces_in_memory_with_more_threads_than_room(preloaded: Funcgraph) -> N
     done = preloaded.plain(sys.executable, script)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True\n"
+
+
+def test_each_other_user_sees_calls_in_threads(preloaded: Funcgraph) -> None:
+    """Events with values and stacks, histograms, snapshots, function commands, the profiler: all at once."""
+    script = preloaded.script(
+        ALLOCATE
+        + """
+    import funcgraph
+    from funcgraph import FunctionProfile, Instance
+    INSIDE = "step_inside:mod:liballocator"
+    funcgraph.dynamic_events.define("f:mem/in liballocator:step_inside n=$arg1:u64 text=+0($stack1):string")
+    funcgraph.dynamic_events.define("f:mem/out liballocator:step_inside%return n=$retval:u64 $comm")
+    with (Instance("x", tracer="function", filter=[INSIDE]) as instance,
+          FunctionProfile(filter=[INSIDE]) as profile):
+        instance.buffer_size_kb = 64
+        for name, trigger in (("in", "hist:keys=n,common_pid:vals=hitcount"), ("in", "stacktrace:50"),
+                              ("out", "snapshot:5"), ("out", "hist:keys=n.log2,common_stacktrace:sort=n")):
+            instance.files.write(f"events/mem/{name}/trigger", trigger, append=True)
+        for name in ("in", "out"):
+            instance.events[f"mem/{name}"].filter = "n < 100"
+            instance.events[f"mem/{name}"].enable = True
+        for command in ("stacktrace:5", "snapshot:3", "enable_event:mem:in:2"):
+            instance.function_commands.add(f"{INSIDE}:{command}")
+        instance.tracing_on = True
+        in_threads(24)
+        instance.tracing_on = False
+        hist = instance.files["events/mem/in/hist"]
+    print([row.hit > 24 * 2 * 3000 for row in profile.rows()], "n:          1" in hist, "Hits: 0" in hist)
+    """
+    )
+    done = preloaded.plain(sys.executable, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[True] True False\n"
