@@ -38,6 +38,7 @@ _PAIRS: tuple[tuple[str, ...], ...] = ((".h", ".c", ".cc", ".S"), _PYTHON, (".sh
 FOLDERS = {
     "benchmarks/iterate": "iteration over a trace in C, to measure it",
     "benchmarks/least_callbacks": "the cheapest possible hooks, to compare with",
+    "examples/below_python": "the programs of docs/start/below-python.md",
     "benchmarks/native_calls": "calls of native functions, recorded and not",
     "benchmarks/native_fprobes": "fprobes in C, to measure their cost",
     "benchmarks/native_users": "users of the C API, to measure the cost of each",
