@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/core/signal_stack.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_pool.h"
@@ -247,7 +247,7 @@ static bool has_sharer_word(struct fg_ring_pool *pool, size_t word)
 
     if (word < pool->nr_sharer_words)
         return true;
-    grown = fg_pages_grow(pool->sharers, n * sizeof(*grown));
+    grown = fg_mmap_grow(pool->sharers, n * sizeof(*grown));
     if (!grown)
         return false;
     pool->sharers = grown;

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_clear.h"
 #include "engine/writer/ring_swap.h"
@@ -67,8 +67,8 @@ static int find_places(struct copy *copy)
 {
     struct fg_ring *ring = copy->ring;
 
-    copy->places = fg_pages_alloc((ring->pool.nr_fresh + 1) * sizeof(*copy->places));
-    copy->piece = fg_pages_alloc(ring->header ? ring->header->subbuf_bytes : 1);
+    copy->places = fg_mmap_alloc((ring->pool.nr_fresh + 1) * sizeof(*copy->places));
+    copy->piece = fg_mmap_alloc(ring->header ? ring->header->subbuf_bytes : 1);
     if (!copy->places || !copy->piece)
         return -ENOMEM;
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
@@ -212,7 +212,7 @@ static int take_symbols(struct copy *copy)
         return 0;
     header->symbols_committed = atomic_load(&ring->header->symbols_committed);
     header->symbols_lost = atomic_load(&ring->header->symbols_lost);
-    copy->symbols = fg_pages_alloc(header->symbols_committed + 1);
+    copy->symbols = fg_mmap_alloc(header->symbols_committed + 1);
     if (!copy->symbols)
         return -ENOMEM;
     if (header->symbols_committed)
@@ -279,9 +279,9 @@ static int copy_ring(struct copy *copy)
         fg_ring_wake(ring); /* the other readers may have got something of what was taken */
         fg_mutex_unlock(&copy->main->lock);
     }
-    fg_pages_free(copy->places);
-    fg_pages_free(copy->piece);
-    fg_pages_free(copy->symbols);
+    fg_mmap_free(copy->places);
+    fg_mmap_free(copy->piece);
+    fg_mmap_free(copy->symbols);
     return error;
 }
 

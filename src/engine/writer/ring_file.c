@@ -14,8 +14,8 @@
 
 #include "engine/core/address_space.h"
 #include "engine/core/clock.h"
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/writer/ring_room.h"
 #include "engine/writer/ring_swap.h"
 #include "engine/writer/ring_symbols.h"
@@ -71,8 +71,8 @@ static int file_create(struct fg_ring *ring, const char *folder, char **temporar
     for (unsigned n = 0; n < 10000; n++) {
         int fd;
 
-        ring->path = fg_pages_path("%s%s/%d.%u%s", ring->directory, folder, (int)getpid(), n, FG_RING_SUFFIX);
-        *temporary = ring->path ? fg_pages_path("%s.new", ring->path) : NULL;
+        ring->path = fg_mmap_path("%s%s/%d.%u%s", ring->directory, folder, (int)getpid(), n, FG_RING_SUFFIX);
+        *temporary = ring->path ? fg_mmap_path("%s.new", ring->path) : NULL;
         if (!*temporary)
             return -ENOMEM;
         if (access(ring->path, F_OK) != 0) {
@@ -82,8 +82,8 @@ static int file_create(struct fg_ring *ring, const char *folder, char **temporar
             if (errno != EEXIST)
                 return -errno;
         }
-        fg_pages_free(ring->path);
-        fg_pages_free(*temporary);
+        fg_mmap_free(ring->path);
+        fg_mmap_free(*temporary);
         ring->path = *temporary = NULL;
     }
     return -EEXIST;
@@ -166,10 +166,10 @@ static void forget_memory(struct fg_ring *ring)
 void fg_ring_forget(struct fg_ring *ring)
 {
     forget_memory(ring);
-    fg_pages_free(ring->pool.owners);
-    fg_pages_free(ring->pool.free);
-    fg_pages_free(ring->pool.sharers);
-    fg_pages_free(ring->path);
+    fg_mmap_free(ring->pool.owners);
+    fg_mmap_free(ring->pool.free);
+    fg_mmap_free(ring->pool.sharers);
+    fg_mmap_free(ring->path);
     ring->pool = (struct fg_ring_pool){0};
     ring->path = NULL;
 }
@@ -179,7 +179,7 @@ void fg_ring_forget_spare(struct fg_ring *ring)
     if (!ring->spare)
         return;
     fg_ring_forget(ring->spare);
-    fg_pages_free(ring->spare);
+    fg_mmap_free(ring->spare);
     ring->spare = NULL;
 }
 
@@ -199,10 +199,10 @@ static int open_file_in(struct fg_ring *ring, const char *folder, const struct f
         unlink(temporary);
     if (fd >= 0)
         close(fd);
-    fg_pages_free(temporary);
+    fg_mmap_free(temporary);
     if (error) {
         forget_memory(ring);
-        fg_pages_free(ring->path);
+        fg_mmap_free(ring->path);
         ring->path = NULL;
     }
     return error;
@@ -225,8 +225,8 @@ static int ring_start(struct fg_ring *ring)
 
     header_layout(&layout, ring);
     ring->pool.nr_usable = layout.nr_subbufs;
-    ring->pool.owners = fg_pages_alloc(layout.nr_subbufs * sizeof(*ring->pool.owners));
-    ring->pool.free = fg_pages_alloc(layout.nr_subbufs * sizeof(*ring->pool.free));
+    ring->pool.owners = fg_mmap_alloc(layout.nr_subbufs * sizeof(*ring->pool.owners));
+    ring->pool.free = fg_mmap_alloc(layout.nr_subbufs * sizeof(*ring->pool.free));
     if (ring->pool.owners && ring->pool.free)
         error = ring->directory ? open_file(ring, &layout) : map(ring, -1, &layout);
     if (error)
@@ -323,7 +323,7 @@ void fg_ring_fork_child(struct fg_ring *ring, bool follow)
 static bool leave_note(const struct fg_ring *ring, int error)
 {
     static const char too_large[] = "could not be traced: " FG_RING_TOO_LARGE;
-    char *path = fg_pages_path("%s/%d.note", ring->directory, (int)getpid());
+    char *path = fg_mmap_path("%s/%d.note", ring->directory, (int)getpid());
     int fd;
 
     if (!path)
@@ -336,7 +336,7 @@ static bool leave_note(const struct fg_ring *ring, int error)
     }
     if (fd >= 0)
         close(fd);
-    fg_pages_free(path);
+    fg_mmap_free(path);
     return fd >= 0;
 }
 

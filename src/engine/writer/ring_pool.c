@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "engine/core/clock.h"
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_room.h"
 
@@ -271,7 +271,7 @@ static bool revoke_idle(struct fg_ring *ring, const struct fg_task *self)
 
 static bool recorder_lives(const struct fg_ring *ring)
 {
-    char *path = fg_pages_path("%s/lock", ring->directory);
+    char *path = fg_mmap_path("%s/lock", ring->directory);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool lives = false;
     int fd;
@@ -289,7 +289,7 @@ static bool recorder_lives(const struct fg_ring *ring)
         lives = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
         close(fd);
     }
-    fg_pages_free(path);
+    fg_mmap_free(path);
     return lives;
 }
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_swap.h"
@@ -13,13 +13,13 @@
 static struct fg_ring *spare_new(const struct fg_ring *ring)
 {
     const struct fg_ring_config config = {.buffer_bytes = ring->buffer_bytes, .mode = ring->mode};
-    struct fg_ring *spare = fg_pages_alloc(sizeof(*spare));
+    struct fg_ring *spare = fg_mmap_alloc(sizeof(*spare));
 
     if (spare && fg_ring_open(spare, &config) == 0) {
         memcpy(spare->instance, ring->instance, sizeof(spare->instance));
         return spare;
     }
-    fg_pages_free(spare);
+    fg_mmap_free(spare);
     return NULL;
 }
 

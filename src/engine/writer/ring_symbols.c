@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
-#include "engine/core/pages.h"
 #include "engine/core/run_time.h"
 #include "engine/writer/ring_room.h"
 
@@ -30,7 +30,7 @@ void fg_ring_forget_symbols(struct fg_ring *ring)
     if (symbols->memory && ring->path)
         munmap(symbols->memory, symbols->end - symbols->begin);
     else
-        fg_pages_free(symbols->memory);
+        fg_mmap_free(symbols->memory);
     *symbols = (struct fg_ring_symbols){0};
 }
 
@@ -106,7 +106,7 @@ static bool map_next(struct fg_ring *ring, uint64_t from, uint64_t bytes)
 static bool grow_heap(struct fg_ring *ring, uint64_t bytes)
 {
     size_t doubled = ring->symbols.end * 2, capacity = bytes > doubled ? bytes : doubled;
-    void *memory = fg_pages_grow(ring->symbols.memory, capacity);
+    void *memory = fg_mmap_grow(ring->symbols.memory, capacity);
 
     if (!memory)
         return false;

@@ -1,6 +1,6 @@
-/* See pages.h. */
+/* See mmap_memory.h. */
 #define _GNU_SOURCE
-#include "engine/core/pages.h"
+#include "engine/core/mmap_memory.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void *memory_of(void *mapping, size_t bytes)
     return block + 1;
 }
 
-void *fg_pages_alloc(size_t bytes)
+void *fg_mmap_alloc(size_t bytes)
 {
     size_t all = mapping_bytes(bytes);
 
@@ -40,19 +40,19 @@ void *fg_pages_alloc(size_t bytes)
     return memory_of(mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), all);
 }
 
-void *fg_pages_grow(void *memory, size_t bytes)
+void *fg_mmap_grow(void *memory, size_t bytes)
 {
     struct block *block = memory ? (struct block *)memory - 1 : NULL;
     size_t all = mapping_bytes(bytes);
 
     if (!block)
-        return fg_pages_alloc(bytes);
+        return fg_mmap_alloc(bytes);
     if (all < bytes)
         return NULL;
     return all <= block->bytes ? memory : memory_of(mremap(block, block->bytes, all, MREMAP_MAYMOVE), all);
 }
 
-void fg_pages_free(void *memory)
+void fg_mmap_free(void *memory)
 {
     struct block *block = memory ? (struct block *)memory - 1 : NULL;
 
@@ -60,9 +60,9 @@ void fg_pages_free(void *memory)
         munmap(block, block->bytes);
 }
 
-char *fg_pages_path(const char *format, ...)
+char *fg_mmap_path(const char *format, ...)
 {
-    char *path = fg_pages_alloc(PATH_MAX);
+    char *path = fg_mmap_alloc(PATH_MAX);
     va_list args;
     int length;
 
@@ -73,6 +73,6 @@ char *fg_pages_path(const char *format, ...)
     va_end(args);
     if (length >= 0 && length < PATH_MAX)
         return path;
-    fg_pages_free(path);
+    fg_mmap_free(path);
     return NULL;
 }
