@@ -72,6 +72,8 @@ extern const char *const fg_machine_register_names[];
 
 /* A system call without the C library. Returns what the kernel does. */
 long fg_machine_syscall(long number, long a, long b, long c, long d, long e, long f);
+/* What a handler of a signal returns to (the kernel's sa_restorer). */
+void fg_machine_end_handler(void) __attribute__((visibility("hidden")));
 /* Where a thread was that a signal has stopped. @context is the handler's third argument. */
 uintptr_t fg_machine_pc(const void *context);
 uintptr_t fg_machine_sp(const void *context);

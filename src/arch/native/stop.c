@@ -13,19 +13,31 @@
 
 #include "arch/native/system.h"
 
+/* The kernel's number: the C library has no name for it. */
+#define STOP_SIGNAL 33
 #define MAX_THREADS 4096u
 #define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one */
 #define PAUSE_NS 20000L
 #define STACK_BYTES 65536u /* how much of a stack is looked at for interrupted code */
+#define NAME_BYTES 16u     /* of a thread, as the kernel keeps it, with its end */
+#define SA_RESTORER_FLAG 0x04000000UL
 
 struct parked {
     _Atomic(int) tid; /* 0: being filled in */
     const void *context;
 };
 
+/* The kernel's struct sigaction. */
+struct kernel_action {
+    void (*handler)(int number, siginfo_t *info, void *context);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
 static struct {
-    int signal;            /* 0: none chosen yet */
-    _Atomic(uint32_t) now; /* the number of the stop, 0 between two of them; a futex */
+    struct kernel_action former; /* what the C library does at the signal */
+    _Atomic(uint32_t) now;       /* the number of the stop, 0 between two of them; a futex */
     uint32_t latest;
     /* The number of the latest stop, and below it how many threads have arrived. In one word: a thread
      * that is late does not count in the next stop. */
@@ -54,12 +66,11 @@ static unsigned arrive(uint32_t number)
 }
 
 /* A signal that comes late finds no stop, or the next one. */
-static void park(int number, siginfo_t *info, void *context)
+static void park(const void *context)
 {
     uint32_t now = atomic_load(&stop.now);
     unsigned at = now ? arrive(now) : MAX_THREADS;
 
-    (void)number, (void)info;
     if (at == MAX_THREADS)
         return;
     stop.threads[at].context = context;
@@ -67,6 +78,20 @@ static void park(int number, siginfo_t *info, void *context)
     atomic_store_explicit(&stop.threads[at].tid, own_tid(), memory_order_release);
     while (atomic_load(&stop.now) == now)
         FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+}
+
+static bool is_handler(void (*handler)(int number, siginfo_t *info, void *context))
+{
+    return (uintptr_t)handler != (uintptr_t)SIG_DFL && (uintptr_t)handler != (uintptr_t)SIG_IGN;
+}
+
+/* Our signals carry the address of `stop`. Others are the C library's. */
+static void handle(int number, siginfo_t *info, void *context)
+{
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &stop)
+        park(context);
+    else if (is_handler(stop.former.handler))
+        stop.former.handler(number, info, context);
 }
 
 static unsigned count_arrived(void)
@@ -161,26 +186,40 @@ static long now_ns(void)
     return time.tv_sec * 1000000000L + time.tv_nsec;
 }
 
-/* Chooses a real-time signal that the program does not use, and handles it from now on: one that comes
- * late would kill the process otherwise. */
-static bool choose_signal(struct fg_native_refusal *refusal)
+static long exchange_action(const struct kernel_action *action, struct kernel_action *old)
 {
-    struct sigaction action = {.sa_sigaction = park, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    return FG_SYSCALL(SYS_rt_sigaction, STOP_SIGNAL, action, old, sizeof(action->mask), 0, 0);
+}
 
-    if (stop.signal)
+/* The C library sets its own action when a program gets its second thread: perhaps after ours. */
+static bool handle_signal(struct fg_native_refusal *refusal)
+{
+    struct kernel_action action = {
+        .handler = handle,
+        .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER_FLAG,
+        .restorer = fg_machine_end_handler,
+        .mask = UINT64_MAX,
+    };
+    struct kernel_action now;
+
+    if (exchange_action(NULL, &now) == 0 && now.handler == handle)
         return true;
-    sigfillset(&action.sa_mask);
-    for (int number = SIGRTMAX - 1; number > SIGRTMIN; number--) {
-        struct sigaction old;
+    stop.former = now; /* before a signal can find our handler */
+    atomic_signal_fence(memory_order_seq_cst);
+    return exchange_action(&action, NULL) == 0 ||
+           fg_native_refuse(refusal, "this kernel does not let signal %d be handled", STOP_SIGNAL);
+}
 
-        if (sigaction(number, NULL, &old) != 0 || old.sa_handler != SIG_DFL)
-            continue;
-        if (sigaction(number, &action, NULL) == 0) {
-            stop.signal = number;
-            return true;
-        }
-    }
-    return fg_native_refuse(refusal, "no real-time signal is free to stop other threads with");
+static long send(int pid, int tid)
+{
+    siginfo_t info;
+
+    for (size_t i = 0; i < sizeof(info); i++)
+        ((volatile char *)&info)[i] = 0; /* not by memset(), a function of the C library */
+    info.si_signo = STOP_SIGNAL;
+    info.si_code = SI_QUEUE;
+    info.si_value.sival_ptr = &stop;
+    return FG_SYSCALL(SYS_rt_tgsigqueueinfo, pid, tid, STOP_SIGNAL, &info, 0, 0);
 }
 
 static bool has_arrived(int tid)
@@ -217,39 +256,71 @@ static bool look_at(int tid, void *arg)
 
     if (tid == round->self || has_arrived(tid))
         return true;
-    if (!was_sent(round, tid)) {
-        if (round->n == MAX_THREADS ||
-            FG_SYSCALL(SYS_tgkill, round->pid, tid, stop.signal, 0, 0, 0) == -ESRCH)
+    if (!was_sent(round, tid) && round->n < MAX_THREADS) {
+        long error = send(round->pid, tid);
+
+        if (error == -ESRCH)
             return true; /* a thread that has just ended */
-        round->sent[round->n++] = tid;
+        if (error == 0)
+            round->sent[round->n++] = tid;
     }
     round->missing = tid;
     return true;
 }
 
+/* Reads a file of a thread's folder; returns how many bytes. */
+static size_t read_file(int tid, const char *name, char *text, size_t bytes)
+{
+    char path[32], digits[12];
+    size_t n = 0, at = 0;
+    long got, fd;
+
+    do {
+        digits[n++] = (char)('0' + tid % 10);
+    } while ((tid /= 10) > 0);
+    while (n > 0)
+        path[at++] = digits[--n];
+    for (path[at++] = '/'; *name; name++)
+        path[at++] = *name;
+    path[at] = 0;
+    fd = FG_SYSCALL(SYS_openat, stop.tasks, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return 0;
+    got = FG_SYSCALL(SYS_read, fd, text, bytes, 0, 0, 0);
+    FG_SYSCALL(SYS_close, fd, 0, 0, 0, 0, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* A process whose main thread has ended keeps it in the list. */
 static bool has_ended(int pid, int tid)
 {
-    static const char path[] = "/proc/self/stat";
     char text[512];
-    int fd;
-    long n = 0;
+    size_t n = tid == pid ? read_file(tid, "stat", text, sizeof(text)) : 0;
 
-    if (tid != pid)
-        return false;
-    fd = (int)FG_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd >= 0) {
-        n = FG_SYSCALL(SYS_read, fd, text, sizeof(text), 0, 0, 0);
-        FG_SYSCALL(SYS_close, fd, 0, 0, 0, 0, 0);
-    }
     while (n > 0 && text[n - 1] != ')')
         n--;
     return n > 0 && text[n + 1] == 'Z';
 }
 
+static bool refuse_thread(struct fg_native_refusal *refusal, int tid)
+{
+    char name[NAME_BYTES + 1];
+    size_t n = read_file(tid, "comm", name, NAME_BYTES);
+
+    while (n > 0 && name[n - 1] == '\n')
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        if (name[i] < ' ' || name[i] > '~') /* a name may have any bytes */
+            name[i] = '?';
+    }
+    return fg_native_refuse(refusal, "thread %d (%.*s) cannot be stopped: it blocks signal %d", tid, (int)n,
+                            name, STOP_SIGNAL);
+}
+
 static struct round the_round; /* too large for the stack of a thread */
 
-static bool stop_all(struct fg_native_refusal *refusal)
+/* Returns the thread that cannot be stopped; 0: all are. */
+static int stop_all(void)
 {
     struct round *round = &the_round;
     long until = now_ns() + PATIENCE_NS;
@@ -261,39 +332,46 @@ static bool stop_all(struct fg_native_refusal *refusal)
         round->missing = 0;
         for_each_thread(look_at, round);
         if (!round->missing || has_ended(round->pid, round->missing))
-            return true;
+            return 0;
         if (now_ns() > until || round->n == MAX_THREADS)
-            break;
+            return round->missing;
         pause_shortly();
     }
-    return fg_native_refuse(refusal, "thread %d cannot be stopped: it blocks signal %d", round->missing,
-                            stop.signal);
+}
+
+static void go_on(void)
+{
+    atomic_store(&stop.now, 0);
+    FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 bool fg_stop_begin(struct fg_native_refusal *refusal)
 {
-    struct fg_native_refusal why = {""};
-    bool is_stopped;
+    int missing;
 
-    if (!choose_signal(refusal) || !open_tasks(refusal))
+    if (!open_tasks(refusal))
         return false;
+    if (!handle_signal(refusal)) {
+        close_tasks();
+        return false;
+    }
     for (unsigned i = count_arrived(); i-- > 0;)
         atomic_store(&stop.threads[i].tid, 0);
     stop.latest += stop.latest == UINT32_MAX ? 2 : 1; /* 0 is none */
     atomic_store(&stop.arrived, (uint64_t)stop.latest << 32);
     atomic_store(&stop.now, stop.latest);
-    is_stopped = stop_all(&why);
-    if (!is_stopped) {
-        fg_stop_end();
-        *refusal = why;
-    }
-    return is_stopped;
+    missing = stop_all();
+    if (!missing)
+        return true;
+    go_on();
+    refuse_thread(refusal, missing);
+    close_tasks();
+    return false;
 }
 
 void fg_stop_end(void)
 {
-    atomic_store(&stop.now, 0);
-    FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    go_on();
     close_tasks();
 }
 

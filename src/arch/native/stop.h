@@ -3,6 +3,12 @@
  * Each thread gets a signal, in whose handler it stays. The handler's context says where the thread
  * was. A thread that blocks the signal cannot be stopped: then none is.
  *
+ * The signal is 33, with which the C library changes the user of all threads (nptl(7)). Real-time
+ * signals of the program's own would not do: threads of libraries block all signals, as that of the
+ * control socket does. No thread blocks this one for long, as setuid() would wait for it forever: the C
+ * library keeps it out of each mask, and runtimes that make masks themselves leave it out. Our signals
+ * carry a value; all others go to the C library's handler.
+ *
  * Why not a breakpoint in the first byte instead: a thread that meets one while it blocks SIGTRAP is
  * killed by the kernel, and programs do block all signals for a while (pthread_create, posix_spawn).
  * And where the first instructions of a function are shorter than a jump, a thread may be between them,

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/native/object.h"
@@ -201,9 +202,17 @@ static void test_recordings_come_and_go(int times)
     CHECK(!fg_killed());
 }
 
-/* ---- what cannot be stopped */
+/* ---- threads that block signals */
 
 static _Atomic int is_blocking;
+static _Atomic bool must_block;
+
+static void stay(void)
+{
+    is_blocking = 1;
+    while (is_blocking)
+        usleep(1000);
+}
 
 static void *block_signals(void *arg)
 {
@@ -212,57 +221,162 @@ static void *block_signals(void *arg)
     (void)arg;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    is_blocking = 1;
-    while (is_blocking)
-        usleep(1000);
+    stay();
     return NULL;
 }
 
-static _Atomic bool must_block;
+/* Also those that the C library keeps out of masks. */
+static void block_all(void)
+{
+    uint64_t all = UINT64_MAX;
+
+    CHECK_EQ(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all)), 0);
+    stay();
+}
+
+static void *block_now(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "blo\xffker");
+    block_all();
+    return NULL;
+}
 
 /* Does so once it is told to. */
 static void *block_later(void *arg)
 {
+    (void)arg;
     while (!must_block)
         usleep(1000);
-    return block_signals(arg);
+    block_all();
+    return NULL;
+}
+
+static pthread_t begin_thread(void *(*run)(void *))
+{
+    pthread_t thread;
+
+    CHECK_EQ(pthread_create(&thread, NULL, run, NULL), 0);
+    return thread;
+}
+
+static void wait_until_it_blocks(void)
+{
+    while (!is_blocking)
+        sched_yield();
+}
+
+static void end_thread(pthread_t thread)
+{
+    is_blocking = 0;
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void test_a_thread_that_blocks_all_signals_is_stopped(void)
+{
+    struct text before = text_of((void *)target_add);
+    pthread_t thread = begin_thread(block_signals);
+    struct probe probe;
+    uint32_t refused;
+
+    wait_until_it_blocks();
+    native_probe(&probe, "*:mod:target");
+    CHECK(native_hooked(&refused) > 20);
+    CHECK_EQ(refused, 0);
+    native_finish(&probe, 0);
+    check_unchanged(&before);
+    end_thread(thread);
+    text_free(&before);
+}
+
+static void find_refusal(const struct fg_native_state *state, void *arg)
+{
+    *(const char **)arg = state->refusal;
 }
 
 static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
 {
     struct text before = text_of((void *)target_add);
+    pthread_t thread = begin_thread(block_now);
+    const char *refusal = NULL;
     struct probe probe;
-    pthread_t thread;
     uint32_t refused;
 
-    CHECK_EQ(pthread_create(&thread, NULL, block_signals, NULL), 0);
-    while (!is_blocking)
-        sched_yield();
+    wait_until_it_blocks();
     native_probe(&probe, "*:mod:target");
     CHECK_EQ(native_hooked(&refused), 0);
     CHECK(refused > 20);
+    fg_native_for_each(find_refusal, &refusal);
+    CHECK(refusal && strstr(refusal, " (blo?ker) cannot be stopped: it blocks signal 33"));
     check_unchanged(&before);
     target_add(1, 1);
-    is_blocking = 0;
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    end_thread(thread);
     native_finish(&probe, 0);
-    CHECK_EQ(pthread_create(&thread, NULL, block_later, NULL), 0);
+    thread = begin_thread(block_later);
     native_probe(&probe, "*:mod:target"); /* and now it works */
     CHECK(native_hooked(&refused) > 20);
     CHECK_EQ(refused, 0);
     must_block = true;
-    while (!is_blocking)
-        sched_yield();
+    wait_until_it_blocks();
     native_finish(&probe, 0); /* its hooks stay, and trace nothing */
     CHECK(native_hooked(NULL) > 20);
     target_add(1, 1);
-    is_blocking = 0;
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    end_thread(thread);
     native_probe(&probe, "target_add:mod:target"); /* a later change takes them off, too */
     CHECK_EQ(native_hooked(NULL), 1);
     native_finish(&probe, 0);
     check_unchanged(&before);
     text_free(&before);
+}
+
+/* The C library changes the user of each thread by the same signal. */
+static void test_the_c_library_has_its_signals(int times)
+{
+    pthread_t threads[NR_THREADS];
+
+    begin_threads(threads);
+    for (int i = 0; i < times; i++) {
+        struct probe probe;
+
+        native_probe(&probe, "*:mod:target");
+        CHECK_EQ(setresuid((uid_t)-1, geteuid(), (uid_t)-1), 0);
+        CHECK(native_hooked(NULL) > 20);
+        probe_unregister(&probe);
+        CHECK_EQ(setresuid((uid_t)-1, geteuid(), (uid_t)-1), 0);
+        CHECK_EQ(native_hooked(NULL), 0);
+        probe_done(&probe);
+    }
+    end_threads(threads);
+}
+
+static void *change_user(void *arg)
+{
+    (void)arg;
+    while (!atomic_load_explicit(&ends, memory_order_relaxed))
+        CHECK_EQ(setresuid((uid_t)-1, geteuid(), (uid_t)-1), 0);
+    return NULL;
+}
+
+/* Both at once: neither waits for the other, and neither takes the other's signals. */
+static void test_users_of_the_signal_do_not_meet(int times)
+{
+    pthread_t threads[NR_THREADS], changing;
+
+    begin_threads(threads);
+    changing = begin_thread(change_user);
+    for (int i = 0; i < times; i++) {
+        struct probe probe;
+        uint32_t refused;
+
+        native_probe(&probe, "*:mod:target");
+        native_hooked(&refused);
+        CHECK_EQ(refused, 0);
+        probe_unregister(&probe);
+        CHECK_EQ(native_hooked(NULL), 0);
+        probe_done(&probe);
+    }
+    end_threads(threads);
+    CHECK_EQ(pthread_join(changing, NULL), 0);
 }
 
 int main(void)
@@ -272,11 +386,12 @@ int main(void)
 
     native_meet(object, "*:mod:target");
     test_code_is_as_before();
-    if (!NATIVE_STOPS)
-        return 0;
     test_all_returns_arrive();
     test_hooks_change_under_calls(is_nightly ? 10000 : 40);
     test_recordings_come_and_go(5);
+    test_a_thread_that_blocks_all_signals_is_stopped();
     test_nothing_changes_if_a_thread_cannot_be_stopped();
+    test_the_c_library_has_its_signals(10);
+    test_users_of_the_signal_do_not_meet(10);
     return 0;
 }

@@ -215,6 +215,20 @@ fg_x86_64_leave:
     .cfi_endproc
     .size fg_x86_64_leave, . - fg_x86_64_leave
 
+/* ---- the end of a signal's handler
+ *
+ * Unwinders and debuggers know these two instructions by their bytes, and find the interrupted thread. */
+
+    .globl fg_machine_end_handler
+    .hidden fg_machine_end_handler
+    .type fg_machine_end_handler, @function
+    .balign 16
+    nop                         /* an unwinder looks at the instruction before a return address */
+fg_machine_end_handler:
+    movq $15, %rax              /* rt_sigreturn */
+    syscall
+    .size fg_machine_end_handler, . - fg_machine_end_handler
+
 /* ---- the stubs
  *
  * What an unwinder does at a stub, which is at rip & -32, as a function's caller:

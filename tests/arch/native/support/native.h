@@ -16,14 +16,6 @@ uint32_t native_hooked(uint32_t *refused);
 /* Checks that the user saw @calls calls and as many returns; then unregisters it. */
 void native_finish(struct probe *probe, uint64_t calls);
 
-/* ThreadSanitizer has a thread that blocks all signals, once the program has forked or has other
- * threads: hooks cannot change from then on. */
-#ifdef __SANITIZE_THREAD__
-#define NATIVE_STOPS 0
-#else
-#define NATIVE_STOPS 1
-#endif
-
 /* What an instance has recorded. */
 struct native_records {
     uint64_t entries, returns, raises, closes, lost;
