@@ -21,6 +21,7 @@
 #define FAR_BYTES (1u << 20)
 
 struct fg_native_text fg_native_own_text;
+void (*fg_native_take_off)(void);
 
 /* ---- returns */
 
@@ -216,8 +217,12 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
                                   .vectors = vectors,
                                   .ip = fg_native_address_of(site->func),
                                   .return_address = *stack};
-    struct fg_native_entry *entry = enter(site->func, stack, &regs);
+    struct fg_native_entry *entry = FG_NATIVE_UNTRACED;
 
+    if (!fg_is_killed())
+        entry = enter(site->func, stack, &regs);
+    else
+        fg_native_take_off();
     slow_end(section);
     return entry;
 }

@@ -53,6 +53,9 @@ static inline bool fg_native_is_passed(const struct fg_native_entry *entry, cons
            (old == (uintptr_t)stack && *stack != (uintptr_t)fg_machine_first_return + distance);
 }
 
+/* Takes all hooks off, once the kill switch was thrown. The program may hold any of its locks. */
+extern void (*fg_native_take_off)(void);
+
 /* Where this library's own code is. */
 struct fg_native_text {
     uintptr_t begin, bytes;

@@ -45,10 +45,11 @@ static inline bool is_out_of_order(const struct fg_native_thread *thread, const 
     return thread->newest && fg_native_is_passed(thread->newest, stack);
 }
 
-/* A function may stay hooked for a while after its last user has left. */
+/* A function may stay hooked for a while after its last user has left. After the kill switch was thrown, the
+ * slow path takes all hooks off. */
 static inline struct fg_native_entry *slow_if_traced(struct fg_func *func)
 {
-    return fg_func_has_users(func) && !fg_is_killed() ? FG_NATIVE_SLOW : FG_NATIVE_UNTRACED;
+    return fg_func_has_users(func) || fg_is_killed() ? FG_NATIVE_SLOW : FG_NATIVE_UNTRACED;
 }
 
 /* While plain calls are off, the slow path decides. */

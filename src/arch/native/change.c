@@ -1,7 +1,6 @@
 /* See change.h. */
 #include "arch/native/change.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "arch/native/stop.h"
@@ -9,11 +8,33 @@
 #define MAX_STOPS 12           /* for threads to leave the bytes that change, */
 #define FIRST_PAUSE_NS 500000L /* and how long they may run for that, twice as long each time */
 
-static int compare_changes(const void *a, const void *b)
+/* Lets a change sink to its place in a heap whose greatest is the first. */
+static void sink(struct fg_code_change *heap, size_t at, size_t n)
 {
-    const struct fg_code_change *left = a, *right = b;
+    struct fg_code_change change = heap[at];
 
-    return (left->address > right->address) - (left->address < right->address);
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && heap[child + 1].address > heap[child].address)
+            child++;
+        if (change.address >= heap[child].address)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = change;
+}
+
+/* Not by qsort(), which may allocate. */
+static void sort(struct fg_code_change *changes, size_t n)
+{
+    for (size_t at = n / 2; at-- > 0;)
+        sink(changes, at, n);
+    while (n-- > 1) {
+        struct fg_code_change greatest = changes[0];
+
+        changes[0] = changes[n];
+        changes[n] = greatest;
+        sink(changes, 0, n);
+    }
 }
 
 static bool is_equal(const uint8_t *a, const uint8_t *b, size_t n)
@@ -104,20 +125,16 @@ static void change_alone(struct fg_code_change *changes, struct fg_stop_range *r
     change_those_free(changes, ranges, n, writer);
 }
 
-bool fg_code_change(struct fg_code_change *changes, size_t n, const struct fg_code_writer *writer,
-                    struct fg_native_refusal *refusal)
+bool fg_code_change(struct fg_code_change *changes, struct fg_stop_range *ranges, size_t n,
+                    const struct fg_code_writer *writer, struct fg_native_refusal *refusal)
 {
-    struct fg_stop_range *ranges = calloc(n, sizeof(ranges[0]));
     bool is_possible = true;
 
-    if (n && !ranges)
-        return fg_native_refuse(refusal, "memory is short");
-    qsort(changes, n, sizeof(changes[0]), compare_changes);
+    sort(changes, n);
     if (fg_stop_is_alone())
         change_alone(changes, ranges, n, writer);
     else
         is_possible = change_with_stops(changes, ranges, n, writer, refusal);
-    free(ranges);
     for (size_t i = 0; i < n && is_possible; i++) {
         if (is_open(&changes[i]))
             changes[i].refusal = "a thread stays within its first instructions";

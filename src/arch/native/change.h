@@ -8,6 +8,7 @@
 
 #include "arch/native/code.h"
 #include "arch/native/refusal.h"
+#include "arch/native/stop.h"
 
 #define FG_CHANGE_BYTES 8u
 
@@ -24,6 +25,7 @@ struct fg_code_change {
 /**
  * fg_code_change() - Make changes.
  * @changes: sorted by address when this returns
+ * @ranges: memory for as many
  * @n: how many
  * @refusal: filled in if none of them can be made
  *
@@ -31,9 +33,9 @@ struct fg_code_change {
  * is one whose bytes are others than @from.
  *
  * Return: false: nothing was changed.
- * Context: one thread at a time.
+ * Context: one thread at a time. Allocates nothing: the caller may be within the program's allocator.
  */
-bool fg_code_change(struct fg_code_change *changes, size_t n, const struct fg_code_writer *writer,
-                    struct fg_native_refusal *refusal);
+bool fg_code_change(struct fg_code_change *changes, struct fg_stop_range *ranges, size_t n,
+                    const struct fg_code_writer *writer, struct fg_native_refusal *refusal);
 
 #endif

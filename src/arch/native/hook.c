@@ -13,6 +13,7 @@
 #include "arch/native/object.h"
 #include "arch/native/plan_file.h"
 #include "arch/native/pool.h"
+#include "arch/native/system.h"
 #include "arch/native/unwind.h"
 #include "engine/core/mutex.h"
 #include "engine/core/root.h"
@@ -20,6 +21,8 @@
 #include "engine/core/task.h"
 #include "engine/graph/user_list.h"
 #include "engine/users/meet.h"
+
+#define MOST_TAKE_OFFS 8u /* if threads stay where they are in the way, or cannot be stopped */
 
 struct fg_native_object {
     struct fg_native_object *next;
@@ -46,7 +49,14 @@ static struct {
     bool is_ready;
     struct fg_native_object *objects;
     struct fg_native_hook *changes;
-    size_t nr_changes;
+    size_t nr_hooked;
+    /* Memory for changes of as many hooks as there are or are to be. A call that finds the kill switch
+     * thrown takes all of them off, and may be within the program's allocator. */
+    struct fg_code_change *room;
+    struct fg_stop_range *ranges;
+    size_t nr_rooms;
+    unsigned take_offs;
+    int pid;
 } native = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- making hooks match the users */
@@ -132,23 +142,25 @@ static void note(const struct fg_code_change *changes, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct fg_native_hook *hook = changes[i].arg;
 
-        if (changes[i].is_done)
-            hook->is_hooked = !hook->is_hooked;
-        else
+        if (!changes[i].is_done) {
             hook->refusal = changes[i].refusal;
+            continue;
+        }
+        hook->is_hooked = !hook->is_hooked;
+        native.nr_hooked += hook->is_hooked ? 1 : (size_t)-1;
     }
 }
 
-static const char *apply_with(struct fg_code_change *changes, const struct fg_code_writer *writer)
+static const char *apply_with(const struct fg_code_writer *writer)
 {
-    size_t n = collect(changes, writer);
+    size_t n = collect(native.room, writer);
     static struct fg_native_refusal refusal; /* the lock is held */
 
     if (!write_pools(writer))
         return "its trampoline cannot be written";
-    if (!fg_code_change(changes, n, writer, &refusal))
+    if (!fg_code_change(native.room, native.ranges, n, writer, &refusal))
         return refusal.text;
-    note(changes, n);
+    note(native.room, n);
     return NULL;
 }
 
@@ -158,20 +170,47 @@ static void refuse_all(const char *why)
         hook->refusal = why;
 }
 
+static void set_room(struct fg_code_change *room, struct fg_stop_range *ranges, size_t n)
+{
+    free(native.room);
+    free(native.ranges);
+    native.room = room;
+    native.ranges = ranges;
+    native.nr_rooms = n;
+}
+
+/* Makes room for the changes, and for taking all hooks off after them. */
+static bool make_room(void)
+{
+    size_t n = native.nr_hooked;
+    struct fg_code_change *room;
+    struct fg_stop_range *ranges;
+
+    for (const struct fg_native_hook *hook = native.changes; hook; hook = hook->next)
+        n += !hook->is_hooked;
+    if (n <= native.nr_rooms)
+        return true;
+    room = calloc(n, sizeof(room[0]));
+    ranges = calloc(n, sizeof(ranges[0]));
+    if (room && ranges) {
+        set_room(room, ranges, n);
+        return true;
+    }
+    free(room);
+    free(ranges);
+    return false;
+}
+
 static void apply(void)
 {
-    struct fg_code_change *changes = calloc(native.nr_changes, sizeof(*changes));
     struct fg_code_writer writer;
 
-    if (!changes) {
-        refuse_all("memory is short");
-    } else if (fg_code_open(&writer) != 0) {
+    if (fg_code_open(&writer) != 0) {
         refuse_all("/proc/self/mem cannot be written");
-    } else {
-        refuse_all(apply_with(changes, &writer));
-        fg_code_close(&writer);
+        return;
     }
-    free(changes);
+    refuse_all(apply_with(&writer));
+    fg_code_close(&writer);
 }
 
 static void sync_begin(void)
@@ -179,21 +218,43 @@ static void sync_begin(void)
     fg_mutex_lock(&native.lock);
 }
 
+static void add_change(struct fg_native_hook *hook)
+{
+    hook->changes = true;
+    hook->next = native.changes;
+    native.changes = hook;
+}
+
 static void sync(struct fg_func *func)
 {
     struct fg_native_hook *hook = func->arch_data;
 
-    if (!hook || hook->func != func || hook->changes)
-        return;
-    hook->changes = true;
-    hook->next = native.changes;
-    native.changes = hook;
-    native.nr_changes++;
+    if (hook && hook->func == func && !hook->changes)
+        add_change(hook);
 }
 
 static bool must_change(const struct fg_native_hook *hook)
 {
-    return fg_func_has_users(hook->func) != hook->is_hooked;
+    bool is_needed = fg_func_has_users(hook->func) && !fg_is_killed();
+
+    return is_needed != hook->is_hooked;
+}
+
+static void for_each_hook(void (*visit)(struct fg_native_hook *hook, void *arg), void *arg)
+{
+    for (const struct fg_native_object *object = native.objects; object; object = object->next) {
+        for (uint32_t i = 0; i < object->plan.header->functions; i++) {
+            if (object->hooks[i])
+                visit(object->hooks[i], arg);
+        }
+    }
+}
+
+static void add_hooked(struct fg_native_hook *hook, void *arg)
+{
+    (void)arg;
+    if (hook->is_hooked && !hook->changes)
+        add_change(hook);
 }
 
 /* Drops the changes that are made, or not needed any longer. What could not be hooked is not tried
@@ -203,24 +264,53 @@ static void drop_changes(bool drops_refused)
     struct fg_native_hook *list = native.changes, *next;
 
     native.changes = NULL;
-    native.nr_changes = 0;
     for (struct fg_native_hook *hook = list; hook; hook = next) {
         next = hook->next;
         hook->changes = must_change(hook) && (hook->is_hooked || !drops_refused);
-        if (!hook->changes)
-            continue;
-        hook->next = native.changes;
-        native.changes = hook;
-        native.nr_changes++;
+        if (hook->changes)
+            add_change(hook);
     }
+}
+
+/* Makes those changes that are needed. */
+static void make_changes(bool is_killed)
+{
+    if (is_killed)
+        for_each_hook(add_hooked, NULL);
+    drop_changes(false);
+    if (native.changes && make_room())
+        apply();
+    else
+        refuse_all("memory is short");
+    drop_changes(true);
 }
 
 static void sync_end(void)
 {
-    drop_changes(false);
-    if (native.changes)
-        apply();
-    drop_changes(true);
+    bool is_killed;
+
+    do {
+        is_killed = fg_is_killed();
+        make_changes(is_killed);
+    } while (fg_is_killed() != is_killed); /* thrown meanwhile: what was hooked goes again */
+    if (!native.nr_hooked)
+        set_room(NULL, NULL, 0);
+    fg_mutex_unlock(&native.lock);
+}
+
+static int own_pid(void)
+{
+    return (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* In a call that finds the kill switch thrown. It may be within the allocator: for what is hooked, there is
+ * room. A child of vfork() has its parent's memory, and cannot stop the parent's threads. */
+static void take_off(void)
+{
+    if (own_pid() != native.pid || !fg_mutex_trylock(&native.lock))
+        return;
+    if (native.nr_hooked && native.take_offs++ < MOST_TAKE_OFFS)
+        make_changes(true);
     fg_mutex_unlock(&native.lock);
 }
 
@@ -237,6 +327,7 @@ struct fg_domain fg_native_domain = {.arch = &arch_ops, .is_global = true};
 
 static void fork_child(void)
 {
+    native.pid = own_pid();
     fg_native_entries_fork_child(fg_task_self);
     fg_mutex_unlock(&native.lock);
 }
@@ -269,6 +360,8 @@ static bool start(const void *own, struct fg_native_refusal *refusal)
         return fg_native_refuse(refusal, "memory is short");
     fg_native_unwind_prepare();
     fg_task_on_exit(fg_native_thread_end);
+    fg_native_take_off = take_off;
+    native.pid = own_pid();
     note_own_text(own);
     return true;
 }
@@ -462,18 +555,23 @@ long fg_native_meet(struct fg_native_object *object, const struct fg_patterns *p
     return meant;
 }
 
+struct state_visit {
+    void (*visit)(const struct fg_native_state *state, void *arg);
+    void *arg;
+};
+
+static void visit_state(struct fg_native_hook *hook, void *arg)
+{
+    const struct state_visit *visit = arg;
+    const struct fg_native_state state = {hook->func,       hook->object->name, hook->func->qualname,
+                                          address_of(hook), hook->is_hooked,    hook->refusal};
+
+    visit->visit(&state, visit->arg);
+}
+
 void fg_native_for_each(void (*visit)(const struct fg_native_state *state, void *arg), void *arg)
 {
     fg_mutex_lock(&native.lock);
-    for (struct fg_native_object *object = native.objects; object; object = object->next) {
-        for (uint32_t i = 0; i < object->plan.header->functions; i++) {
-            const struct fg_native_hook *hook = object->hooks[i];
-
-            if (hook)
-                visit(&(struct fg_native_state){hook->func, object->name, hook->func->qualname,
-                                                address_of(hook), hook->is_hooked, hook->refusal},
-                      arg);
-        }
-    }
+    for_each_hook(visit_state, &(struct state_visit){visit, arg});
     fg_mutex_unlock(&native.lock);
 }

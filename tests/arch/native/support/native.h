@@ -16,6 +16,14 @@ uint32_t native_hooked(uint32_t *refused);
 /* Checks that the user saw @calls calls and as many returns; then unregisters it. */
 void native_finish(struct probe *probe, uint64_t calls);
 
+/* ThreadSanitizer has a thread that cannot run code that it instruments, such as the handler that stops
+ * threads. It is there once the program has forked or has other threads: hooks cannot change from then on. */
+#ifdef __SANITIZE_THREAD__
+#define NATIVE_STOPS 0
+#else
+#define NATIVE_STOPS 1
+#endif
+
 /* What an instance has recorded. */
 struct native_records {
     uint64_t entries, returns, raises, closes, lost;

@@ -1,0 +1,178 @@
+/* The kill switch takes native hooks off, too: at the next call of a hooked function, wherever the program
+ * is, within its allocator for one. The program goes on, its code is as before. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/core/root.h"
+#include "support/check.h"
+#include "support/native.h"
+#include "support/text.h"
+#include "target/target.h"
+
+#define NR_THREADS 4
+
+static _Atomic bool ends;
+static _Atomic long rounds;
+static _Thread_local bool is_within;
+static _Atomic long allocations_within;
+
+/* The allocator of this program: what allocates within a call of the target would wait for itself in a real
+ * one. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+    allocations_within += is_within;
+    return __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+    allocations_within += is_within;
+    return __libc_calloc(n, bytes);
+}
+
+static void *make_calls(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&ends)) {
+        CHECK_EQ(target_recurse(5), 5);
+        CHECK_EQ(target_branch(1), 20);
+        atomic_fetch_add(&rounds, 1);
+    }
+    return NULL;
+}
+
+static void wait_for_rounds(long n)
+{
+    long until = atomic_load(&rounds) + n;
+
+    while (atomic_load(&rounds) < until)
+        sched_yield();
+}
+
+static void kill_inside(void *arg)
+{
+    (void)arg;
+    fg_kill("tried");
+}
+
+/* One call of the target throws the switch, and another one within it takes the hooks off; the returns of
+ * both find none. */
+static void call_and_kill(void *arg)
+{
+    target_call(kill_inside, arg);
+    is_within = true;
+    CHECK_EQ(target_add(1, 2), 3);
+    is_within = false;
+    CHECK_EQ(native_hooked(NULL), 0);
+}
+
+static void test_hooks_go_at_the_next_call(bool has_threads)
+{
+    struct text before = text_of((void *)target_add);
+    pthread_t threads[NR_THREADS];
+    struct probe probe;
+
+    native_probe(&probe, "*:mod:target");
+    for (int i = 0; i < NR_THREADS && has_threads; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, make_calls, NULL), 0);
+    if (has_threads)
+        wait_for_rounds(100);
+    CHECK(native_hooked(NULL) > 20);
+    target_call(call_and_kill, NULL);
+    CHECK(fg_killed() != NULL);
+    CHECK_EQ(allocations_within, 0);
+    text_check(&before);
+    if (has_threads)
+        wait_for_rounds(100);
+    atomic_store(&ends, true);
+    for (int i = 0; i < NR_THREADS && has_threads; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    probe_unregister(&probe);
+    probe_done(&probe);
+    text_check(&before);
+    text_free(&before);
+}
+
+/* Nobody calls a hooked function: the next change takes all of them off. */
+static void test_hooks_go_with_the_next_change(void)
+{
+    struct text before = text_of((void *)target_add);
+    struct probe one, other;
+
+    native_probe(&one, "target_add:mod:target");
+    native_probe(&other, "target_leaf:mod:target");
+    CHECK_EQ(native_hooked(NULL), 2);
+    fg_kill("tried");
+    probe_unregister(&one);
+    CHECK_EQ(native_hooked(NULL), 0);
+    text_check(&before);
+    probe_unregister(&other);
+    probe_done(&one);
+    probe_done(&other);
+    text_free(&before);
+}
+
+/* Its parent's threads run while it calls. */
+static void test_a_child_that_shares_memory_leaves_the_hooks(void)
+{
+    struct probe probe;
+    pid_t child;
+    int status;
+
+    native_probe(&probe, "*:mod:target");
+    fg_kill("tried");
+    child = vfork();
+    if (child == 0)
+        _exit(target_leaf(6) == 7 ? 0 : 1);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    CHECK(native_hooked(NULL) > 20);
+    CHECK_EQ(target_leaf(1), 2);
+    CHECK_EQ(native_hooked(NULL), 0);
+    probe_unregister(&probe);
+    probe_done(&probe);
+}
+
+/* The switch is thrown once in a process. */
+static void in_child(void (*test)(void))
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        test();
+        exit(0);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+static void test_alone(void)
+{
+    test_hooks_go_at_the_next_call(false);
+}
+
+static void test_with_threads(void)
+{
+    test_hooks_go_at_the_next_call(true);
+}
+
+int main(void)
+{
+    struct fg_native_object *object = native_begin();
+
+    native_meet(object, "*:mod:target");
+    if (!NATIVE_STOPS)
+        return 0;
+    in_child(test_alone);
+    in_child(test_with_threads);
+    in_child(test_hooks_go_with_the_next_change);
+    in_child(test_a_child_that_shares_memory_leaves_the_hooks);
+    return 0;
+}
