@@ -84,9 +84,13 @@ static size_t change_those_free(struct fg_code_change *changes, const struct fg_
 static void set_ranges(const struct fg_code_change *changes, struct fg_stop_range *ranges, size_t n)
 {
     /* A thread at the first byte executes what is there when it goes on. */
-    for (size_t i = 0; i < n; i++)
-        ranges[i] =
-            (struct fg_stop_range){changes[i].address + 1, changes[i].address + changes[i].bytes, false};
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t begin = changes[i].address + 1;
+
+        ranges[i].begin = begin;
+        ranges[i].end = changes[i].from_is_single ? begin : changes[i].address + changes[i].bytes;
+        ranges[i].is_busy = false;
+    }
 }
 
 static void pause_for(long ns)

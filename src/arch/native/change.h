@@ -12,11 +12,13 @@
 
 #define FG_CHANGE_BYTES 8u
 
-/* One change. One of @from and @to is a single instruction, the other one may be several. */
+/* One change. One of @from and @to is a single instruction, the other one may be several: no thread is
+ * between those of a single one. */
 struct fg_code_change {
     uintptr_t address;
     size_t bytes; /* at most FG_CHANGE_BYTES */
     uint8_t from[FG_CHANGE_BYTES], to[FG_CHANGE_BYTES];
+    bool from_is_single;
     void *arg; /* the caller's */
     bool is_done;
     const char *refusal; /* why it was not done */
@@ -29,8 +31,8 @@ struct fg_code_change {
  * @n: how many
  * @refusal: filled in if none of them can be made
  *
- * No thread is between instructions that change: a change for which that cannot be had is not made. Nor
- * is one whose bytes are others than @from.
+ * No thread is between instructions of @from: a change for which that cannot be had is not made. Nor is one
+ * whose bytes are others than @from.
  *
  * Return: false: nothing was changed.
  * Context: one thread at a time. Allocates nothing: the caller may be within the program's allocator.

@@ -112,6 +112,7 @@ static void describe(const struct fg_native_hook *hook, struct fg_code_change *c
     fg_machine_make_jump(jump, change->address, hook->trampoline);
     memcpy(hook->is_hooked ? change->from : change->to, jump, change->bytes);
     memcpy(hook->is_hooked ? change->to : change->from, hook->function->original, change->bytes);
+    change->from_is_single = hook->is_hooked;
     change->arg = (void *)(uintptr_t)hook;
 }
 
@@ -266,6 +267,8 @@ static void drop_changes(bool drops_refused)
     native.changes = NULL;
     for (struct fg_native_hook *hook = list; hook; hook = next) {
         next = hook->next;
+        if (!must_change(hook))
+            hook->refusal = NULL;
         hook->changes = must_change(hook) && (hook->is_hooked || !drops_refused);
         if (hook->changes)
             add_change(hook);

@@ -77,5 +77,8 @@ void fg_machine_end_handler(void) __attribute__((visibility("hidden")));
 /* Where a thread was that a signal has stopped. @context is the handler's third argument. */
 uintptr_t fg_machine_pc(const void *context);
 uintptr_t fg_machine_sp(const void *context);
+/* Where a context has a word that few others look like, counted from that of its program counter. */
+extern const ptrdiff_t fg_machine_context_mark_offset;
+bool fg_machine_is_context_mark(uintptr_t word);
 
 #endif

@@ -377,7 +377,7 @@ void fg_stop_end(void)
 
 /* ---- where they are */
 
-static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
+static struct fg_stop_range *find_range(struct fg_stop_range *ranges, size_t n, uintptr_t address)
 {
     size_t low = 0, high = n;
 
@@ -389,12 +389,19 @@ static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
         else
             high = middle;
     }
-    if (low < n && address >= ranges[low].begin)
-        ranges[low].is_busy = true;
+    return low < n && address >= ranges[low].begin ? &ranges[low] : NULL;
 }
 
-/* A handler of a signal that runs in the thread returns to an address on its stack. Any word there may be
- * one. */
+static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
+{
+    struct fg_stop_range *range = find_range(ranges, n, address);
+
+    if (range)
+        range->is_busy = true;
+}
+
+/* A handler of a signal that runs in the thread returns to an address in the context on its stack, whoever has
+ * called the handler. Other words there that look like addresses mean nothing. */
 static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack,
                        const struct fg_code_writer *memory)
 {
@@ -404,8 +411,14 @@ static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack,
     for (uintptr_t at = stack; at < stack + STACK_BYTES; at += bytes) {
         bytes = sizeof(words) - at % sizeof(words); /* up to the end of a page */
         got = fg_code_read(memory, at, words, bytes);
-        for (size_t i = 0; i < got / sizeof(words[0]); i++)
-            mark(ranges, n, words[i]);
+        for (size_t i = 0; i < got / sizeof(words[0]); i++) {
+            struct fg_stop_range *range = find_range(ranges, n, words[i]);
+            uintptr_t mark;
+
+            if (range && fg_code_read(memory, at + i * sizeof(mark) + fg_machine_context_mark_offset, &mark,
+                                      sizeof(mark)) == sizeof(mark))
+                range->is_busy |= fg_machine_is_context_mark(mark);
+        }
         if (got < bytes)
             return;
     }

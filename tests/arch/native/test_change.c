@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "support/check.h"
@@ -327,6 +328,101 @@ static void test_users_of_the_signal_do_not_meet(int times)
     CHECK_EQ(pthread_join(changing, NULL), 0);
 }
 
+/* ---- threads between first instructions */
+
+#define JUMP_BYTES 5
+
+/* Calls the function with the trap flag: a signal after each instruction. */
+static void call_stepping(void)
+{
+    unsigned long result;
+
+    __asm__ volatile("subq $256, %%rsp\n" /* the red zone */
+                     "movl $7, %%edi\n"
+                     "pushfq\n"
+                     "orq $0x100, (%%rsp)\n"
+                     "popfq\n"
+                     "call target_leaf@plt\n"
+                     "pushfq\n"
+                     "andq $~0x100, (%%rsp)\n"
+                     "popfq\n"
+                     "addq $256, %%rsp\n"
+                     : "=a"(result)
+                     :
+                     : "rdi", "rsi", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory");
+    CHECK_EQ(result, 8);
+}
+
+/* After its first instruction, a push of one byte. */
+static void stay_between(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    if ((uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] == (uintptr_t)target_leaf + 1)
+        stay();
+}
+
+static void *step(void *arg)
+{
+    (void)arg;
+    call_stepping();
+    return NULL;
+}
+
+static void count_refused(const struct fg_native_state *state, void *arg)
+{
+    if (!state->refusal)
+        return;
+    CHECK_TEXT(state->name, "target_leaf");
+    CHECK_TEXT(state->refusal, "a thread stays within its first instructions");
+    ++*(int *)arg;
+}
+
+static void test_a_handler_that_returns_between_first_instructions_keeps_its_function(void)
+{
+    struct sigaction action = {.sa_sigaction = stay_between, .sa_flags = SA_SIGINFO};
+    struct probe probe;
+    pthread_t thread;
+    uint32_t refused;
+    int found = 0;
+
+    CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
+    thread = begin_thread(step);
+    wait_until_it_blocks();
+    native_probe(&probe, "*:mod:target");
+    CHECK(native_hooked(&refused) > 20);
+    CHECK_EQ(refused, 1);
+    fg_native_for_each(count_refused, &found);
+    CHECK_EQ(found, 1);
+    end_thread(thread);
+    native_finish(&probe, 0);
+}
+
+/* What a handler has left on a stack, and addresses that a program computes. */
+static void *keep_addresses(void *arg)
+{
+    volatile uintptr_t words[4 * JUMP_BYTES];
+
+    (void)arg;
+    for (size_t i = 0; i < NR_OF(words); i++)
+        words[i] = (uintptr_t)target_leaf + i;
+    stay();
+    return (void *)words[0];
+}
+
+static void test_addresses_on_a_stack_keep_no_function(void)
+{
+    pthread_t thread = begin_thread(keep_addresses);
+    struct probe probe;
+    uint32_t refused;
+
+    wait_until_it_blocks();
+    native_probe(&probe, "*:mod:target");
+    native_hooked(&refused);
+    CHECK_EQ(refused, 0);
+    native_finish(&probe, 0);
+    end_thread(thread);
+}
+
 int main(void)
 {
     struct fg_native_object *object = native_begin();
@@ -341,6 +437,8 @@ int main(void)
     test_recordings_come_and_go(5);
     test_a_thread_that_blocks_all_signals_is_stopped();
     test_nothing_changes_if_a_thread_cannot_be_stopped();
+    test_a_handler_that_returns_between_first_instructions_keeps_its_function();
+    test_addresses_on_a_stack_keep_no_function();
     test_the_c_library_has_its_signals(10);
     test_users_of_the_signal_do_not_meet(10);
     return 0;

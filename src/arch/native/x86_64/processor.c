@@ -80,3 +80,12 @@ uintptr_t fg_machine_sp(const void *context)
 {
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
 }
+
+const ptrdiff_t fg_machine_context_mark_offset = (REG_CSGSFS - REG_RIP) * (ptrdiff_t)sizeof(greg_t);
+
+bool fg_machine_is_context_mark(uintptr_t word)
+{
+    enum { USER_CODE = 0x33 }; /* cs of 64-bit code, in the lowest 16 bits */
+
+    return (word & 0xffff) == USER_CODE;
+}
