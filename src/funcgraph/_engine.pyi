@@ -574,6 +574,11 @@ def apart(function: Callable[..., _T], /, *args: object) -> _T:
     gets no shadow stack. The function may wait for locks.
     """
 
+def native_hide_thread() -> None:
+    """Never trace native calls of this thread from now on: it is not the program's. Not there on machines
+    whose native functions cannot be hooked.
+    """
+
 def native_meet(plan: str, name: str, patterns: Sequence[str], /) -> int:
     """Make records of a loaded object's functions that patterns with ":mod:" select; return how many match.
 

@@ -1,4 +1,5 @@
-/* What funcgraph._engine gives to funcgraph._control: waiting for records without the interpreter lock. */
+/* What funcgraph._engine gives to funcgraph._control: waiting for records without the interpreter lock, and
+ * a thread that is no part of the program. */
 #ifndef FG_BINDING_WAITS_H
 #define FG_BINDING_WAITS_H
 
@@ -19,6 +20,8 @@ struct fg_waits {
     enum fg_news (*poll)(int handle, uint32_t seen);
     /* Sets what is called to wake the readers: in any thread, and in handlers of signals. */
     void (*on_wake)(void (*woken)(void));
+    /* Native calls of the calling thread are never traced from now on. Once in a thread. */
+    void (*hide_thread)(void);
 };
 
 #endif

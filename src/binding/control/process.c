@@ -75,6 +75,7 @@ static struct fg_server *make(struct fg_plan *plan, bool sweeps, int *error, cha
         return NULL;
     server->answer_request = fg_handler_request;
     server->news = fg_engine_waits_request;
+    server->thread_begun = fg_engine_waits_hide_thread;
     server->context = plan; /* the handler is its first member */
     plan->handler.woken = fg_process_wake;
     server->epoll = server->wakes = server->wake = FG_OWN_FD_NONE;

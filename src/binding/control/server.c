@@ -247,6 +247,8 @@ static void *run(void *arg)
     struct epoll_event events[EVENTS];
     int wait_ms;
 
+    if (server->thread_begun)
+        server->thread_begun();
     (void)pthread_setname_np(pthread_self(), THREAD_NAME);
     atomic_store(&server->tid, (int)syscall(SYS_gettid));
     while (!is_halted(server)) {

@@ -33,6 +33,7 @@ struct fg_server {
     struct fg_place place;
     fg_server_request *answer_request;
     fg_wait_poll *news;             /* NULL: there always is some */
+    void (*thread_begun)(void);     /* called first in the thread; NULL: nothing */
     void (*release)(void *context); /* called when the server is freed, by any thread; NULL: nothing */
     void *context;
     struct fg_own_fd epoll, wakes, wake; /* wake: the writing end of the pipe that wakes the thread */

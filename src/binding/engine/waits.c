@@ -5,6 +5,7 @@
 
 #include "binding/base/waits.h"
 #include "binding/engine/instance_object.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_wait.h"
 
 #define LONGEST_S 3600.0
@@ -42,7 +43,12 @@ static enum fg_news poll(int handle, uint32_t seen)
     return news == FG_RING_IDLE ? FG_NO_NEWS : news == FG_RING_BUSY ? FG_NEWS_SOON : FG_NEWS;
 }
 
-static const struct fg_waits waits = {poll, fg_ring_on_wake};
+static void hide_thread(void)
+{
+    fg_native_holds++;
+}
+
+static const struct fg_waits waits = {poll, fg_ring_on_wake, hide_thread};
 
 int fg_waits_add(PyObject *module)
 {

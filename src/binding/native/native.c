@@ -16,6 +16,7 @@
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
 #include "engine/core/array.h"
+#include "engine/core/mutex.h"
 
 static PyObject *refused(const struct fg_native_refusal *refusal)
 {
@@ -126,7 +127,15 @@ static PyObject *registers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
     return list;
 }
 
+static PyObject *hide_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    fg_native_holds++;
+    Py_RETURN_NONE;
+}
+
 PyMethodDef fg_native_functions[] = {
+    {"native_hide_thread", hide_thread, METH_NOARGS,
+     "native_hide_thread(): native calls of this thread are never traced from now on."},
     {"native_meet", meet, METH_VARARGS,
      "native_meet(plan, name, patterns) -> int: make records of a loaded object's functions; return how many "
      "match."},

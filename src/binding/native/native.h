@@ -5,8 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* native_meet, native_matching, native_functions, native_run: rows of the module's table. Only the last one
- * where native functions cannot be hooked. */
+/* Rows of the module's table. Where native functions cannot be hooked, native_run alone. */
 extern PyMethodDef fg_native_functions[];
 
 #endif

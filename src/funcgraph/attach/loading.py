@@ -32,7 +32,16 @@ def serve_with(ours: str) -> str:
     funcgraph.serve()
     for name in _FIRST_REQUESTS:
         importlib.import_module(name)
+    hide_thread()
     return ""
+
+
+def hide_thread() -> None:
+    """Keep the end of this thread out of traces: it may end after a recording has begun."""
+    from funcgraph import _engine
+
+    if hasattr(_engine, "native_hide_thread"):
+        _engine.native_hide_thread()
 
 
 def load(ours: str) -> Any:
