@@ -16,11 +16,14 @@ from planned import build, needs_decoder
 from sizes import DAMAGED_OBJECTS
 from targets import AS_STRANGER, STRANGER, as_root, jail, running
 
+from funcgraph.command_support.native import PlanHandover
 from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.objects import ObjectPlan, Planner
 from funcgraph.native.plan_file import Plan
 from funcgraph.native.planner import make_plan
+from funcgraph.recorder.directory import Session
+from funcgraph.recorder.reach import Reach
 from funcgraph.rights.helper import Helper
 from funcgraph.rights.identity import ProcessIdentity
 
@@ -109,6 +112,27 @@ def test_a_process_of_another_user_is_planned_as_ours_are(cache: Path) -> None:
         plans = {plan.name: plan for plan in planner.of_process(target.pid) if isinstance(plan, ObjectPlan)}
     assert len(plans["libc"].plan) > 1000
     assert {len(file.name) for file in cache.iterdir()} == {40 + len("-1.plan")}
+
+
+@as_root
+def test_plans_for_another_users_process_are_that_users(tmp_path: Path) -> None:
+    """They are made with root's cache, and put into the session with the rights of the process."""
+    with running(*AS_STRANGER) as target:
+        identity = ProcessIdentity.of(target.pid)
+        session = Session.create(places=Reach.of(identity).places(), most_ring_bytes=1 << 20)
+        try:
+            PlanHandover(session, ["malloc:mod:libc", "*:mod:none"]).give(target.pid)
+            plans = list(Path(session.path).glob("*.plan"))
+            assert len(plans) == 1
+            facts = plans[0].stat()
+            assert (facts.st_uid, facts.st_mode & 0o777) == (STRANGER, 0o600)
+            build_id = bytes.fromhex(plans[0].name.partition("-")[0])
+            assert len(Plan(plans[0].read_bytes(), build_id)) > 1000
+        finally:
+            path = Path(session.path)
+            session.remove()
+            identity.close()
+        assert not path.exists()
 
 
 def test_a_damaged_object_is_planned_or_refused_with_one_line(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ HELD_CALLS = 1 if NIGHTLY else 6
 FOLDER_RACES = 400 if NIGHTLY else 40
 #: Recordings of one running process, one after the other.
 ATTACH_CYCLES = 100 if NIGHTLY else 6
+#: Recordings of native functions of a running server, one after the other.
+NATIVE_CYCLES = 1_000 if NIGHTLY else 20
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 #: Memory files of any size that are handed to a recorder as rings; rings that are truncated.

@@ -400,8 +400,8 @@ static void mark(struct fg_stop_range *ranges, size_t n, uintptr_t address)
         range->is_busy = true;
 }
 
-/* A handler of a signal that runs in the thread returns to an address in the context on its stack, whoever has
- * called the handler. Other words there that look like addresses mean nothing. */
+/* A handler of a signal that runs in the thread returns to an address in the context on its stack. Other
+ * words there that look like addresses mean nothing. */
 static void mark_stack(struct fg_stop_range *ranges, size_t n, uintptr_t stack,
                        const struct fg_code_writer *memory)
 {

@@ -7,8 +7,8 @@
 
 #include "binding/base/waits.h"
 
-/* Takes the table of funcgraph._engine, a module, and hides the calling thread. @woken: called to wake readers,
- * as struct fg_waits has it. Without the table there is no waiting: no error. */
+/* Takes the table of funcgraph._engine, a module, and hides the calling thread. @woken: called to wake
+ * readers, as struct fg_waits has it. Without the table there is no waiting: no error. */
 void fg_engine_waits_take(PyObject *engine, void (*woken)(void));
 
 /* Hides the calling thread from the tracing of native functions, if there is an engine. */

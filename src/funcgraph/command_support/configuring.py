@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from funcgraph.command_support.instance_flags import unmatched
 from funcgraph.command_support.live import run_command
+from funcgraph.command_support.native import plan_ahead
 from funcgraph.command_support.processes import Processes
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import InstanceRequest
@@ -27,7 +28,11 @@ def configure_all(
         change: configures one instance.
     """
 
+    patterns = [pattern for request in requests for pattern in map(str, request.items("filter"))]
+
     def configure(process: Process) -> None:
+        for _ in plan_ahead(process.pid, patterns):
+            pass  # it is in our cache, which a process of ours looks into
         with Changes() as changes:
             for request in requests:
                 change(process, request, changes)

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, settings: dict[str, Any]) -> int:
     raise_descriptor_limit()
     with _until_left(RunningProcesses(_pids(args), named(args.processes))) as processes:
         recording = _prepared(processes, settings, output, args)
-        ending = _begin(processes, recording, args, command)
+        ending = _begin(processes, recording, settings, args, command)
         progress = ProgressLine(not args.quiet)
         try:
             good = _record(ending, processes, recording, output, settings, args, progress)
@@ -152,6 +152,7 @@ def _until_left(processes: RunningProcesses) -> Iterator[RunningProcesses]:
 def _begin(
     processes: RunningProcesses,
     recording: Recording,
+    settings: dict[str, Any],
     args: argparse.Namespace,
     command: tuple[str, list[str]] | None,
 ) -> Ending:
@@ -161,7 +162,7 @@ def _begin(
     # A signal that comes while the processes join ends the recording when they have.
     until_signal = UntilSignal(own) if command is None else None
     try:
-        processes.join(recording)
+        processes.join(recording, _patterns(settings))
         if args.children:
             # Those that were started while their parents had not joined yet.
             for line in processes.add(_newcomers(processes), recording):
@@ -177,6 +178,10 @@ def _begin(
         if isinstance(error, NotStartedError):
             raise CommandError(str(error), error.status) from None
         raise
+
+
+def _patterns(settings: dict[str, Any]) -> list[str]:
+    return [pattern for instance in settings["instances"] for pattern in instance["filter"]]
 
 
 def _newcomers(processes: RunningProcesses) -> list[int]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
+from funcgraph.command_support.native import PlanHandover
 from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection
 from funcgraph.recorder.process import ProcessWatch
@@ -127,6 +128,7 @@ class RunningProcesses:
         self.all: list[RunningProcess] = []
         self._named = named
         self._session = ""
+        self._plans: PlanHandover | None = None
         try:
             for pid, process in reach_all(pids):
                 if isinstance(process, RunningProcess):
@@ -152,13 +154,18 @@ class RunningProcesses:
         if left:
             print_message(ended_text(left))
 
-    def join(self, recording: Recording) -> None:
+    def join(self, recording: Recording, patterns: Sequence[str]) -> None:
         """Have all of them join the recording, at about the same time.
+
+        Args:
+            patterns: of functions, of all instances.
 
         Raises:
             CommandError: one of them cannot. None has joined then.
         """
         self._session = recording.session.path
+        self._plans = PlanHandover(recording.session, patterns)
+        self._request(self.all, self._give_plans, recording.step)
         errors = self._request(self.all, lambda process: process.join(self._session), recording.step)
         errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
         if errors:
@@ -175,9 +182,14 @@ class RunningProcesses:
                     lines.append(f"{process_error_text(pid, process)}; it is not recorded")
                 continue
             self.all.append(process)
+            self._request([process], self._give_plans, recording.step)
             errors = self._request([process], lambda one: one.join(self._session), recording.step)
             lines += [f"{process_error_text(pid, error)}; it is not recorded" for error in errors.values()]
         return lines
+
+    def _give_plans(self, process: RunningProcess) -> None:
+        if self._plans is not None:
+            self._plans.give(process.pid)
 
     def leave(self) -> list[str]:
         """Have all of them stop; return a line for each that does not answer. It stops at its next call."""

@@ -75,7 +75,10 @@ def unmatched(patterns: list[str]) -> list[str]:
     """Return which patterns match no function that is there now."""
     from funcgraph.fgraph import available_filter_functions
 
-    return [pattern for pattern in patterns if not available_filter_functions(pattern)]
+    unmatched = [pattern for pattern in patterns if not available_filter_functions(pattern)]
+    if hooking := sys.modules.get("funcgraph.native.hooking"):
+        unmatched = [pattern for pattern in unmatched if not hooking.selects(pattern)]
+    return unmatched
 
 
 def functions_after(name: str) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from errno import EOPNOTSUPP
 
 from funcgraph import _engine
 from funcgraph.definitions.definition import Definition
 from funcgraph.definitions.field import Field
 
-__all__ = ["meet_native", "native_fields"]
+__all__ = ["meet_native", "native_fields", "release_native"]
 
 
 def meet_native(definition: Definition) -> None:
@@ -25,9 +26,19 @@ def meet_native(definition: Definition) -> None:
         raise OSError(EOPNOTSUPP, "native functions cannot be hooked on this machine")
     from funcgraph.native.hooking import hook  # it loads the reader of plans
 
-    problems = hook([definition.pattern])
+    problems = hook(_owner(definition.group, definition.event), [definition.pattern])
     if problems:
         raise OSError(EOPNOTSUPP, "; ".join(problems))
+
+
+def release_native(group: str, event: str) -> None:
+    """Look no longer for the functions of an event in objects that are loaded. It may be on none."""
+    if hooking := sys.modules.get("funcgraph.native.hooking"):
+        hooking.release(_owner(group, event))
+
+
+def _owner(group: str, event: str) -> str:
+    return f"event {group}/{event}"
 
 
 def native_fields(definition: Definition) -> tuple[Field, ...]:

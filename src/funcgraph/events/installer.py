@@ -110,6 +110,8 @@ class LiveEvent:
         del self._probes[at]
         if not self._probes:
             self.engine.close()
+            if native := sys.modules.get("funcgraph.events.install_native"):
+                native.release_native(self.group, self.name)
 
     @property
     def has_probes(self) -> bool:

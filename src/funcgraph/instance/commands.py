@@ -26,6 +26,8 @@ __all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
 _FIXED = {"dump": 1, "cpudump": UNLIMITED}
 _GLOB = frozenset("*?[")
 _OF_MODULE = ":mod:"
+# Of native functions (hooking.py): new objects are looked at for those of all commands, as long as the process.
+_OWNER = "function commands"
 # How counts read back.
 _UNLIMITED_TEXT, _COUNT_TEXT = "unlimited", "count="
 
@@ -306,7 +308,10 @@ def _native(pattern: str) -> list[_Named]:
         return []
     from funcgraph.native.hooking import select
 
-    return [(f"{function.qualname}{_OF_MODULE}{function.module}", function) for function in select([pattern])]
+    return [
+        (f"{function.qualname}{_OF_MODULE}{function.module}", function)
+        for function in select(_OWNER, [pattern])
+    ]
 
 
 def _invalid(word: str, reason: str) -> OSError:

@@ -15,7 +15,7 @@ from funcgraph.instance import forks, profiling
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.control_files.access import checked_number, checked_patterns, checked_tids
 from funcgraph.instance.control_files.files import Files
-from funcgraph.instance.filters import set_filters
+from funcgraph.instance.filters import release_native, set_filters
 from funcgraph.instance.living import STATES
 from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw
 from funcgraph.instance.options import Options, parse_words
@@ -179,6 +179,7 @@ class Instance(FileAttributes):
             if self._state.commands:
                 self._state.commands.close()
             self._state.engine.close()
+            release_native(self._state)
             if _living.get(self.name) is self:
                 del _living[self.name], STATES[self.name]
             forks.watch()

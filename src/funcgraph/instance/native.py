@@ -10,10 +10,11 @@ __all__ = ["hook_selected"]
 _SELECTING = ("filter", "graph", "graph_notrace")
 
 
-def hook_selected(patterns: Mapping[str, Iterable[str]]) -> None:
+def hook_selected(owner: str, patterns: Mapping[str, Iterable[str]]) -> None:
     """Have the native functions that patterns may stand for hooked.
 
     Args:
+        owner: whose patterns they are, until hooking.release().
         patterns: set -> its patterns.
 
     Raises:
@@ -23,4 +24,4 @@ def hook_selected(patterns: Mapping[str, Iterable[str]]) -> None:
     if selecting:
         from funcgraph.native.hooking import hook_all
 
-        hook_all(selecting)
+        hook_all(owner, selecting)

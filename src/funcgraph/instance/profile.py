@@ -10,6 +10,8 @@ from funcgraph.instance.native import hook_selected
 
 __all__ = ["FunctionProfile", "ProfileRow"]
 
+# Of native functions (hooking.py): new objects are looked at for those of all profiles, as long as the process.
+_OWNER = "function profiles"
 _NAME_WIDTH = 30
 _TIME_WIDTH = 8  # without the unit
 
@@ -84,7 +86,9 @@ class FunctionProfile(_engine.ProfileBase):
             filter=filter, notrace=notrace, graph=graph, graph_notrace=graph_notrace,
             graph_time=graph_time, sleep_time=sleep_time,
         )  # fmt: skip
-        hook_selected({"filter": self.filter, "graph": self.graph, "graph_notrace": self.graph_notrace})
+        hook_selected(
+            _OWNER, {"filter": self.filter, "graph": self.graph, "graph_notrace": self.graph_notrace}
+        )
         self.thresh_us = thresh_us
 
     def set_filter(self, patterns: Iterable[str], reset: bool = False) -> None:
@@ -114,7 +118,7 @@ class FunctionProfile(_engine.ProfileBase):
         change = getattr(super(), f"set_{name}")
         change(patterns, reset)
         try:
-            hook_selected({name: getattr(self, name)})
+            hook_selected(_OWNER, {name: getattr(self, name)})
         except OSError:
             change(before, True)
             raise

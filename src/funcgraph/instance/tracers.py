@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcgraph import _engine
-from funcgraph.instance.filters import set_filters
+from funcgraph.instance.filters import check_native, set_filters
 from funcgraph.instance.latency_instance import InstanceLatency
 from funcgraph.instance.state import State
 from funcgraph.settings.table import OPTIONS
@@ -84,9 +84,15 @@ def stop_latency(state: State) -> None:
 
 
 def _set_engine_tracer(state: State, name: str) -> None:
+    former = state.engine.tracer
     apply_options(state, name)
     try:
         state.engine.set_tracer(name)
+        try:
+            check_native(state.patterns)
+        except OSError:
+            state.engine.set_tracer(former)
+            raise
     finally:
         apply_options(state, state.engine.tracer)
 

@@ -19,7 +19,7 @@ from funcgraph.native.symbols import debug_file_of
 from funcgraph.output_file import whole_file
 from funcgraph.rights.folder import OwnFolder
 
-__all__ = ["PlanCache", "cache_path"]
+__all__ = ["PlanCache", "cache_path", "name_of", "plan_name"]
 
 _MOST_BYTES = 1 << 30
 _PIECE = 1 << 20
@@ -113,8 +113,16 @@ def name_of(elf: Elf, fd: int, is_trusted: bool) -> str:
         fd: of the object.
         is_trusted: whether its build id says what it is.
     """
-    key = elf.build_id.hex() if is_trusted else ""
-    return f"{key or _content_hash(fd)}-{VERSION}.plan"
+    return plan_name((elf.build_id.hex() if is_trusted else "") or _content_hash(fd))
+
+
+def plan_name(key: str) -> str:
+    """Return the name of the file of a plan.
+
+    Args:
+        key: what the object is known by: its build id, or a hash of its content, in hexadecimal.
+    """
+    return f"{key}-{VERSION}.plan"
 
 
 def _content_hash(fd: int) -> str:

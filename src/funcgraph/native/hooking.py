@@ -1,14 +1,18 @@
-"""Native functions that patterns ask for, inside of a traced process.
+"""Native functions that patterns select, inside of a traced process.
 
 A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the
-objects tells. Objects that are loaded later are looked at when the import system or ctypes has loaded them. A
-plan that the cache does not have is made by a process of its own, which the traced one does not notice.
+objects tells. Objects that are loaded later are looked at when the import system or ctypes has loaded them.
+Plans are in the folder of a session, where a recorder of this process put them, or in the cache. One that is
+in neither is made by a process of its own, which the traced one does not notice.
 """
+
+from __future__ import annotations
 
 import errno
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,11 +21,24 @@ from funcgraph.native.cache import cache_path, name_of
 from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.object_name import object_name
+from funcgraph.native.patterns import function_glob, is_of_object, may_be_native, object_glob
 
-__all__ = ["EVERYBODYS", "hook", "hook_all", "hook_objects", "may_be_native", "refuse", "select"]
+__all__ = [
+    "EVERYBODYS",
+    "hook",
+    "hook_all",
+    "hook_objects",
+    "refusals",
+    "refuse",
+    "release",
+    "select",
+    "selects",
+]
 
-_OF_OBJECT = ":mod:"
 _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.*)$", re.MULTILINE)
+#: Runs `funcgraph plan` in a Python of this process, which need not find funcgraph by itself: an attacher may
+#: have brought it along. Its folder comes last, as others may be beside it.
+_PLAN = "import sys; sys.path.append(sys.argv.pop(1)); from funcgraph.cli import main; sys.exit(main())"
 
 #: Objects whose functions everything calls, as globs: the interpreter, the libraries of C and C++.
 EVERYBODYS = (
@@ -32,68 +49,72 @@ EVERYBODYS = (
 _ALL = "*:mod:*"
 _OWN_FOLDER = os.path.dirname(os.path.abspath(_engine.__file__))
 
-# The patterns so far, with their globs for objects; which of them each object, by its path, was looked at
-# for; and the functions that load objects and are followed.
-_patterns: dict[str, str] = {}
-_objects: dict[str, tuple[str, ...]] = {}
-_followed: set[str] = set()
+# The patterns of each owner; the folder with plans that it brought along; which patterns each object, by its
+# path, was looked at for; and the functions that load objects, with those that are called in their place.
+_patterns: dict[str, set[str]] = {}
+_folders: dict[str, str] = {}
+_objects: dict[str, set[str]] = {}
+_followed: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {}
 
 
-def may_be_native(pattern: str) -> bool:
-    """Return whether a pattern may stand for native functions. "*" alone stands for all Python modules."""
-    _, command, name = pattern.rpartition(_OF_OBJECT)
-    return bool(command) and not name.startswith("!") and bool(name.strip("*?"))
-
-
-def hook(patterns: Iterable[str]) -> list[str]:
+def hook(owner: str, patterns: Iterable[str], folder: str = "") -> list[str]:
     """Make the native functions that patterns select known to the engine, which hooks those that have users.
+
+    Args:
+        owner: whose patterns they are, until release(). They are added to the owner's others.
+        folder: with plans, beside the cache; "": none.
 
     Returns:
         what is wrong with the objects that patterns name: a line for each. Those that a glob may have meant
         are left out: it may as well have meant a Python module.
     """
-    fresh = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
-    if not fresh or not hasattr(_engine, "native_meet"):
-        return []
-    _patterns.update(fresh)
-    problems: list[str] = _engine.apart(_look)
+    fresh = set(filter(may_be_native, patterns))
+    return _hook(owner, fresh, folder, []) if fresh and hasattr(_engine, "native_meet") else []
+
+
+def _hook(owner: str, patterns: set[str], folder: str, failures: list[str]) -> list[str]:
+    _patterns.setdefault(owner, set()).update(patterns)
+    if folder:
+        _folders[owner] = folder
+    problems: list[str] = _engine.apart(_look, failures)
     _watch()
     return problems
 
 
-def hook_objects() -> list[str]:
+def hook_objects(owner: str, folder: str = "") -> list[str]:
     """Make the native functions of all objects but EVERYBODYS and ours known to the engine.
+
+    Args:
+        owner, folder: as of hook().
 
     Returns:
         what is wrong, if none of an object is known then, though there is one: a line.
     """
     if not hasattr(_engine, "native_meet"):
         return ["native functions cannot be hooked on this machine"]
-    _patterns[_ALL] = "*"
     failures: list[str] = []
-    _engine.apart(_look, failures)
-    _watch()
+    _hook(owner, {_ALL}, folder, failures)
     return failures[:1] if failures and not _engine.native_functions() else []
 
 
-def hook_all(patterns: Iterable[str]) -> None:
+def hook_all(owner: str, patterns: Iterable[str]) -> None:
     """As hook().
 
     Raises:
         OSError: EOPNOTSUPP: something is wrong with an object that a pattern names.
     """
-    problems = hook(patterns)
+    problems = hook(owner, patterns)
     if problems:
         raise OSError(errno.EOPNOTSUPP, "; ".join(problems))
 
 
-def select(patterns: Sequence[str]) -> list[_engine.Function]:
+def select(owner: str, patterns: Sequence[str]) -> list[_engine.Function]:
     """Return the native functions that patterns select, which are hooked as soon as they have users.
 
     Raises:
         OSError: as hook_all().
     """
-    hook_all(patterns)
+    hook_all(owner, patterns)
     return _engine.native_matching(patterns) if hasattr(_engine, "native_matching") else []
 
 
@@ -106,7 +127,7 @@ def refuse(patterns: Iterable[str]) -> None:
         OSError: EOPNOTSUPP: a pattern names an object, and no Python module.
     """
     modules = {part for name in tuple(sys.modules) for part in name.split(".")}
-    named = {pattern: pattern.rpartition(_OF_OBJECT)[2] for pattern in patterns if may_be_native(pattern)}
+    named = {pattern: object_glob(pattern) for pattern in patterns if may_be_native(pattern)}
     meant = {pattern: name for pattern, name in named.items() if name not in modules}
     objects = {object_name(path) for path in _engine.apart(_loaded)} if meant else set()
     for pattern, name in meant.items():
@@ -115,10 +136,60 @@ def refuse(patterns: Iterable[str]) -> None:
             raise OSError(errno.EOPNOTSUPP, f"pattern {pattern!r} {reason}")
 
 
+def release(owner: str) -> None:
+    """Drop the patterns of an owner. Without any, objects that are loaded later are not looked at."""
+    _patterns.pop(owner, None)
+    _folders.pop(owner, None)
+    if not _patterns:
+        _unwatch()
+
+
+def refusals(patterns: Iterable[str], *, is_total: bool = False) -> list[str]:
+    """Say which functions that patterns may select are not hooked although they have users.
+
+    Args:
+        patterns: as they were given.
+        is_total: only of objects of which no function is hooked.
+
+    Returns:
+        a line for each object.
+    """
+    refused: dict[str, Counter[str]] = {}
+    hooked: set[str] = set()
+    given = list(patterns)
+    for name, _, is_hooked, reason in _states():
+        if is_hooked:
+            hooked.add(name)
+        elif reason is not None and any(is_of_object(pattern, name) for pattern in given):
+            refused.setdefault(name, Counter())[reason] += 1
+    return [
+        f"{name}: {_functions(reasons.total())} not hooked: {reasons.most_common(1)[0][0]}"
+        for name, reasons in refused.items()
+        if not (is_total and name in hooked)
+    ]
+
+
+def _states() -> list[tuple[str, str, bool, str | None]]:
+    return _engine.native_functions() if hasattr(_engine, "native_functions") else []
+
+
+def selects(pattern: str) -> bool:
+    """Return whether a pattern selects a native function that the engine knows."""
+    glob = function_glob(pattern)
+    return any(
+        is_of_object(pattern, name) and (not glob or _engine.glob_match(glob, function))
+        for name, function, _, _ in _states()
+    )
+
+
+def _functions(count: int) -> str:
+    return "1 function is" if count == 1 else f"{count} functions are"
+
+
 def _selects(pattern: str, path: str, name: str) -> bool:
     """Return whether a pattern means functions of an object."""
     if pattern != _ALL:
-        return _engine.glob_match(_patterns[pattern], name)
+        return is_of_object(pattern, name)
     is_ours = path.startswith(f"{_OWN_FOLDER}/")
     return not is_ours and not any(_engine.glob_match(glob, name) for glob in EVERYBODYS)
 
@@ -130,19 +201,20 @@ def _look(failures: list[str] | None = None) -> list[str]:
         failures: gets what is wrong with any object.
     """
     problems = []
+    patterns = set().union(*_patterns.values())
     for path in _loaded():
         name = object_name(path)
-        selected = tuple(pattern for pattern in _patterns if _selects(pattern, path, name))
-        if selected == _objects.get(path, ()):
+        selected = {pattern for pattern in patterns if _selects(pattern, path, name)}
+        if selected <= _objects.get(path, set()):
             continue
-        _objects[path] = selected
+        _objects[path] = selected | _objects.get(path, set())
         try:
-            _engine.native_meet(_plan_of(path), name, selected)
+            _engine.native_meet(_plan_of(path), name, tuple(selected))
         except (OSError, PlanError) as error:
             problem = f"{name}: {getattr(error, 'strerror', None) or error}"
             if failures is not None:
                 failures.append(problem)
-            if name in map(_patterns.get, selected):
+            if name in map(object_glob, selected):
                 problems.append(problem)
     return problems
 
@@ -161,9 +233,11 @@ def _plan_of(path: str) -> str:
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        plan = f"{cache_path()}/{name_of(Elf(fd), fd, is_trusted=True)}"
+        name = name_of(Elf(fd), fd, is_trusted=True)
     finally:
         os.close(fd)
+    places = [f"{folder}/{name}" for folder in (*_folders.values(), cache_path())]
+    plan = next(filter(os.path.exists, places), places[-1])
     if not os.path.exists(plan):
         _make_plan(path)
     if not os.path.exists(plan):
@@ -175,7 +249,8 @@ def _make_plan(path: str) -> None:
     environment = (
         os.fsencode(f"{key}={value}") for key, value in os.environ.items() if not key.startswith("FUNCGRAPH")
     )
-    command = (sys.executable, "-m", "funcgraph", "plan", "--", path)
+    ours = os.path.dirname(os.path.dirname(_engine.__file__))
+    command = (sys.executable, "-c", _PLAN, ours, "plan", "--", path)
     _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment))
 
 
@@ -191,22 +266,31 @@ def _watch(created: Any = None) -> None:
     known = {getattr(created, "__name__", ""): created, **sys.modules}
     for module, name in (("_imp", "create_dynamic"), ("_ctypes", "dlopen"), ("ctypes", "_dlopen")):
         if module in known and module not in _followed:
-            _followed.add(module)
-            _follow(known[module], name)
+            _follow(known[module], module, name)
 
 
-def _follow(module: Any, name: str) -> None:
-    """Look at the objects after each call of a module's function."""
+def _unwatch() -> None:
+    """Leave the functions that load objects as they were; one that somebody else has replaced calls ours."""
+    for module, (name, function, load) in list(_followed.items()):
+        if getattr(sys.modules.get(module), name, None) is load:
+            setattr(sys.modules[module], name, function)
+            del _followed[module]
+
+
+def _follow(module: Any, key: str, name: str) -> None:
+    """Look at the objects after each call of a function of a module, which sys.modules has by a key."""
     function: Callable[..., Any] = getattr(module, name)
 
     def load(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         try:
-            _engine.apart(_look)
-            _watch(result)  # it may have been ctypes
+            if _patterns:
+                _engine.apart(_look)
+                _watch(result)  # it may have been ctypes
         except Exception:
             pass  # the program must not be harmed
         return result
 
     load.__name__ = load.__qualname__ = name
+    _followed[key] = (name, function, load)
     setattr(module, name, load)

@@ -159,6 +159,10 @@ class Plan:
         data: the file.
         build_id: of the object that it must be of.
 
+    Attributes:
+        data, build_id: as given.
+        machine: e_machine of the object.
+
     Raises:
         DamagedPlanError: it is of another version or object, or damaged.
     """
@@ -181,6 +185,8 @@ class Plan:
             or header.checksum != _plan.checksum(view[HEADER.size :])
         ):
             raise DamagedPlanError
+        self.data = data
+        self.build_id = build_id
         self.machine = header.machine
         ends = accumulate(sizes)
         self._functions, self._fix_ups, self._code, self._names = (

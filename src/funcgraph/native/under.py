@@ -12,13 +12,16 @@ from funcgraph.native import hooking
 __all__ = ["record_under"]
 
 
-def record_under(keywords: dict[str, Any], under: Sequence[str], objects: Sequence[str]) -> list[str]:
+def record_under(
+    keywords: dict[str, Any], under: Sequence[str], objects: Sequence[str], directory: str
+) -> list[str]:
     """Extend an instance's patterns by native functions below Python functions, and have these hooked.
 
     Args:
         keywords: the instance's settings, whose patterns change.
         under: the Python functions.
         objects: globs for objects; none: all that not everything calls (hooking.EVERYBODYS).
+        directory: of the session, whose the patterns are, and where plans may be.
 
     Returns:
         What is wrong with all of them: a line, or none.
@@ -29,7 +32,7 @@ def record_under(keywords: dict[str, Any], under: Sequence[str], objects: Sequen
     if chosen:
         return []  # their patterns are hooked as any others
     keywords["notrace"] = [*keywords["notrace"], *map(_functions_of, hooking.EVERYBODYS)]
-    return hooking.hook_objects()
+    return hooking.hook_objects(directory, directory)
 
 
 def _functions_of(objects: str) -> str:

@@ -8,6 +8,7 @@ funcgraph-PID-RANDOM/  mode 0700, of the user of the traced processes, in a memo
     PID.note           why a process could not be traced; empty: there was no room for its ring buffer
     page               the recorder's process id, and a table of missing processes: forked ones that could
                        neither make a ring buffer nor leave a note (session_page.h)
+    BUILDID-N.plan     the plan of a native object, for processes that ran before the recording
     spare              a link to funcgraph-PID-RANDOM.spare/ in another file system, for ring buffers and
                        notes that find no room here
 
@@ -245,6 +246,18 @@ class Session:
         values = facts | (own if self.is_own else {}) | options.to_config(settings)
         self._folder.write(CONFIG, config.dump(values).encode("utf-8", "surrogateescape"))
         self._written = facts | own | options.to_config(settings)
+
+    def add_plan(self, name: str, data: bytes) -> None:
+        """Put the plan of a native object where the processes find it, unless it is there.
+
+        Args:
+            name: of its file, as native/cache.py has it.
+
+        Raises:
+            OSError: no space left.
+        """
+        if not self._folder.has(name):
+            self._folder.write(name, data)
 
     def read_config(self) -> dict[str, list[str]]:
         """Return the config file's values.

@@ -23,8 +23,8 @@ RING_SUFFIX = ".ring"
 NOTE_SUFFIX = ".note"
 DUMP_SUFFIX = ".dump"  # dump_request.py has this name too
 SPARE = "spare"  # the engine has this name too (ring_layout.h)
-#: While a process writes a file, it has another suffix.
-_MADE = re.compile(r"\d+(\.\d+)?\.(ring|note|dump)(\.new)?")
+#: While a process writes a file, it has another suffix. Plans are the recorder's, and go with the others.
+_MADE = re.compile(r"(\d+(\.\d+)?\.(ring|note|dump)|[0-9a-f]+-\d+\.plan)(\.new)?")
 _MOST_TEXT = 1 << 12  # bytes of a note or a request
 _MOST_NOTES = 1000
 _MOST_REQUESTS = 100  # in one scan; the next one takes others

@@ -33,7 +33,7 @@ __all__ = ["clean", "remove_temporaries"]
 
 _FOLDER = re.compile(rf"{PREFIX}(instance-)?(\d+)-\w+(\.spare)?")
 # What folders of ended processes have: rings, notes, a session's page; a trace of versions up to 0.1.
-_KNOWN = re.compile(rf"\d+(\.\d+)?\.(ring|note)(\.new)?|{PAGE}|lock|config|trace\.fg")
+_KNOWN = re.compile(rf"(\d+(\.\d+)?\.(ring|note)|[0-9a-f]+-\d+\.plan)(\.new)?|{PAGE}|lock|config|trace\.fg")
 _COPY_BYTES = 1 << 20
 
 

@@ -76,6 +76,7 @@ def leave(directory: str) -> None:
     """Stop tracing this process and its future children into a session, if it has joined."""
     stop(_joined.get(directory, []))
     environ.leave(directory)
+    _release_native(directory)
 
 
 def leave_dead() -> None:
@@ -106,8 +107,8 @@ def _has_recorder(directory: str) -> bool:
     return kind != fcntl.F_UNLCK
 
 
-def _hook_native(directory: str, instance: "dict[str, Any]", keywords: "dict[str, Any]") -> None:
-    """Have the native functions that an instance may record hooked. What goes wrong is told, and no more.
+def _hook_native(directory: str, instance: "dict[str, Any]", keywords: "dict[str, Any]") -> list[str]:
+    """Have the native functions that an instance may record hooked; return a line for each problem.
 
     Args:
         keywords: the engine's; changed to what `native_under` of the instance stands for.
@@ -116,14 +117,26 @@ def _hook_native(directory: str, instance: "dict[str, Any]", keywords: "dict[str
     if instance["native_under"]:
         from funcgraph.native.under import record_under
 
-        problems = record_under(keywords, instance["native_under"], instance["native_objects"])
+        problems = record_under(keywords, instance["native_under"], instance["native_objects"], directory)
     patterns = (*keywords["filter"], *keywords["graph"])
     if any(":mod:" in pattern for pattern in patterns):
         from funcgraph.native.hooking import hook
 
-        problems += hook(patterns)
-    for problem in problems:
-        leave_note(directory, problem)
+        problems += hook(directory, patterns, directory)
+    return problems
+
+
+def _release_native(directory: str) -> None:
+    if hooking := sys.modules.get("funcgraph.native.hooking"):
+        hooking.release(directory)
+
+
+def _leave_problems(directory: str, patterns: "tuple[str, ...]", problems: list[str]) -> None:
+    """Leave a note of native functions that are not hooked. The others are recorded."""
+    if hooking := sys.modules.get("funcgraph.native.hooking"):
+        problems += hooking.refusals(patterns)
+    if problems:
+        leave_note(directory, "; ".join(problems))
 
 
 def start(
@@ -154,9 +167,10 @@ def start(
     is_latency = tracer in _engine.LATENCY_TRACERS
     if is_latency:
         keywords |= {"tracer": "nop", "thresh_us": 0}
-    _hook_native(directory, instance, keywords)
+    problems = _hook_native(directory, instance, keywords)
     handle = _engine.start(directory, after_site=after_site, **keywords)
     _joined.setdefault(directory, []).append(handle)
+    _leave_problems(directory, keywords["filter"], problems)
     try:
         if is_latency:
             _engine.latency_start(tracer, 0, 0, handle)
@@ -188,6 +202,7 @@ def _forget(handles: "list[int]") -> None:
         own[:] = [handle for handle in own if handle not in handles]
         if not own:
             del _joined[directory]
+            _release_native(directory)
 
 
 def _start_events(directory: str, handle: int, texts: "list[str]") -> None:
