@@ -16,8 +16,10 @@
 /* The kernel's number: the C library has no name for it. */
 #define STOP_SIGNAL 33
 #define MAX_THREADS 4096u
-#define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one */
-#define PAUSE_NS 20000L
+#define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one, */
+#define LONGEST_PATIENCE_NS 20000000000L /* or have no processor, where others have none either */
+#define SHORTEST_PAUSE_NS 20000L
+#define LONGEST_PAUSE_NS 1000000L
 #define STACK_BYTES 65536u /* how much of a stack is looked at for interrupted code */
 #define NAME_BYTES 16u     /* of a thread, as the kernel keeps it, with its end */
 #define SA_RESTORER_FLAG 0x04000000UL
@@ -171,9 +173,9 @@ bool fg_stop_is_alone(void)
 
 /* ---- stopping them */
 
-static void pause_shortly(void)
+static void pause_for(long ns)
 {
-    struct timespec time = {0, PAUSE_NS};
+    struct timespec time = {0, ns};
 
     FG_SYSCALL(SYS_nanosleep, &time, NULL, 0, 0, 0, 0);
 }
@@ -302,6 +304,39 @@ static bool has_ended(int pid, int tid)
     return n > 0 && text[n + 1] == 'Z';
 }
 
+/* Returns what follows a word in a text; NULL: the text does not have it. */
+static const char *find_after(const char *text, size_t bytes, const char *word)
+{
+    for (size_t at = 0; at < bytes; at++) {
+        size_t n = 0;
+
+        while (word[n] && at + n < bytes && text[at + n] == word[n])
+            n++;
+        if (!word[n])
+            return text + at + n;
+    }
+    return NULL;
+}
+
+/* True if a digit of 16, which are a mask of signals, has the bit of ours. */
+static bool has_signal(const char *mask, const char *end)
+{
+    const char *digit = mask + 16 - 1 - (STOP_SIGNAL - 1) / 4;
+
+    /* 33 is the lowest bit of its digit */
+    return digit < end && ((*digit <= '9' ? *digit - '0' : *digit - 'a' + 10) & 1);
+}
+
+/* True if the thread is on its way: it wants a processor, and does not block the signal. */
+static bool is_on_its_way(int tid)
+{
+    static char text[4096]; /* one stop at a time */
+    size_t n = read_file(tid, "status", text, sizeof(text));
+    const char *state = find_after(text, n, "\nState:\t"), *mask = find_after(text, n, "\nSigBlk:\t");
+
+    return state && *state == 'R' && mask && !has_signal(mask, text + n);
+}
+
 static bool refuse_thread(struct fg_native_refusal *refusal, int tid)
 {
     char name[NAME_BYTES + 1];
@@ -313,8 +348,9 @@ static bool refuse_thread(struct fg_native_refusal *refusal, int tid)
         if (name[i] < ' ' || name[i] > '~') /* a name may have any bytes */
             name[i] = '?';
     }
-    return fg_native_refuse(refusal, "thread %d (%.*s) cannot be stopped: it blocks signal %d", tid, (int)n,
-                            name, STOP_SIGNAL);
+    return fg_native_refuse(refusal,
+                            "thread %d (%.*s) cannot be stopped: it blocks signal %d or waits in the kernel",
+                            tid, (int)n, name, STOP_SIGNAL);
 }
 
 static struct round the_round; /* too large for the stack of a thread */
@@ -323,7 +359,7 @@ static struct round the_round; /* too large for the stack of a thread */
 static int stop_all(void)
 {
     struct round *round = &the_round;
-    long until = now_ns() + PATIENCE_NS;
+    long begin = now_ns(), pause = SHORTEST_PAUSE_NS, waited;
 
     round->self = own_tid();
     round->pid = (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -333,9 +369,12 @@ static int stop_all(void)
         for_each_thread(look_at, round);
         if (!round->missing || has_ended(round->pid, round->missing))
             return 0;
-        if (now_ns() > until || round->n == MAX_THREADS)
+        waited = now_ns() - begin;
+        if (round->n == MAX_THREADS || waited > LONGEST_PATIENCE_NS ||
+            (waited > PATIENCE_NS && !is_on_its_way(round->missing)))
             return round->missing;
-        pause_shortly();
+        pause_for(pause);
+        pause = pause < LONGEST_PAUSE_NS ? 2 * pause : pause;
     }
 }
 

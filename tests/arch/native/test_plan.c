@@ -28,7 +28,7 @@ static const char *check(void)
 /* Makes a plan with one flaw, and checks that it is refused for it. */
 #define CHECK_REFUSED(flaw, reason)                                                                          \
     do {                                                                                                     \
-        planned = planned_make();                                                                            \
+        planned = planned_make(false);                                                                       \
         CHECK_TEXT(check(), "");                                                                             \
         flaw;                                                                                                \
         CHECK(strstr(check(), reason) != NULL);                                                              \
@@ -90,7 +90,7 @@ static void test_damage_is_noticed(void)
     struct fg_native_refusal refusal;
     struct fg_plan_file plan;
 
-    planned = planned_make();
+    planned = planned_make(false);
     for (size_t i = sizeof(struct fg_plan_header); i < planned.size; i++) {
         planned.bytes[i] ^= 0x10;
         CHECK(!fg_plan_check(planned.bytes, planned.size, fg_machine_elf, &plan, &refusal));
@@ -107,7 +107,7 @@ static void test_random_damage_is_harmless(void)
     uint64_t random = 88172645463325252u;
 
     for (int i = 0; i < 20000; i++) {
-        planned = planned_make();
+        planned = planned_make(false);
         for (int k = 0; k < 3; k++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
             planned.bytes[random % planned.size] = (uint8_t)(random >> 40);
@@ -131,7 +131,7 @@ static void test_files(void)
 {
     char *path;
 
-    planned = planned_make();
+    planned = planned_make(false);
     path = planned_write(&planned);
     CHECK_EQ(chmod(path, 0620), 0);
     CHECK_TEXT(open_refusal(path), "others can write it");
@@ -171,7 +171,7 @@ static void test_objects(void)
     struct probe probe;
     uint32_t refused;
 
-    planned = planned_make();
+    planned = planned_make(false);
     planned_header(&planned)->build_id[0]++;
     CHECK_TEXT(open_with(&object), "no object with its build id is loaded");
     planned_header(&planned)->build_id[0]--;
@@ -181,7 +181,7 @@ static void test_objects(void)
     function("target_add")->original[3] ^= 1;
     CHECK_TEXT(open_with(&object), "");
     free(planned.bytes);
-    planned = planned_make();
+    planned = planned_make(false);
     CHECK_TEXT(open_with(&same), "");
     CHECK(same == object); /* the first plan stays */
     free(planned.bytes);

@@ -11,9 +11,9 @@
 #include "support/planned.h"
 #include "support/session.h"
 
-struct fg_native_object *native_begin(void)
+static struct fg_native_object *begin(bool has_many)
 {
-    struct planned planned = planned_make();
+    struct planned planned = planned_make(has_many);
     char *path = planned_write(&planned);
     struct fg_native_refusal refusal = {""};
     struct fg_native_object *object;
@@ -27,6 +27,16 @@ struct fg_native_object *native_begin(void)
     free(path);
     free(planned.bytes);
     return object;
+}
+
+struct fg_native_object *native_begin(void)
+{
+    return begin(false);
+}
+
+struct fg_native_object *native_begin_with_many(void)
+{
+    return begin(true);
 }
 
 static void set(struct fg_patterns *patterns, const char *text)

@@ -7,6 +7,8 @@
 
 /* Starts the engine, and takes the target library's plan. */
 struct fg_native_object *native_begin(void);
+/* The same, with those of target_many(). */
+struct fg_native_object *native_begin_with_many(void);
 /* Makes records of the functions that a pattern with ":mod:" selects; returns how many it selects. */
 long native_meet(struct fg_native_object *object, const char *pattern);
 /* A counting user of these functions; probe_finish() or native_finish() unregisters it. */

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "support/check.h"
 #include "target/target.h"
 
-#define MAX_FUNCTIONS 64
+#define MAX_FUNCTIONS 1100
 
 /* A function whose first bytes are moved as they are, but for the operand of one instruction. */
 struct head {
@@ -97,11 +98,10 @@ static void *address_of(const char *name)
     return address;
 }
 
-/* Adds a function without moved instructions. */
-static struct fg_plan_function *add(struct plan *plan, const char *name, uint8_t displaced)
+static struct fg_plan_function *add_at(struct plan *plan, const char *name, const uint8_t *entry,
+                                       uint8_t displaced)
 {
     struct fg_plan_function *function = &plan->functions[plan->nr_functions++];
-    const uint8_t *entry = address_of(name);
 
     CHECK(plan->nr_functions < MAX_FUNCTIONS);
     function->address = (uintptr_t)entry - plan->object.base;
@@ -113,6 +113,12 @@ static struct fg_plan_function *add(struct plan *plan, const char *name, uint8_t
     function->fix_up = plan->nr_fix_ups;
     memcpy(function->original, entry, FG_PLAN_ORIGINAL_BYTES);
     return function;
+}
+
+/* Adds a function without moved instructions. */
+static struct fg_plan_function *add(struct plan *plan, const char *name, uint8_t displaced)
+{
+    return add_at(plan, name, address_of(name), displaced);
 }
 
 static void add_with_room(struct plan *plan, const char *name)
@@ -161,6 +167,21 @@ static void add_branch(struct plan *plan)
     fix(plan, function, sizeof(moved_branch), function->address + 5 + function->original[4]);
 }
 
+static void add_many(struct plan *plan)
+{
+    const uint8_t *first = address_of("target_many");
+
+    for (size_t i = 0; i < TARGET_MANY; i++) {
+        char name[16];
+        struct fg_plan_function *function;
+
+        snprintf(name, sizeof(name), "many_%zu", i);
+        function = add_at(plan, name, first + i * TARGET_MANY_BYTES, 8);
+        function->instructions = 3;
+        move(plan, function, function->original, 8);
+    }
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct fg_plan_function *left = a, *right = b;
@@ -168,7 +189,7 @@ static int compare(const void *a, const void *b)
     return (left->address > right->address) - (left->address < right->address);
 }
 
-static void fill(struct plan *plan)
+static void fill(struct plan *plan, bool has_many)
 {
     Dl_info info;
 
@@ -180,6 +201,8 @@ static void fill(struct plan *plan)
     for (size_t i = 0; i < NR_OF(heads); i++)
         add_head(plan, &heads[i]);
     add_branch(plan);
+    if (has_many)
+        add_many(plan);
     add(plan, "target_fill_registers", 0)->reason = FG_PLAN_TOO_SHORT;
     qsort(plan->functions, plan->nr_functions, sizeof(plan->functions[0]), compare);
 }
@@ -190,13 +213,13 @@ static void append(struct planned *planned, const void *table, size_t bytes)
     planned->size = (planned->size + bytes + 7) & ~(size_t)7;
 }
 
-struct planned planned_make(void)
+struct planned planned_make(bool has_many)
 {
     struct plan *plan = calloc(1, sizeof(*plan));
     struct planned planned = {.bytes = calloc(1, sizeof(*plan) + sizeof(struct fg_plan_header) + 64)};
     struct fg_plan_header *header = (struct fg_plan_header *)planned.bytes;
 
-    fill(plan);
+    fill(plan, has_many);
     *header = (struct fg_plan_header){
         .version = FG_PLAN_VERSION,
         .machine = EM_X86_64,

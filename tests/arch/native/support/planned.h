@@ -2,6 +2,7 @@
 #ifndef FG_PLANNED_H
 #define FG_PLANNED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +14,9 @@ struct planned {
     size_t size;
 };
 
-/* Makes the plan; its bytes are to be freed. */
-struct planned planned_make(void);
+/* Makes the plan; its bytes are to be freed. @has_many: with the functions of target_many(), as many_0,
+ * many_1 and so on. */
+struct planned planned_make(bool has_many);
 /* Sets the header's checksum. */
 void planned_seal(struct planned *planned);
 /* Writes it into a new file that only this user can read; returns the path, which is to be unlinked and

@@ -59,6 +59,10 @@ void target_check_vectors(void);
 /* Its first instruction reads memory relative to rip: returns *target_word(). */
 long target_read_word(void);
 long *target_word(void);
+/* The first one of many functions with three instructions in their first bytes: each returns @n + 1. */
+#define TARGET_MANY 1000
+#define TARGET_MANY_BYTES 16
+long target_many(long n);
 /* Its first instructions jump, if @n is 0: 10, else 20. */
 long target_branch(long n);
 /* Calls @run with the stack off by 8, as hand-written code does. */

@@ -57,6 +57,26 @@ target_misaligned:
     .cfi_endproc
     .size target_misaligned, . - target_misaligned
 
+/* ---- many functions of 16 bytes, all alike */
+
+    .globl target_many
+    .type target_many, @function
+    .size target_many, 16
+    .balign 16
+target_many:
+    .rept 1000
+    .cfi_startproc
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    movq %rsp, %rbp
+    leaq 1(%rdi), %rax
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .balign 16, 0xcc
+    .endr
+
 /* ---- registers: each has a value of its own, which is another one when the function returns */
 
     .globl target_check_registers
