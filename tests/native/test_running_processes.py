@@ -320,6 +320,6 @@ def test_recordings_of_a_loaded_server_come_and_go(fg: Funcgraph) -> None:
                 "-q", "-P", str(server.pid), "-b", "1024", "--drop", *words, "--", "sleep", "0.02"
             )
             assert done.returncode == 0, done.stderr
-            assert code.is_as_in_its_file()
+            assert code.is_as_in_its_file(), done.stderr
             clients.wait_for(2)
     assert "malloc [libc]" in fg.run("report").stdout

@@ -22,6 +22,7 @@
 #include "engine/graph/user_list.h"
 #include "engine/users/meet.h"
 
+#define MOST_TRIES 3u     /* of one change of hooks */
 #define MOST_TAKE_OFFS 8u /* if threads stay where they are in the way, or cannot be stopped */
 
 struct fg_native_object {
@@ -290,12 +291,15 @@ static void make_changes(bool is_killed)
 
 static void sync_end(void)
 {
+    unsigned tries = 0;
     bool is_killed;
 
     do {
         is_killed = fg_is_killed();
         make_changes(is_killed);
-    } while (fg_is_killed() != is_killed); /* thrown meanwhile: what was hooked goes again */
+        /* Thrown meanwhile: what was hooked goes again. And hooks that should go are left if a thread got no
+         * processor for long: all threads run before the next try. */
+    } while (fg_is_killed() != is_killed || (native.changes && ++tries < MOST_TRIES));
     if (!native.nr_hooked)
         set_room(NULL, NULL, 0);
     fg_mutex_unlock(&native.lock);
@@ -331,6 +335,7 @@ struct fg_domain fg_native_domain = {.arch = &arch_ops, .is_global = true};
 static void fork_child(void)
 {
     native.pid = own_pid();
+    fg_stop_fork_child();
     fg_native_entries_fork_child(fg_task_self);
     fg_mutex_unlock(&native.lock);
 }

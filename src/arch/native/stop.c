@@ -17,7 +17,8 @@
 #define STOP_SIGNAL 33
 #define MAX_THREADS 4096u
 #define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one, */
-#define LONGEST_PATIENCE_NS 20000000000L /* or have no processor, where others have none either */
+#define LONGEST_PATIENCE_NS 2000000000L /* or have no processor, where others have none either */
+#define MOST_RUN_NS 20000000u           /* of a thread that is late, until it counts as blocking the signal */
 #define SHORTEST_PAUSE_NS 20000L
 #define LONGEST_PAUSE_NS 1000000L
 #define STACK_BYTES 65536u /* how much of a stack is looked at for interrupted code */
@@ -45,6 +46,9 @@ static struct {
      * that is late does not count in the next stop. */
     _Atomic(uint64_t) arrived;
     struct parked threads[MAX_THREADS];
+    /* Threads in the handler. The next stop begins when all have left: one that is late may not have written its
+     * place yet, which is another thread's in the next stop. */
+    _Atomic(unsigned) inside;
     int tasks; /* /proc/self/task */
 } stop = {.tasks = -1};
 
@@ -90,10 +94,13 @@ static bool is_handler(void (*handler)(int number, siginfo_t *info, void *contex
 /* Our signals carry the address of `stop`. Others are the C library's. */
 static void handle(int number, siginfo_t *info, void *context)
 {
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &stop)
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &stop) {
+        atomic_fetch_add(&stop.inside, 1);
         park(context);
-    else if (is_handler(stop.former.handler))
+        atomic_fetch_sub(&stop.inside, 1);
+    } else if (is_handler(stop.former.handler)) {
         stop.former.handler(number, info, context);
+    }
 }
 
 static unsigned count_arrived(void)
@@ -241,6 +248,8 @@ struct round {
     int sent[MAX_THREADS];
     unsigned n;
     int missing; /* one that has not arrived; 0: all have */
+    int watched; /* the one that was late, and how long it had run then */
+    uint64_t run_ns;
 };
 
 static bool was_sent(const struct round *round, int tid)
@@ -293,48 +302,46 @@ static size_t read_file(int tid, const char *name, char *text, size_t bytes)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* A process whose main thread has ended keeps it in the list. */
-static bool has_ended(int pid, int tid)
+/* The state of a thread, as ps(1) has it; 0: there is none. */
+static char state_of(int tid)
 {
     char text[512];
-    size_t n = tid == pid ? read_file(tid, "stat", text, sizeof(text)) : 0;
+    size_t n = read_file(tid, "stat", text, sizeof(text));
 
     while (n > 0 && text[n - 1] != ')')
         n--;
-    return n > 0 && text[n + 1] == 'Z';
+    return n > 0 ? text[n + 1] : 0;
 }
 
-/* Returns what follows a word in a text; NULL: the text does not have it. */
-static const char *find_after(const char *text, size_t bytes, const char *word)
+/* How long a thread has run, in ns. */
+static uint64_t run_time_of(int tid)
 {
-    for (size_t at = 0; at < bytes; at++) {
-        size_t n = 0;
+    char text[64];
+    size_t n = read_file(tid, "schedstat", text, sizeof(text));
+    uint64_t ns = 0;
 
-        while (word[n] && at + n < bytes && text[at + n] == word[n])
-            n++;
-        if (!word[n])
-            return text + at + n;
+    for (size_t at = 0; at < n && text[at] >= '0' && text[at] <= '9'; at++)
+        ns = ns * 10 + (uint64_t)(text[at] - '0');
+    return ns;
+}
+
+/* A process whose main thread has ended keeps it in the list. */
+static bool has_ended(int pid, int tid)
+{
+    return tid == pid && state_of(tid) == 'Z';
+}
+
+/* True if the thread waits for a processor: it may be about to end, or to unblock its signals, and others
+ * keep it from that. One that blocks the signal and runs is soon told from it. */
+static bool is_starved(struct round *round, int tid)
+{
+    uint64_t ns = run_time_of(tid);
+
+    if (round->watched != tid) {
+        round->watched = tid;
+        round->run_ns = ns;
     }
-    return NULL;
-}
-
-/* True if a digit of 16, which are a mask of signals, has the bit of ours. */
-static bool has_signal(const char *mask, const char *end)
-{
-    const char *digit = mask + 16 - 1 - (STOP_SIGNAL - 1) / 4;
-
-    /* 33 is the lowest bit of its digit */
-    return digit < end && ((*digit <= '9' ? *digit - '0' : *digit - 'a' + 10) & 1);
-}
-
-/* True if the thread is on its way: it wants a processor, and does not block the signal. */
-static bool is_on_its_way(int tid)
-{
-    static char text[4096]; /* one stop at a time */
-    size_t n = read_file(tid, "status", text, sizeof(text));
-    const char *state = find_after(text, n, "\nState:\t"), *mask = find_after(text, n, "\nSigBlk:\t");
-
-    return state && *state == 'R' && mask && !has_signal(mask, text + n);
+    return state_of(tid) == 'R' && ns - round->run_ns < MOST_RUN_NS;
 }
 
 static bool refuse_thread(struct fg_native_refusal *refusal, int tid)
@@ -364,6 +371,7 @@ static int stop_all(void)
     round->self = own_tid();
     round->pid = (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
     round->n = 0;
+    round->watched = 0;
     for (;;) {
         round->missing = 0;
         for_each_thread(look_at, round);
@@ -371,11 +379,29 @@ static int stop_all(void)
             return 0;
         waited = now_ns() - begin;
         if (round->n == MAX_THREADS || waited > LONGEST_PATIENCE_NS ||
-            (waited > PATIENCE_NS && !is_on_its_way(round->missing)))
+            (waited > PATIENCE_NS && !is_starved(round, round->missing)))
             return round->missing;
         pause_for(pause);
         pause = pause < LONGEST_PAUSE_NS ? 2 * pause : pause;
     }
+}
+
+/* Threads of the stop before leave the handler when they get a processor. */
+static bool wait_for_late_ones(struct fg_native_refusal *refusal)
+{
+    long until = now_ns() + LONGEST_PATIENCE_NS;
+
+    while (atomic_load(&stop.inside)) {
+        if (now_ns() > until)
+            return fg_native_refuse(refusal, "a thread does not go on after the stop before");
+        pause_for(SHORTEST_PAUSE_NS);
+    }
+    return true;
+}
+
+void fg_stop_fork_child(void)
+{
+    atomic_store(&stop.inside, 0);
 }
 
 static void go_on(void)
@@ -390,7 +416,7 @@ bool fg_stop_begin(struct fg_native_refusal *refusal)
 
     if (!open_tasks(refusal))
         return false;
-    if (!handle_signal(refusal)) {
+    if (!handle_signal(refusal) || !wait_for_late_ones(refusal)) {
         close_tasks();
         return false;
     }

@@ -39,6 +39,8 @@ bool fg_stop_is_alone(void);
  */
 bool fg_stop_begin(struct fg_native_refusal *refusal);
 void fg_stop_end(void);
+/* In a forked child, which has none of the threads that were late. */
+void fg_stop_fork_child(void);
 
 /* Ranges of addresses, sorted. */
 struct fg_stop_range {

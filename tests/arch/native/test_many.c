@@ -1,5 +1,5 @@
-/* A thousand functions, hooked and unhooked while eight threads call them: each call does what it does without
- * hooks, each function is hooked each time, and the code is as before afterwards. */
+/* A thousand functions, hooked and unhooked while eight threads call them: each call does what it does
+ * without hooks, each function is hooked each time, and the code is as before afterwards. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
