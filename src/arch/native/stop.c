@@ -46,8 +46,8 @@ static struct {
      * that is late does not count in the next stop. */
     _Atomic(uint64_t) arrived;
     struct parked threads[MAX_THREADS];
-    /* Threads in the handler. The next stop begins when all have left: one that is late may not have written its
-     * place yet, which is another thread's in the next stop. */
+    /* Threads in the handler. The next stop begins when all have left: one that is late may not have written
+     * its place yet, which is another thread's in the next stop. */
     _Atomic(unsigned) inside;
     int tasks; /* /proc/self/task */
 } stop = {.tasks = -1};

@@ -20,7 +20,8 @@ static _Thread_local bool is_within;
 static _Atomic long allocations_within;
 
 /* The allocator of this program: what allocates within a call of the target would wait for itself in a real
- * one. */
+ * one. Sanitizers have allocators of their own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 
@@ -35,6 +36,7 @@ void *calloc(size_t n, size_t bytes)
     allocations_within += is_within;
     return __libc_calloc(n, bytes);
 }
+#endif
 
 static void *make_calls(void *arg)
 {
