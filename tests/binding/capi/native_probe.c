@@ -11,7 +11,7 @@
 static _Atomic unsigned long entries, returns, wrong;
 static uint64_t argument_words[12], return_words[2];
 static double argument_double, return_double;
-static uintptr_t ip, sp, return_address;
+static uintptr_t ip;
 static int nr_known, has_frame, is_native;
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -78,31 +78,32 @@ static PyObject *stop(PyObject *module, PyObject *ignored)
 
 /* ---- registers, in an fprobe */
 
+/* Several threads may be here: what is checked is in variables of each call. */
 static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                     void *data)
 {
+    uintptr_t at = ftrace_regs_get_instruction_pointer(regs), sp = ftrace_regs_get_stack_pointer(regs);
+    uintptr_t return_address = ftrace_regs_get_return_address(regs);
     struct ftrace_pt_regs set;
     struct ftrace_perf_regs perf;
+    uint64_t word;
     double nothing;
+    int n;
 
     (void)fp, (void)data;
-    for (nr_known = 0; nr_known < 12; nr_known++) {
-        if (!ftrace_regs_get_argument_word(regs, (unsigned)nr_known, &argument_words[nr_known]))
-            break;
-    }
+    for (n = 0; n < 12 && ftrace_regs_get_argument_word(regs, (unsigned)n, &word); n++)
+        argument_words[n] = word;
+    nr_known = n;
     wrong += !ftrace_regs_get_argument_double(regs, 0, &argument_double);
-    wrong += ftrace_regs_get_return_word(regs, 0, &return_words[0]) ||
-             ftrace_regs_get_return_double(regs, 0, &nothing);
-    ip = ftrace_regs_get_instruction_pointer(regs);
-    sp = ftrace_regs_get_stack_pointer(regs);
-    return_address = ftrace_regs_get_return_address(regs);
+    wrong += ftrace_regs_get_return_word(regs, 0, &word) || ftrace_regs_get_return_double(regs, 0, &nothing);
     wrong += ret_ip != return_address || *(const uintptr_t *)sp != return_address;
     ftrace_partial_regs(regs, &set);
-    wrong += set.ip != ip || set.sp != sp || set.fp || set.nr_arguments || set.location.code;
-    wrong += !ftrace_fill_perf_regs(regs, &perf) || perf.ip != ip || perf.sp != sp;
+    wrong += set.ip != at || set.sp != sp || set.fp || set.nr_arguments || set.location.code;
+    wrong += !ftrace_fill_perf_regs(regs, &perf) || perf.ip != at || perf.sp != sp;
     has_frame = ftrace_get_regs(regs) != NULL || ftrace_regs_get_argument(regs, 0) != NULL ||
                 ftrace_regs_get_callable(regs) != NULL || ftrace_regs_get_frame_pointer(regs) != 0;
     is_native = fgraph_func_is_native(func);
+    ip = at;
     entries++;
     return 0;
 }
