@@ -26,7 +26,7 @@ __all__ = ["COMMANDS", "FunctionCommand", "FunctionCommands", "commands_of"]
 _FIXED = {"dump": 1, "cpudump": UNLIMITED}
 _GLOB = frozenset("*?[")
 _OF_MODULE = ":mod:"
-# Of native functions (hooking.py): new objects are looked at for those of all commands, as long as the process.
+# Of native functions (hooking.py): new objects are looked at for those of all commands so far.
 _OWNER = "function commands"
 # How counts read back.
 _UNLIMITED_TEXT, _COUNT_TEXT = "unlimited", "count="

@@ -10,7 +10,7 @@ from funcgraph.instance.native import hook_selected
 
 __all__ = ["FunctionProfile", "ProfileRow"]
 
-# Of native functions (hooking.py): new objects are looked at for those of all profiles, as long as the process.
+# Of native functions (hooking.py): new objects are looked at for those of all profiles so far.
 _OWNER = "function profiles"
 _NAME_WIDTH = 30
 _TIME_WIDTH = 8  # without the unit
