@@ -172,11 +172,19 @@ def in_process(
         signal.signal(number, handler)
 
 
+@pytest.fixture(scope="session")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for the plans of native functions, which take long to make: all tests share it."""
+    return tmp_path_factory.mktemp("plans")
+
+
 @pytest.fixture
-def fg(tmp_path: Path) -> Iterator[Funcgraph]:
+def fg(tmp_path: Path, plans: Path) -> Iterator[Funcgraph]:
     """Return a Funcgraph in a temporary folder, with its sessions in a memory-backed folder."""
     runtime = Path(tempfile.mkdtemp(prefix="fgtest-", dir=SHARED if os.path.isdir(SHARED) else None))
+    funcgraph = Funcgraph(tmp_path, runtime)
+    funcgraph.env["XDG_CACHE_HOME"] = str(plans)
     try:
-        yield Funcgraph(tmp_path, runtime)
+        yield funcgraph
     finally:
         shutil.rmtree(runtime, ignore_errors=True)

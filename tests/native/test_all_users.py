@@ -72,12 +72,6 @@ FPROBE = """
 """
 
 
-@pytest.fixture(scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of plans, for all of these tests."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.parametrize(
     ("user", "expected"),
     [
@@ -90,11 +84,10 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["profile", "profile-without-callees", "commands", "user", "fprobe"],
 )
 def test_the_output_is_that_of_the_program_alone(
-    fg: Funcgraph, tmp_path: Path, plans: Path, user: str, expected: str
+    fg: Funcgraph, tmp_path: Path, user: str, expected: str
 ) -> None:
     extension.compile_extension(tmp_path, "native_probe", [SOURCE])
     start = f"    import sys\n    sys.path.insert(0, {str(tmp_path)!r})\n"
-    fg.env["XDG_CACHE_HOME"] = str(plans)
     alone = fg.plain(sys.executable, fg.script(f"{WORK}\n    work()\n"))
     done = fg.plain(sys.executable, fg.script(f"{start}{WORK}{user}"))
     assert (done.stdout, done.returncode) == (alone.stdout, 0), done.stderr

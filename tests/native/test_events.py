@@ -90,7 +90,6 @@ def program(fg: Funcgraph, tmp_path: Path, text: str, *arguments: str) -> list[s
     """Run a program with the library; return the lines that it prints."""
     library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
     script = fg.script(PROLOGUE + text)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     done = fg.plain(sys.executable, script, library, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -362,7 +361,6 @@ def test_stock_trace_cmd_prints_what_was_recorded(fg: Funcgraph, tmp_path: Path)
     library = ctypes.CDLL(sys.argv[1])
     library.take(b"some text", 9)
     """)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     entry = "f:x/y libsample:take s=+0($arg1):string a=+0($arg1):u8[2] n=$arg2:s32"
     done = fg.record(
         "-e", entry, "-f", "n > 8", "-e", "f:x/z libsample:take%return $retval", script, str(library)
@@ -519,7 +517,6 @@ def test_the_trace_has_its_fields_in_python_and_in_exports(fg: Funcgraph, tmp_pa
     for n in range(5):
         library.take(b"text", n)
     """)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     done = fg.record("-e", "f:x/y libsample:take s=+0($arg1):string n=$arg2:u64", script, str(library))
     assert done.returncode == 0, done.stderr
     with funcgraph.open(fg.trace) as trace:
@@ -547,7 +544,6 @@ def test_an_event_on_all_functions_of_libc(fg: Funcgraph, tmp_path: Path) -> Non
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     sys.exit(3)
     """)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     entry = "a=+0($arg1):u64 s=+0($arg2):string c=+8(+0($arg1)):u8[4] d=$arg7 e=$stack3 x=%xmm0:f64"
     result = "r=$retval s=+0($retval):string b=+0($arg2):x32 c=%cx"
     plain = fg.plain(sys.executable, script)

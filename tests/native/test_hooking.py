@@ -162,7 +162,6 @@ def test_a_recording_has_native_functions_of_the_program(fg: Funcgraph, tmp_path
     database.executemany("insert into t values(?)", [(i,) for i in range(100)])
     print(count(database))
     """)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     done = fg.record("-l", "__main__.*", "-l", "sqlite3_step:mod:*sqlite3*", script)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "100\n"
@@ -192,7 +191,6 @@ def test_all_functions_of_a_library_at_once(fg: Funcgraph, tmp_path: Path, patte
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     sys.exit(3)
     """)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     plain = fg.plain(sys.executable, script)
     done = fg.record(*(word for pattern in patterns for word in ("-l", pattern)), script)
     assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode) == (plain.stdout, 3)
@@ -255,7 +253,6 @@ def test_native_functions_are_recorded_below_chosen_ones(
     fg: Funcgraph, tmp_path: Path, objects: tuple[str, ...]
 ) -> None:
     script = fg.script(UNDER)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     flags = [word for name in objects for word in ("--objects", name)]
     done = fg.record("--native-under", "__main__.count", *flags, script)
     assert (done.returncode, done.stdout) == (0, "100\n"), done.stderr

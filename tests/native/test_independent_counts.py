@@ -102,7 +102,7 @@ def test_counts_of_the_allocator_are_those_of_a_preloaded_library(fg: Funcgraph,
     counting = build(
         tmp_path, "#define _GNU_SOURCE\n" + PRELOADED, "-Wl,--build-id", language="c", name="libcounting.so"
     )
-    fg.env |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LD_PRELOAD": str(counting)}
+    fg.env["LD_PRELOAD"] = str(counting)
     done = fg.plain(sys.executable, fg.script(PROGRAM.format(names=ALLOCATOR)), counting)
     assert done.returncode == 0, done.stderr
     seen, counted = json.loads(done.stdout)
@@ -141,7 +141,6 @@ def test_steps_of_sqlite_are_those_that_it_reports(fg: Funcgraph, tmp_path: Path
         print(json.dumps([steps, rows + len(statements)]))
         """
     )
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     done = fg.plain(sys.executable, script)
     assert done.returncode == 0, done.stderr
     steps, reported = json.loads(done.stdout)

@@ -64,7 +64,7 @@ ALLOCATE = """
 @pytest.fixture
 def preloaded(fg: Funcgraph, tmp_path: Path) -> Funcgraph:
     library = build(tmp_path, ALLOCATOR, "-Wl,--build-id", language="c", name="liballocator.so")
-    fg.env |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LD_PRELOAD": str(library)}
+    fg.env["LD_PRELOAD"] = str(library)
     return fg
 
 

@@ -113,11 +113,6 @@ def running(
         process.communicate()
 
 
-@pytest.fixture(autouse=True)
-def cache(fg: Funcgraph, tmp_path: Path) -> None:
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-
-
 def wait_for(condition: Callable[[], object]) -> None:
     until = time.monotonic() + 60
     while not condition():

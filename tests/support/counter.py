@@ -47,7 +47,6 @@ def program(fg: Funcgraph, tmp_path: Path, text: str) -> str:
     """Run a program with the library; return what it prints."""
     library = build(tmp_path, COUNTER, "-Wl,--build-id", language="c", name="libcounter.so")
     script = fg.script(PROLOGUE + text)
-    fg.env["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     done = fg.plain(sys.executable, script, library)
     assert done.returncode == 0, done.stderr
     return done.stdout
