@@ -340,6 +340,12 @@ format:
 """
 
 
+def number(field: str, bit: int, prefix: str = "") -> str:
+    """Return what print fmt has for a number: its prefix, or "(fault)" and no digit."""
+    fault = f"(REC->__faults[0] & {bit})"
+    return f'{fault} ? "(fault)" : "{prefix}", {fault} ? 0 : 1, REC->{field}'
+
+
 def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance) -> None:
     """As shared captures of the kernel have it for the same types: offsets, sizes, signs, print fmt."""
     arguments = (
@@ -359,8 +365,10 @@ def test_the_format_of_an_entry_with_all_kinds_of_fields(one: funcgraph.Instance
         "	field:__data_loc char[] f;	offset:54;	size:4;	signed:1;\n"
         "	field:__data_loc char[] item;	offset:58;	size:4;	signed:1;\n"
         "	field:u8 __faults[1];	offset:53;	size:1;	signed:0;\n"
-        '\nprint fmt: "(%ps) c8=%u d16=%hd h64=0x%Lx s=\\"%s\\" a={0x%x,0x%x} w=%ps f=%s item=%s", '
-        "(void *)REC->__probe_ip, REC->c8, REC->d16, REC->h64, __get_str(s), REC->a[0], REC->a[1], "
+        '\nprint fmt: "(%ps) c8=%s%.*u d16=%s%.*hd h64=%s%.*Lx s=\\"%s\\" a={%s%.*x,%s%.*x} w=%ps f=%s '
+        'item=%s", '
+        f"(void *)REC->__probe_ip, {number('c8', 1)}, {number('d16', 2)}, {number('h64', 4, '0x')}, "
+        f"__get_str(s), {number('a[0]', 8, '0x')}, {number('a[1]', 16, '0x')}, "
         "(void *)(unsigned long)REC->w, __get_str(f), __get_str(item)\n"
     )
     assert one.files["events/shop/all/format"] == event.format
@@ -390,8 +398,8 @@ def test_the_format_of_a_return(one: funcgraph.Instance) -> None:
         "	field:unsigned long __probe_ret_ip;	offset:16;	size:8;	signed:0;\n"
         "	field:s64 arg1;	offset:24;	size:8;	signed:1;\n"
         "	field:u8 __faults[1];	offset:32;	size:1;	signed:0;\n"
-        '\nprint fmt: "(%ps <- %ps) arg1=%Ld", '
-        "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func, REC->arg1\n"
+        '\nprint fmt: "(%ps <- %ps) arg1=%s%.*Ld", '
+        f"(void *)REC->__probe_ret_ip, (void *)REC->__probe_func, {number('arg1', 1)}\n"
     )
 
 

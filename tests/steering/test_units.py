@@ -6,6 +6,8 @@ import io
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +115,8 @@ def test_this_process_and_its_parents_are_not_meant() -> None:
 
 def test_a_process_that_runs_no_python_is_not_meant() -> None:
     with subprocess.Popen(["sleep", "60.4711"]) as child:
+        while not Path(f"/proc/{child.pid}/cmdline").read_bytes():
+            time.sleep(0.001)  # the kernel is still executing it
         try:
             with pytest.raises(NoProcessError):
                 find([r"sleep 60\.4711"], list)

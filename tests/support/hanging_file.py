@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from funcgraph.mount import libfuse
+
 __all__ = ["hanging_file"]
 
 #: argv: the folder to mount, the name of the file. Prints a line at the first read, which then never ends.
@@ -45,7 +47,10 @@ mfusepy.FUSE(Hang(), sys.argv[1], foreground=True, nothreads=True)
 def hanging_file(folder: Path, name: str) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
     """Make such a file; yield its path and its server, which prints a line at each read. Skips the test where
     there is no FUSE."""
-    pytest.importorskip("mfusepy")
+    try:
+        libfuse.load()
+    except libfuse.MissingError as error:
+        pytest.skip(str(error))
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("there is no /dev/fuse")
     folder.mkdir()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from funcgraph.command_support.instance_flags import unmatched
 from funcgraph.command_support.live import run_command
-from funcgraph.command_support.native import plan_ahead
+from funcgraph.command_support.plan_handover import plan_ahead
 from funcgraph.command_support.processes import Processes
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import InstanceRequest

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.command_support.messages import CommandError, print_message, process_error_text
-from funcgraph.command_support.native import PlanHandover
+from funcgraph.command_support.plan_handover import PlanHandover
 from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection
 from funcgraph.recorder.process import ProcessWatch
