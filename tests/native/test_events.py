@@ -176,15 +176,16 @@ MODEL = r"""
 
     rng = random.Random(int(sys.argv[2]))
     PAGE = mmap.PAGESIZE
-    memory = mmap.mmap(-1, 3 * PAGE)
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    memory[: 2 * PAGE] = bytes(rng.choice(b"abcxyz \x00\x01\xfe") for _ in range(2 * PAGE))
-    for _ in range(300):  # pointers into it, and bad ones
+    memory = mmap.mmap(-1, 4 * PAGE)  # the first and the last cannot be read
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + PAGE
+    content = bytearray(rng.choice(b"abcxyz \x00\x01\xfe") for _ in range(2 * PAGE))
+    # Pointers into it, and bad ones. They do not overlap: a part of one and a part of another would point to
+    # anything that lies near.
+    for at in rng.sample(range(0, 2 * PAGE, 8), 300):
         target = rng.choice([base + rng.randrange(2 * PAGE), 0, 2**63, base + 2 * PAGE - rng.randrange(9)])
-        at = rng.randrange(0, 2 * PAGE - 8)
-        memory[at : at + 8] = target.to_bytes(8, "little")
-    content = memory[: 2 * PAGE]
-    assert libc.mprotect(base + 2 * PAGE, PAGE, 0) == 0
+        content[at : at + 8] = target.to_bytes(8, "little")
+    memory[PAGE : 3 * PAGE] = bytes(content)
+    assert libc.mprotect(base - PAGE, PAGE, 0) == libc.mprotect(base + 2 * PAGE, PAGE, 0) == 0
     BITS = (1 << 64) - 1
 
     def read(address, n):
