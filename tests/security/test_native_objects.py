@@ -16,7 +16,7 @@ from planned import build, needs_decoder
 from sizes import DAMAGED_OBJECTS
 from targets import AS_STRANGER, STRANGER, as_root, jail, running
 
-from funcgraph.command_support.native import PlanHandover
+from funcgraph.command_support.plan_handover import PlanHandover
 from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.objects import ObjectPlan, Planner
