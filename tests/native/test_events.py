@@ -178,11 +178,12 @@ MODEL = r"""
     PAGE = mmap.PAGESIZE
     memory = mmap.mmap(-1, 4 * PAGE)  # the first and the last cannot be read
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + PAGE
-    content = bytearray(rng.choice(b"abcxyz \x00\x01\xfe") for _ in range(2 * PAGE))
-    # Pointers into it, and bad ones. They do not overlap: a part of one and a part of another would point to
-    # anything that lies near.
+    # Any other eight bytes are no address of a process: no byte is 0, and pointers do not overlap. Else they
+    # could point to somebody's memory: a program that is not position-independent has some below 16 MB.
+    BAD = int.from_bytes(b"\xfe" * 8, "little")
+    content = bytearray(rng.choice(b"abcxyz \x10\x81\xfe") for _ in range(2 * PAGE))
     for at in rng.sample(range(0, 2 * PAGE, 8), 300):
-        target = rng.choice([base + rng.randrange(2 * PAGE), 0, 2**63, base + 2 * PAGE - rng.randrange(9)])
+        target = rng.choice([base + rng.randrange(2 * PAGE), BAD, base + 2 * PAGE - rng.randrange(9)])
         content[at : at + 8] = target.to_bytes(8, "little")
     memory[PAGE : 3 * PAGE] = bytes(content)
     assert libc.mprotect(base - PAGE, PAGE, 0) == libc.mprotect(base + 2 * PAGE, PAGE, 0) == 0
