@@ -789,7 +789,7 @@ def test_loopblock_shows_what_the_callback_called() -> None:
         lines.index("#      |           |    |            |   |                     |   |   |   |") + 1 :
     ]
     assert "us |" in graph[0] and "asyncio.events.Handle._run() {" in graph[0]
-    assert graph[-1].rstrip().endswith("|  }") and "*" in graph[-1]
+    assert re.search(r"\| [*@$] .*\|  }$", graph[-1].rstrip())  # over 10 ms; a busy machine sleeps longer
     assert any(f"{__name__}.blocks_inside() {{ /* resumed */" in line for line in graph)
     times = [int(line.split()[0]) for line in graph]
     assert times == sorted(times)
