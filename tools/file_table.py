@@ -38,12 +38,12 @@ _PAIRS: tuple[tuple[str, ...], ...] = ((".h", ".c", ".cc", ".S"), _PYTHON, (".sh
 FOLDERS = {
     "benchmarks/iterate": "iteration over a trace in C, to measure it",
     "benchmarks/least_callbacks": "the cheapest possible hooks, to compare with",
-    "examples/below_python": "the programs of docs/start/below-python.md",
     "benchmarks/native_calls": "calls of native functions, recorded and not",
     "benchmarks/native_fprobes": "fprobes in C, to measure their cost",
     "benchmarks/native_users": "users of the C API, to measure the cost of each",
     "benchmarks/programs": "the measured programs",
     "examples/ask_a_program": "a small shop, and a program that asks it questions",
+    "examples/below_python": "the programs of docs/start/below-python.md",
     "examples/fprobe_example": "a probe on any function of any program",
     "examples/guide": "a small web service with three faults, which docs/start/guide.md finds",
     "examples/native_user": "a user of the C API, with its own build",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from counter import run_with_library
 from planned import build, needs_decoder
 
 import funcgraph
@@ -88,11 +89,8 @@ PROLOGUE = r"""
 
 def program(fg: Funcgraph, tmp_path: Path, text: str, *arguments: str) -> list[str]:
     """Run a program with the library; return the lines that it prints."""
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
-    script = fg.script(PROLOGUE + text)
-    done = fg.plain(sys.executable, script, library, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    library = ("libsample.so", LIBRARY)
+    return run_with_library(fg, tmp_path, library, PROLOGUE + text, *arguments).splitlines()
 
 
 def test_an_event_has_the_size_that_malloc_was_asked_for(fg: Funcgraph, tmp_path: Path) -> None:

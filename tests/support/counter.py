@@ -45,8 +45,21 @@ PROLOGUE = """
 
 def program(fg: Funcgraph, tmp_path: Path, text: str) -> str:
     """Run a program with the library; return what it prints."""
-    library = build(tmp_path, COUNTER, "-Wl,--build-id", language="c", name="libcounter.so")
-    script = fg.script(PROLOGUE + text)
-    done = fg.plain(sys.executable, script, library)
+    return run_with_library(fg, tmp_path, ("libcounter.so", COUNTER), PROLOGUE + text)
+
+
+def run_with_library(
+    fg: Funcgraph, tmp_path: Path, library: tuple[str, str], text: str, *arguments: str
+) -> str:
+    """Run a program, which must exit with 0; return what it prints.
+
+    Args:
+        library: the name of a file and its C code. The program's first argument is its path.
+        text: of the program.
+        arguments: the program's other ones.
+    """
+    name, source = library
+    path = build(tmp_path, source, "-Wl,--build-id", language="c", name=name)
+    done = fg.plain(sys.executable, fg.script(text), path, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout

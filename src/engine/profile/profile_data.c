@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "engine/core/array.h"
+#include "engine/core/mmap_memory.h"
 #include "engine/core/mutex.h"
 
 #define MIN_ROWS 128u /* a page */
@@ -29,11 +30,10 @@ static size_t bytes_of(uint32_t nr_rows)
     return nr_rows * sizeof(struct fg_profile_row);
 }
 
-/* Zeros. NULL: no memory. */
-static void *map(size_t bytes)
+static struct fg_profile_row *map_rows(uint32_t nr_rows)
 {
-    void *mapping =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mapping = mmap(NULL, bytes_of(nr_rows), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return mapping == MAP_FAILED ? NULL : mapping;
 }
@@ -59,7 +59,7 @@ static bool task_grow(struct fg_profile_task *task, uint32_t least)
             return false;
         nr_rows *= 2;
     }
-    rows = task->rows ? remap_rows(task, nr_rows) : map(bytes_of(nr_rows));
+    rows = task->rows ? remap_rows(task, nr_rows) : map_rows(nr_rows);
     if (!rows)
         return false;
     task->rows = rows;
@@ -77,7 +77,7 @@ void fg_profile_clear_rows(struct fg_profile_task *task)
 static void task_free(struct fg_profile_task *task)
 {
     fg_profile_clear_rows(task);
-    munmap(task, sizeof(*task));
+    fg_mmap_free(task);
 }
 
 void fg_profile_data_clear_tasks(struct fg_profile_data *data)
@@ -138,7 +138,7 @@ bool fg_profile_note_function(struct fg_profile_data *data, const struct fg_func
 
 static struct fg_profile_task *task_new(struct fg_profile_data *data, int tid)
 {
-    struct fg_profile_task *task = map(sizeof(*task));
+    struct fg_profile_task *task = fg_mmap_alloc(sizeof(*task));
 
     if (task) {
         task->tid = tid;

@@ -24,11 +24,9 @@ def meet_native(definition: Definition) -> None:
     """
     if not hasattr(_engine, "native_meet"):
         raise OSError(EOPNOTSUPP, "native functions cannot be hooked on this machine")
-    from funcgraph.native.hooking import hook  # it loads the reader of plans
+    from funcgraph.native.hooking import hook_all  # it loads the reader of plans
 
-    problems = hook(_owner(definition.group, definition.event), [definition.pattern])
-    if problems:
-        raise OSError(EOPNOTSUPP, "; ".join(problems))
+    hook_all(_owner(definition.group, definition.event), [definition.pattern])
 
 
 def release_native(group: str, event: str) -> None:
