@@ -4,9 +4,9 @@
  * memory of their rows are under the lock of rows, the names under the engine's lock. A thread that has both
  * takes the engine's first.
  *
- * The first call of a native function in a thread needs a row, and the program may be in the middle of its
- * allocator, or hold any lock that the holder of the engine's waits for. So whoever has the lock of rows
- * allocates with mmap(2) alone, and the names of native functions are noted when they are met. */
+ * The first call of a native function in a thread needs a row. The program may be in the middle of its
+ * allocator then, or hold a lock that the holder of the engine's lock waits for. So whoever has the lock of
+ * rows allocates with mmap(2) alone, and the names of native functions are noted when they are met. */
 #ifndef FG_PROFILE_DATA_H
 #define FG_PROFILE_DATA_H
 

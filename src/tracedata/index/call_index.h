@@ -12,8 +12,8 @@
  * when that before it ended, at the earliest. A span of 4^c ns up to 4^(c+1) has the class c; one of no time
  * has 0.
  *
- * What is too short for a picture is counted in cells: a cell of level l stands for a slot of 4^l ns at a
- * depth of a lane, and counts the spans that begin in it and have a class below l. So at each level spans of
+ * What is too short for a picture is counted in cells. A cell of level l stands for a slot of 4^l ns at a
+ * depth of a lane. It counts the spans that begin in it and have a class below l. So at each level spans of
  * the classes from l on and the cells of level l have every span once. There are the levels `base`,
  * `base` + FG_INDEX_STEP, ... up to one at which a cell is as long as the trace.
  *

@@ -38,8 +38,8 @@ struct fg_picture {
     uint32_t first_depth, last_depth;
 };
 
-/* Adds what the picture has, by depth: each span that is as long as a pixel, and those that are shorter as
- * spans or in cells that are no longer than a pixel, if the index has such. A cell counts what begins in its
+/* Adds what the picture has, by depth: each span that is as long as a pixel. Shorter ones are there as spans,
+ * or in cells; these are no longer than a pixel if the index has such. A cell counts what begins in its
  * slot. At most some 64 rows for each pixel and depth. Return: 0 or -ENOMEM. */
 int fg_index_picture(const struct fg_call_index *index, const struct fg_picture *picture,
                      struct fg_span_rows *rows);
