@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import signal
 import sys
 from collections.abc import Sequence
@@ -82,6 +83,32 @@ def _help_lines(names: Sequence[str]) -> str:
     return "\n".join(f"  {name:<10}{load(name).HELP}" for name in names)
 
 
+def version_lines() -> list[str]:
+    """Return what `--version` prints: the version and its commit, the Python, and who compresses."""
+    from funcgraph import _tracedata
+    from funcgraph.tracedata.codecs import provide
+    from funcgraph.version import installed_commit, installed_version
+
+    in_c = _tracedata.codec_names()
+    provide()
+    codecs = [name for name in _tracedata.codec_names() if name != "none"]
+    shown = (f"{name} ({'C library' if name in in_c else 'of Python'})" for name in codecs)
+    commit = installed_commit()
+    return [
+        f"funcgraph {installed_version()}" + (f" (commit {commit})" if commit else ""),
+        f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {_libc()}",
+        f"compression: {', '.join(shown) or 'none'}",
+    ]
+
+
+def _libc() -> str:
+    """Return the C library's name and version, as `glibc 2.36`."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or "a C library without a name"
+    except (OSError, ValueError):
+        return "a C library that is not glibc"
+
+
 def _known(name: str) -> str:
     """Return the name of a command. Raises CommandError if there is none of that name."""
     if name not in COMMANDS:
@@ -103,9 +130,7 @@ def run(words: Sequence[str]) -> int:
     if not words or words[0].startswith("-"):
         parser = top_parser()
         if words and parser.parse_args(words).version:
-            import funcgraph
-
-            print(f"funcgraph {funcgraph.__version__}")
+            print("\n".join(version_lines()))
             return 0
         parser.print_help(sys.stderr)
         return 2

@@ -1,11 +1,11 @@
-"""The version of funcgraph that is installed."""
+"""The version of funcgraph that is installed, and what it was built from."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
-__all__ = ["installed_version"]
+__all__ = ["installed_commit", "installed_version"]
 
 
 def installed_version() -> str:
@@ -20,6 +20,16 @@ def installed_version() -> str:
     from importlib.metadata import version
 
     return version("funcgraph")
+
+
+def installed_commit() -> str:
+    """Return the commit of which the installed package was built; "" if it was no checkout."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "commit.txt")
+    with suppress(OSError), open(path, encoding="utf-8") as file:
+        commit = file.read().strip()
+        # Our own environments: their sources change between two commits.
+        return "" if commit == "unknown" else commit
+    return ""
 
 
 def _version_in(path: str) -> str:

@@ -393,7 +393,9 @@ def test_help_and_version(fg: Funcgraph) -> None:
     for command in ("record", "report", "summary", "recover", "status"):
         assert re.search(rf"^  {command} ", help_text.stdout, re.MULTILINE)
         assert fg.run(command, "--help").returncode == 0
-    assert re.fullmatch(r"funcgraph \d+\.\d+\S*\n", fg.run("--version").stdout)
+    version = fg.run("--version").stdout
+    assert re.match(r"funcgraph \d+\.\d+\S*( \(commit [0-9a-z-]+\))?\nCPython 3\.\d+", version)
+    assert re.search(r"^compression: zstd \(.*\), zlib \(", version, re.MULTILINE)
     assert fg.run().returncode == 2
 
 

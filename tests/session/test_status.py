@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -33,6 +34,26 @@ def test_status_lists_the_processes_that_have_a_socket(fg: Funcgraph) -> None:
         assert lines.index("processes with a socket:") < lines.index(line)
         process.communicate("\n", timeout=60)
     assert line not in fg.run("status").stdout.splitlines()
+
+
+def test_status_is_the_same_for_programs(fg: Funcgraph) -> None:
+    """A report of a fault has it: versions, abilities, owners of ids, sessions, processes."""
+    script = fg.script("input()\n")
+    process = fg.start("record", script)
+    while not fg.sessions():
+        assert process.poll() is None
+    facts = json.loads(fg.run("status", "--json").stdout)
+    process.communicate("\n")
+    text = fg.run("status").stdout
+    assert f"funcgraph {facts['funcgraph']} on {facts['python']}" in text
+    assert f"engine: {facts['engine']['arch']}" in text
+    for name, there in facts["capabilities"].items():
+        assert f"  {name}: {'yes' if there else 'no'} (" in text
+    ids = facts["monitoring_ids"]
+    assert ids is None if sys.version_info < (3, 12) else len(ids) == 6
+    (session,) = facts["sessions"]
+    assert session["recording"] is True
+    assert "error" in session or session["command"] == str(script)
 
 
 @pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring came with CPython 3.12")
