@@ -10,7 +10,7 @@ RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
-.PHONY: files clean canary
+.PHONY: files clean canary wheels
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -46,6 +46,9 @@ pythons: ## list the CPythons that are here, and those that are not
 
 pythons-sid: ## put Debian's newest CPythons, 3.14 and 3.15, into the folder /srv/sid (FG_SID=DIR; as root)
 	@$(RUN) tools.sid
+
+wheels: ## wheels of each CPython and the sdist, in dist/: built twice, audited, tried in fresh environments (10 min)
+	@$(RUN) tools.wheels
 
 bench: ## the figures of docs/reference/performance.md, on CPython 3.11 and 3.13
 	@$(RUN) tools.bench

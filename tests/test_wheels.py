@@ -1,0 +1,80 @@
+"""Wheels for other machines: `make wheels` says what they can serve, and finds one that keeps no promise."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sizes
+
+from tools import wheels
+from tools.layout import ROOT, pyproject
+
+pytestmark = pytest.mark.one_python
+
+_SHOWN = """
+funcgraph-0.1.0-cp313-cp313-linux_x86_64.whl is consistent with the
+following platform tag: "{tag}".
+
+The wheel references external versioned symbols in these
+system-provided shared libraries: libc.so.6 with versions {{'GLIBC_2.34'}}
+"""
+
+
+@pytest.mark.parametrize("tag", ["manylinux_2_34_x86_64", "musllinux_1_2_aarch64", "manylinux_2_17_x86_64"])
+def test_the_tag_is_what_the_audit_allows(tag: str) -> None:
+    assert wheels.platform_tag(_SHOWN.format(tag=tag)) == tag
+
+
+@pytest.mark.parametrize("text", [_SHOWN.format(tag="linux_x86_64"), "", "no platform tag"])
+def test_a_wheel_for_this_machine_alone_is_refused(text: str) -> None:
+    with pytest.raises(wheels.PromiseError, match="no tag for other machines"):
+        wheels.platform_tag(text)
+
+
+def test_what_an_environment_keeps_is_named(tmp_path: Path) -> None:
+    """Compiled files of Python are nobody's: pip leaves those that it did not write."""
+    before = wheels.files_of(tmp_path)
+    (tmp_path / "share").mkdir()
+    (tmp_path / "share" / "left.txt").touch()
+    (tmp_path / "share" / "left.cpython-313.pyc").touch()
+    assert wheels.files_of(tmp_path) - before == {"share/left.txt"}
+
+
+def test_each_version_has_a_wheel_in_a_release() -> None:
+    """cibuildwheel builds what `requires-python` allows, free-threaded CPythons too."""
+    project = pyproject()
+    settings = project["tool"]["cibuildwheel"]
+    assert "cpython-freethreading" in settings["enable"]
+    assert "funcgraph selftest" in settings["test-command"]
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert "kind: [manylinux, musllinux]" in workflow
+    assert "arch: [x86_64, aarch64]" in workflow
+
+
+def test_a_workflow_runs_what_is_there() -> None:
+    """Each `make TARGET` and each tool that a workflow names exists."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        text = path.read_text()
+        for words in re.findall(r"\bmake ([a-z -]+)", text):
+            assert targets.issuperset(words.split()), f"{path.name}: make {words}"
+        for module in re.findall(r"-m tools\.(\w+)", text):
+            assert (ROOT / "tools" / f"{module}.py").is_file(), f"{path.name}: tools.{module}"
+        for name in re.findall(r"run: (?:.*&& )?(\.ci/run)", text):
+            assert os.access(ROOT / name, os.X_OK)
+
+
+@pytest.mark.skipif(not sizes.NIGHTLY, reason="builds everything twice: nightly")
+@pytest.mark.timeout(1800)
+def test_wheels_keep_their_promises() -> None:
+    tag = f"{sys.version_info.major}.{sys.version_info.minor}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.wheels", "--python", tag], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stdout
