@@ -56,7 +56,15 @@ def build(python: Interpreter, source: Path, folder: Path, log: Path, *, offline
     """
     environment = _builder(python)
     shutil.rmtree(folder, ignore_errors=True)
-    words = [*_PIP, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", folder]
+    words: list[str | Path] = [
+        *_PIP,
+        "wheel",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--wheel-dir",
+        folder,
+    ]
     words += [f"--config-settings=build-dir={folder / 'cmake'}"]
     words += [f"--config-settings=cmake.define.FG_COMMIT={_git('rev-parse', '--short=12', 'HEAD')}", source]
     # assert() has the name of its file in the code, the build id depends on what is stripped later, and a zip
@@ -119,7 +127,7 @@ def retag(wheel: Path, log: Path) -> Path:
     """Put a wheel into dist/ with the tag that auditwheel allows. Returns it."""
     auditor = Environment("wheels", pythons.choose(""), "wheels")
     auditor.prepare()
-    words = [auditor.python, "-m", "auditwheel", "show", wheel]
+    words: list[str | Path] = [auditor.python, "-m", "auditwheel", "show", wheel]
     shows = subprocess.run(
         words, capture_output=True, text=True, check=True, env={**os.environ, "PATH": auditor.path}
     )
@@ -146,7 +154,7 @@ def try_out(wheel: Path, python: Interpreter, log: Path) -> None:
     # The environment's own commands are all that there is: no compiler.
     alone = {"PATH": str(folder / "bin"), "FUNCGRAPH": ""}
     run([*inside, of_folder, *_PIP, "install", wheel], log=log)
-    command = [*inside, folder / "bin" / "funcgraph"]
+    command: list[str | Path] = [*inside, folder / "bin" / "funcgraph"]
     trace = folder / "t.fg"
     run([*command, "--version"], log=log, env=alone)
     run([*command, "selftest"], log=log, env=alone)
