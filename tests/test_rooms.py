@@ -23,6 +23,28 @@ def test_each_file_is_in_a_room() -> None:
     assert {rooms.room_of(unit) for unit in rooms.c_arrows()} == rooms.KNOWS.keys()
 
 
+#: What knows how events lie in a trace.dat: what makes one, and what reads one.
+_KNOW_WIRE = (
+    "tracedata/make/",
+    "tracedata/read/cursor",
+    "tracedata/read/dat_event",
+    "tracedata/read/kernel",
+    "tracedata/read/section_walk",
+    "tracedata/read/trace_file",
+)
+
+
+def test_only_writer_and_reader_of_trace_dat_know_its_images() -> None:
+    """All others see decoded events (trace_event.h), which also come from a .fg."""
+    including = re.compile(r'^#include "tracedata/base/wire\.h"', re.MULTILINE)
+    files = [file for file in rooms.SRC.rglob("*.[ch]") if including.search(file.read_text())]
+    knowing = [file.relative_to(rooms.SRC).as_posix() for file in files]
+    assert [file for file in knowing if not file.startswith(_KNOW_WIRE)] == []
+    # A header would tell others.
+    assert [file for file in knowing if file.endswith(".h") and "/make/" not in file] == []
+    assert len(knowing) > 5
+
+
 @pytest.mark.parametrize("layer", rooms.WITHOUT_PYTHON)
 def test_only_the_arch_and_the_binding_include_python(layer: str) -> None:
     """CPython's headers are Python.h and those of its folders `cpython/` and `internal/`."""

@@ -16,7 +16,7 @@
 #include "support/selections.h"
 #include "tracedata/base/codec.h"
 #include "tracedata/base/sections.h"
-#include "tracedata/base/trace_event.h"
+#include "tracedata/base/wire.h"
 #include "tracedata/read/trace_file.h"
 #include "tracedata/text/report.h"
 #include "tracedata/view/columns.h"
@@ -113,11 +113,11 @@ static void put_call(struct fg_text *record, unsigned n, uint32_t func, unsigned
 /* The n-th record of a lane: all kinds in turn. */
 static void put_record(struct fg_text *record, unsigned n, unsigned tid)
 {
-    uint32_t func = FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (n % 3), depth = n % 4;
+    uint32_t func = fg_function_address(n % 3), depth = n % 4;
     switch (n % 8) {
     default:
         PUT_EVENT(record, funcgraph_entry, tid, .func = func, .depth = depth,
-                  .kind = n % 2 ? FG_WIRE_RESUME | FG_WIRE_HAS_START : FG_WIRE_START | FG_WIRE_HAS_CALLER);
+                  .kind = n % 2 ? FG_ENTRY_RESUME | FG_WIRE_HAS_START : FG_ENTRY_START | FG_WIRE_HAS_CALLER);
         put(record, n % 2 ? 1000 + n % 5 : func | UINT64_C(0x4f) << 32, 8);
         put_values(record);
         break;
@@ -482,9 +482,10 @@ static int read_event(const char *path, const struct fg_text *whole, uint16_t ty
  * event. */
 static void short_records_are_damage(const char *path, const struct fg_text *whole)
 {
-#define X(event, id, system, print)                                                                          \
-    assert(read_event(path, whole, (id), sizeof(struct fg_wire_##event)) == 0);                              \
-    assert(read_event(path, whole, (id), (sizeof(struct fg_wire_##event) - 1) & ~(size_t)3) == -EINVAL);
+#define X(event, system, print)                                                                              \
+    assert(read_event(path, whole, FG_EVENT_##event, sizeof(struct fg_wire_##event)) == 0);                  \
+    assert(read_event(path, whole, FG_EVENT_##event, (sizeof(struct fg_wire_##event) - 1) & ~(size_t)3) ==   \
+           -EINVAL);
     FG_WIRE_EVENTS(X)
 #undef X
 }

@@ -388,6 +388,24 @@ def eventful(tmp_path: Path) -> Path:
     return trace.save(tmp_path / "trace.dat")
 
 
+def test_filters_of_our_own_events_see_the_common_fields(tmp_path: Path) -> None:
+    """Of a print, a wait and an overrun: they have no other."""
+    trace = Trace(["m.a"])
+    for tid in (69, 70):
+        task = trace.task(tid, "work")
+        task.message(S + tid, b"hello")
+        task.wait(S + 10 + tid, 5)
+        task.overrun(S + 20 + tid, 3)
+    with funcgraph.open(trace.save(tmp_path / "trace.dat")) as opened:
+        for event, type_number, kind in (
+            ("print", 5, "mark"),
+            ("*wait", 2001, "wait"),
+            ("overrun", 2002, "overrun"),
+        ):
+            chosen = Selection(events=(f"{event}: common_pid == 70 && common_type == {type_number}",))
+            assert [(found.kind, found.task.tid) for found in opened.events(select=chosen)] == [(kind, 70)]
+
+
 @pytest.mark.parametrize(
     ("events", "times"),
     [

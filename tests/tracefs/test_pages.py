@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_python
 
 HERE = __name__
 PAGE_BYTES = 4096
-WIRE = Path(__file__).resolve().parent.parent.parent / "src" / "tracedata" / "base" / "wire.h"
+BASE = Path(__file__).resolve().parent.parent.parent / "src" / "tracedata" / "base"
 
 
 def leaf(n: object) -> object:
@@ -169,7 +169,8 @@ def test_losses_are_told(shell: Shell) -> None:
 
 
 def test_the_numbers_are_those_of_the_engine() -> None:
-    text = WIRE.read_text()
-    assert f"#define FG_EVENT_FIRST_DYNAMIC {event_ids.FIRST}u" in text
-    assert f"#define FG_WIRE_FUNC_BASE {addresses.FIRST:#x}u" in text
-    assert f"X(print, {event_ids.PRINT_ID}, " in text
+    events = (BASE / "trace_event.h").read_text()
+    assert f"#define FG_EVENT_FIRST_DYNAMIC {event_ids.FIRST}u" in events
+    assert f"X(print, {event_ids.PRINT_ID}, " in events
+    functions = (BASE / "function_address.h").read_text()
+    assert f"#define FG_FUNC_ADDRESS_BASE {addresses.FIRST:#x}u" in functions

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIRST", "PRINT_ID", "event_id"]
 
-#: ftrace's own events have numbers below (FG_EVENT_FIRST_DYNAMIC of wire.h).
+#: ftrace's own events have numbers below (FG_EVENT_FIRST_DYNAMIC of trace_event.h).
 FIRST = 3000
 #: FG_EVENT_print, as in the kernel.
 PRINT_ID = 5

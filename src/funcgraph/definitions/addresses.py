@@ -9,7 +9,7 @@ from itertools import count
 
 __all__ = ["FIRST", "SYMBOLS", "Symbols"]
 
-FIRST, _STEP = 0x10000000, 16  # FG_WIRE_FUNC_BASE, FG_WIRE_FUNC_STEP of wire.h
+FIRST, _STEP = 0x10000000, 16  # FG_FUNC_ADDRESS_BASE, ..._STEP
 
 
 class Symbols:

@@ -33,7 +33,7 @@ _KINDS = cast(tuple[EventKind, ...], _tracedata.KINDS)  # FG_COLUMN_KINDS is the
 _STACK = _KINDS.index("stack")
 _EVENT = _KINDS.index("event")
 _NO_FIELDS: Mapping[str, FieldValue] = MappingProxyType({})
-_FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_WIRE_FUNC_BASE, FG_WIRE_FUNC_STEP
+_FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_FUNC_ADDRESS_BASE, ..._STEP
 LOST_UNKNOWN = 2**64 - 1
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # [SYSTEM/]NAME[: FILTER], as trace-cmd report -F takes it.
 _CHOICE = re.compile(r"\s*(?:([^\s:/]+)/)?([^\s:/]+)\s*(?::(.*))?", re.DOTALL)
 _FIRST_DYNAMIC, _FIRST_KERNEL = 3000, 0x10000  # FG_EVENT_FIRST_DYNAMIC, FG_EVENT_KERNEL
-_OWN = {"print": 5, "recorder_wait": 2001, "overrun": 2002}  # of FG_WIRE_EVENTS: those that are no calls
-_FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_WIRE_FUNC_BASE, FG_WIRE_FUNC_STEP
+_OWN = {"print": 5, "recorder_wait": 2001, "overrun": 2002}  # of FG_EVENTS: those that are no calls
+_FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_FUNC_ADDRESS_BASE, ..._STEP
 _PLACES = {8: (), 16: ("__probe_ip",), 24: ("__probe_func", "__probe_ret_ip")}
 _ARRAY_MAX = 255  # items
 _ALIVE = (-1 - SOURCES.index("cpu"), -1 - SOURCES.index("comm"))  # what only the running thread knows

@@ -11,6 +11,7 @@
 #include "engine/core/hash_table.h"
 #include "engine/ring/field.h"
 #include "engine/ring/record.h"
+#include "tracedata/base/function_address.h"
 #include "tracedata/base/trace_event.h"
 
 /* An image that a record has room for. */
@@ -78,9 +79,8 @@ static inline bool fg_event_is_synthetic(const struct fg_event_type *type)
 /* A function that the image names before its fields: its index, or FG_FUNC_UNKNOWN. */
 static inline uint32_t fg_event_function_at(const struct fg_event *event, uint32_t offset)
 {
-    uint64_t address = event->size >= offset + sizeof(address) ? fg_load64(event->data + offset) : 0;
-
-    return address <= UINT32_MAX ? fg_function_index((uint32_t)address) : FG_FUNC_UNKNOWN;
+    return event->size >= offset + sizeof(uint64_t) ? fg_function_index(fg_load64(event->data + offset))
+                                                    : FG_FUNC_UNKNOWN;
 }
 
 /* The function at which the event was hit. */

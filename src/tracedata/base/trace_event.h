@@ -1,19 +1,42 @@
-/* One event of a trace, as cursor, merge and view pass it on, and access to its data:
+/* One event of a trace, as cursor, merge and view pass it on, and access to its data. It looks like no file:
  *
- *     entries and exits of calls    struct fg_graph_data, then values (record.h)
- *     other events of wire.h        as it has them
- *     events that programs define   their image (field.h), with addresses for function ids
+ *     types of FG_EVENTS            their struct below, then the rest: values (record.h), text, bytes
+ *     events that programs define   their image (field.h), with addresses (function_address.h) for function
+ *                                   ids
  *     others of a kernel's trace    the kernel's record */
 #ifndef FG_TRACE_EVENT_H
 #define FG_TRACE_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "tracedata/base/wire.h"
+/* X(name, type, its data). Those that are in a trace.dat have the type there,
+ * which for the kernel's own events is the kernel's. */
+#define FG_EVENTS(X)                                                                                         \
+    X(funcgraph_entry, 11, struct fg_graph_data)                                                             \
+    X(funcgraph_exit, 10, struct fg_graph_data)                                                              \
+    X(function, 1, struct fg_flat_data)                                                                      \
+    X(kernel_stack, 4, struct fg_stack_data)                                                                 \
+    X(func_repeats, 20, struct fg_repeats_data)                                                              \
+    X(print, 5, struct fg_print_data)                                                                        \
+    X(raw_data, 19, struct fg_raw_data)                                                                      \
+    X(recorder_wait, 2001, struct fg_wait_data)                                                              \
+    X(overrun, 2002, struct fg_overrun_data)
+/* An event of a kind that the trace does not name: nothing is known of it. */
+#define FG_EVENT_unknown_event 65535
 
-/* An event of a kernel's trace that is none of wire.h's has this type + its number in the kernel. Its data is
+/* FG_EVENT_funcgraph_entry and so on. */
+enum fg_event_type_number {
+#define X(name, type, data) FG_EVENT_##name = (type),
+    FG_EVENTS(X)
+#undef X
+};
+
+/* The events that programs and their users define have the types from here on: see event_table.h. */
+#define FG_EVENT_FIRST_DYNAMIC 3000u
+/* An event of a kernel's trace that is none of FG_EVENTS has this type + its number in the kernel. Its data is
  * the kernel's record. */
 #define FG_EVENT_KERNEL 0x10000u
 
@@ -29,9 +52,9 @@ static inline uint64_t fg_add_lost(uint64_t a, uint64_t b)
 struct fg_event {
     uint64_t time_ns;
     uint64_t lost;       /* records lost just before this one in its lane, or FG_LOST_UNKNOWN */
-    const uint8_t *data; /* of a call's entry and exit aligned to 8 bytes */
-    uint32_t size;
-    uint32_t type; /* enum fg_event_id, one that a later version knows, or from FG_EVENT_KERNEL on */
+    const uint8_t *data; /* of the types of FG_EVENTS aligned to 8 bytes */
+    uint32_t size;       /* of these types 0 if the record in the file was too short for the event's fields */
+    uint32_t type;       /* of FG_EVENTS, one that a later version knows, or from FG_EVENT_FIRST_DYNAMIC on */
     int32_t tid;
     uint32_t lane;
     uint32_t buffer, cpu; /* the lane's buffer, and its number there */
@@ -42,11 +65,15 @@ struct fg_event {
     uint32_t task; /* index in the name table */
 };
 
-/* The data of a funcgraph_entry or funcgraph_exit; values follow, up to the end of the data. */
+/* How a stretch of a call began, and how it ended. */
+enum fg_entry_kind { FG_ENTRY_START, FG_ENTRY_RESUME };
+enum fg_exit_kind { FG_EXIT_RETURN, FG_EXIT_RAISE, FG_EXIT_SUSPEND, FG_EXIT_CLOSE };
+
+/* A funcgraph_entry or funcgraph_exit; values follow, up to the end of the data. */
 struct fg_graph_data {
     uint32_t func; /* index, or FG_FUNC_UNKNOWN */
     uint32_t depth;
-    uint8_t kind; /* enum fg_wire_entry_kind or fg_wire_exit_kind */
+    uint8_t kind; /* enum fg_entry_kind or fg_exit_kind */
     uint8_t has_start;
     uint8_t is_irq;      /* the interpreter made the call for a signal */
     uint8_t caller_kind; /* enum fg_graph_caller */
@@ -57,8 +84,52 @@ struct fg_graph_data {
     uint32_t caller_place; /* the line at which it did; in native code the offset */
 };
 
-/* Of an entry: its caller was not recorded; it is a function, maybe unknown; no function made the call. */
+/* Of a call: its caller was not recorded; it is a function, maybe unknown; no function made the call. */
 enum fg_graph_caller { FG_CALLER_NOT_RECORDED, FG_CALLER_FUNCTION, FG_CALLER_NONE };
+
+/* A call as the function tracer records it. Of a `function` values follow. */
+struct fg_flat_data {
+    uint32_t func;         /* index, or FG_FUNC_UNKNOWN */
+    uint32_t caller;       /* likewise */
+    uint32_t caller_place; /* the line, in native code the offset; 0: it was not recorded */
+    uint32_t caller_kind;  /* enum fg_graph_caller: one of the last two */
+};
+
+/* The latest call came `count` more times, the last of them `last_ns` before this event. */
+struct fg_repeats_data {
+    struct fg_flat_data call;
+    uint64_t last_ns;
+    uint64_t count;
+};
+
+/* The callers of the call before it, the nearest first. */
+struct fg_stack_data {
+    uint32_t nr_callers;
+    uint32_t callers[]; /* indices */
+};
+
+/* A text that the program put in. */
+struct fg_print_data {
+    uint32_t func;    /* the index of the function that did it, or FG_FUNC_UNKNOWN */
+    uint32_t is_mark; /* no function did it: it is a write to trace_marker */
+    char text[];      /* up to a NUL, or to the end of the data */
+};
+
+/* What the kernel calls the maker of a text that no function put in. */
+#define FG_MARK_NAME "tracing_mark_write"
+
+struct fg_raw_data {
+    uint32_t id;
+    uint8_t bytes[];
+};
+
+struct fg_wait_data {
+    uint64_t duration_ns;
+};
+
+struct fg_overrun_data {
+    uint64_t total; /* calls that the task did not trace so far */
+};
 
 static inline bool fg_event_is_call(uint32_t type)
 {
@@ -82,43 +153,56 @@ static inline const uint8_t *fg_event_end(const struct fg_event *event)
     return event->data + event->size;
 }
 
-/* False for a record that is too short for its event's fields. A record of an unknown type has none. */
+/* False: the record in the file was too short for the event's fields. An unknown type has none. */
 static inline bool fg_event_is_whole(const struct fg_event *event)
 {
     if (fg_event_is_call(event->type))
         return event->size >= sizeof(struct fg_graph_data);
     switch (event->type) {
-#define X(name, id, system, print)                                                                           \
-    case id:                                                                                                 \
-        return event->size >= sizeof(struct fg_wire_##name);
-        FG_WIRE_EVENTS(X)
+#define X(name, type, data_type)                                                                             \
+    case type:                                                                                               \
+        return event->size >= sizeof(data_type);
+        FG_EVENTS(X)
 #undef X
     default:
         return true;
     }
 }
 
-/* fg_event_function(event) and so on: the fields of a whole record of that type, not an entry or exit. */
-#define X(name, id, system, print)                                                                           \
-    static inline const struct fg_wire_##name *fg_event_##name(const struct fg_event *event)                 \
+/* fg_event_function(event) and so on: the data of a whole event of that type. */
+#define X(name, type, data_type)                                                                             \
+    static inline const data_type *fg_event_##name(const struct fg_event *event)                             \
     {                                                                                                        \
-        return (const struct fg_wire_##name *)event->data;                                                   \
+        return (const data_type *)(const void *)event->data;                                                 \
     }
-FG_WIRE_EVENTS(X)
+FG_EVENTS(X)
 #undef X
 
-/* The name of a type of event, or NULL if it is unknown. */
+/* The call of a whole `function` or `func_repeats`. */
+static inline const struct fg_flat_data *fg_event_flat(const struct fg_event *event)
+{
+    return fg_event_function(event);
+}
+_Static_assert(offsetof(struct fg_repeats_data, call) == 0, "repeats begin with their call");
+
+/* The name of a type of FG_EVENTS, or NULL. */
 static inline const char *fg_event_name(uint32_t type)
 {
     switch (type) {
-#define X(name, id, system, print)                                                                           \
-    case id:                                                                                                 \
+#define X(name, type, data_type)                                                                             \
+    case type:                                                                                               \
         return #name;
-        FG_WIRE_EVENTS(X)
+        FG_EVENTS(X)
 #undef X
     default:
         return NULL;
     }
+}
+
+/* The length of a whole print's text. */
+static inline size_t fg_print_bytes(const struct fg_event *event)
+{
+    return strnlen(fg_event_print(event)->text, event->size - sizeof(struct fg_print_data));
 }
 
 static inline uint16_t fg_load16(const uint8_t *at)
@@ -142,44 +226,11 @@ static inline uint64_t fg_load64(const uint8_t *at)
     return value;
 }
 
-/* A function's index from its address; FG_FUNC_UNKNOWN if the address is no function's. */
-static inline uint32_t fg_function_index(uint32_t address)
-{
-    return address < FG_WIRE_FUNC_BASE ? FG_FUNC_UNKNOWN : (address - FG_WIRE_FUNC_BASE) / FG_WIRE_FUNC_STEP;
-}
-
-/* The address of a function; FG_WIRE_FUNC_UNKNOWN of FG_FUNC_UNKNOWN. */
-static inline uint32_t fg_function_address(uint32_t index)
-{
-    return FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * index;
-}
-_Static_assert((uint32_t)(FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * FG_FUNC_UNKNOWN) == FG_WIRE_FUNC_UNKNOWN,
-               "the address of an unknown function is that before the first one's");
-
-/* Who made a call of the function tracer, and the rest of the record. */
-struct fg_flat_caller {
-    uint32_t func;  /* index, or FG_FUNC_UNKNOWN */
-    uint32_t place; /* the line, in native code the offset; 0: it was not recorded */
-    const uint8_t *values, *values_end;
-};
-
-static inline struct fg_flat_caller fg_decode_flat_caller(const struct fg_event *event, uint32_t parent_ip,
-                                                          const uint8_t *tail)
-{
-    struct fg_flat_caller caller = {fg_function_index(parent_ip), 0, tail, event->data + event->size};
-
-    if (parent_ip % FG_WIRE_FUNC_STEP == FG_WIRE_FUNC_INSIDE && caller.values_end - tail >= 4) {
-        caller.place = fg_load32(tail);
-        caller.values += 4;
-    }
-    return caller;
-}
-
 /* A decoded funcgraph_entry or funcgraph_exit. */
 struct fg_graph_event {
     uint32_t func; /* index */
     uint32_t depth;
-    uint32_t kind; /* enum fg_wire_entry_kind or fg_wire_exit_kind */
+    uint32_t kind; /* enum fg_entry_kind or fg_exit_kind */
     uint32_t overrun;
     bool has_start;
     bool is_irq; /* the interpreter made the call for a signal */
@@ -223,14 +274,6 @@ static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph
 static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_event *graph)
 {
     return fg_decode_graph(event, graph);
-}
-
-/* The time of the last of the calls that a whole func_repeats record counts. */
-static inline uint64_t fg_last_repeat_ns(const struct fg_event *event)
-{
-    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
-
-    return event->time_ns - ((uint64_t)repeats->top_delta_ts << 32 | repeats->bottom_delta_ts);
 }
 
 /* How long the stretch of the call that ended here took; 0 if its times are in the wrong order. */

@@ -2,11 +2,12 @@
  * the file and the check for damage are made. docs/reference/trace-file.md has the same table for
  * people; a test compares the two.
  *
- * To add a field: add a line to its event's FG_WIRE_FIELDS below and to the table of
- * docs/reference/trace-file.md. convert.c fills it in (it is 0 until then), and what view/ prints of it goes
- * there. Of entries and exits readers see a struct fg_graph_data (trace_event.h): read/dat_graph.c makes it
- * of the image, and make/dat_graph_image.h the image of it. To add an event: a line in FG_WIRE_EVENTS, its
- * FG_WIRE_FIELDS, and the same in the document.
+ * Only what makes a trace.dat and what reads one knows these images. All else sees decoded events
+ * (trace_event.h): read/dat_event.c makes them of the images, make/dat_image.h makes the images of them.
+ *
+ * To add a field: add a line to its event's FG_WIRE_FIELDS below, to the event's data in trace_event.h, to these
+ * two files, and to the table of docs/reference/trace-file.md. To add an event: a line in FG_EVENTS and in
+ * FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
  *
  * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because
  * readers of trace.dat take offsets and sizes from the format texts.
@@ -26,47 +27,38 @@
 
 #include <stdint.h>
 
+#include "tracedata/base/function_address.h"
+#include "tracedata/base/trace_event.h"
+
 #define FG_WIRE_PAGE_BYTES 4096u
 #define FG_WIRE_PAGE_HEADER_BYTES 16u
 
-/* Function i of the trace has the synthetic address FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * i. */
-#define FG_WIRE_FUNC_BASE 0x10000000u
-#define FG_WIRE_FUNC_STEP 16u
-#define FG_WIRE_FUNC_INSIDE 1u /* a place in the function that is known */
-/* The address in a record of an unknown function: its symbol found no room, or the file is damaged. */
-#define FG_WIRE_FUNC_UNKNOWN (FG_WIRE_FUNC_BASE - FG_WIRE_FUNC_STEP)
-/* The address in a message that no function wrote, and the kernel's name for this address. */
-#define FG_WIRE_FUNC_MARK (FG_WIRE_FUNC_UNKNOWN - FG_WIRE_FUNC_STEP)
-#define FG_WIRE_MARK_NAME "tracing_mark_write"
+#define FG_WIRE_FUNC_INSIDE 1u /* added to a function's address: the place in the function is known */
+/* The address in a message that no function wrote: it has the name FG_MARK_NAME. */
+#define FG_WIRE_FUNC_MARK (FG_FUNC_ADDRESS_UNKNOWN - FG_FUNC_ADDRESS_STEP)
 
-/* The events that programs and their users define have the types from here on: see event_table.h. */
-#define FG_EVENT_FIRST_DYNAMIC 3000u
-
+/* `kind` of entries and exits: enum fg_entry_kind or fg_exit_kind, and these. */
 #define FG_WIRE_HAS_START 0x80u
 #define FG_WIRE_HAS_CALLER 0x40u
 #define FG_WIRE_IRQ 0x20u /* the interpreter made the call for a signal */
 
-enum fg_wire_entry_kind { FG_WIRE_START = 0, FG_WIRE_RESUME = 1 };
-enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND = 2, FG_WIRE_CLOSE = 3 };
-
-/* X(event, id, system, print format). Readers that do not know ftrace's own events print them by that
+/* X(event, system, print format). Its id is that of FG_EVENTS. Readers that do not know ftrace's own events print them by that
  * format. */
 #define FG_WIRE_EVENTS(X)                                                                                    \
-    X(funcgraph_entry, 11, "ftrace", "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")      \
-    X(funcgraph_exit, 10, "ftrace",                                                                          \
-      "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")                              \
-    X(function, 1, "ftrace",                                                                                 \
+    X(funcgraph_entry, "ftrace", "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")          \
+    X(funcgraph_exit, "ftrace", "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")    \
+    X(function, "ftrace",                                                                                    \
       "\"%ps <-- %ps\", (void *)(unsigned long)REC->ip, (void *)(unsigned long)REC->parent_ip")              \
-    X(kernel_stack, 4, "ftrace", "\"<stack trace> of %d functions\", REC->size")                             \
-    X(func_repeats, 20, "ftrace",                                                                            \
+    X(kernel_stack, "ftrace", "\"<stack trace> of %d functions\", REC->size")                                \
+    X(func_repeats, "ftrace",                                                                                \
       "\"%ps <-%ps (repeats:%u  delta: -%llu)\", (void *)(unsigned long)REC->ip, "                           \
       "(void *)(unsigned long)REC->parent_ip, REC->count, "                                                  \
       "((unsigned long long)REC->top_delta_ts << 32) | REC->bottom_delta_ts")                                \
-    X(print, 5, "ftrace", "\"%ps: %s\", (void *)REC->ip, REC->buf")                                          \
-    X(raw_data, 19, "ftrace", "\"id:%04x %08x\", REC->id, (int)REC->buf[0]")                                 \
-    X(recorder_wait, 2001, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")             \
-    X(overrun, 2002, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")         \
-    X(unknown_event, 65535, "funcgraph", "\"an event of a kind that the trace does not name\"")
+    X(print, "ftrace", "\"%ps: %s\", (void *)REC->ip, REC->buf")                                             \
+    X(raw_data, "ftrace", "\"id:%04x %08x\", REC->id, (int)REC->buf[0]")                                     \
+    X(recorder_wait, "funcgraph", "\"waited %llu ns for the recorder\", REC->duration_ns")                   \
+    X(overrun, "funcgraph", "\"%llu calls not traced so far: shadow stack full\", REC->total")               \
+    X(unknown_event, "funcgraph", "\"an event of a kind that the trace does not name\"")
 
 /* M(sort, type, type in the format text, name). Sorts: FIELD; PADDING, which no format text names; TAIL,
  * which takes the rest of the record. */
@@ -138,20 +130,13 @@ enum fg_wire_exit_kind { FG_WIRE_RETURN = 0, FG_WIRE_RAISE = 1, FG_WIRE_SUSPEND 
 struct __attribute__((packed)) fg_wire_common {
     FG_WIRE_COMMON_FIELDS(FG_WIRE_MEMBER)
 };
-#define X(event, id, system, print)                                                                          \
+#define X(event, system, print)                                                                              \
     struct __attribute__((packed)) fg_wire_##event {                                                         \
         FG_WIRE_COMMON_FIELDS(FG_WIRE_MEMBER)                                                                \
         FG_WIRE_FIELDS_##event(FG_WIRE_MEMBER)                                                               \
     };
 FG_WIRE_EVENTS(X)
 #undef X
-
-/* FG_EVENT_funcgraph_entry and so on: common_type. */
-enum fg_event_id {
-#define X(event, id, system, print) FG_EVENT_##event = (id),
-    FG_WIRE_EVENTS(X)
-#undef X
-};
 
 /* The trace's own JSON lies after the last lane's data, and the last bytes of the file say where.
  * trace-cmd never looks there. (It would skip an option that it does not know, but options come before

@@ -46,7 +46,7 @@ FG_ASSEMBLE int fg_calls_begin(const struct fg_call_consumer *consumer, struct f
     level->func = func;
     level->named = 0;
     level->is_open = true;
-    level->is_resumed = entry->kind == FG_WIRE_RESUME;
+    level->is_resumed = entry->kind == FG_ENTRY_RESUME;
     level->is_late = false;
     level->entered_ns = time_ns;
     level->waited_ns = thread->wait_ns;
@@ -98,7 +98,7 @@ FG_ASSEMBLE int fg_calls_end(const struct fg_call_consumer *consumer, struct fg_
     level->callees_ns = 0;
     if (exit->depth)
         fg_level_at(consumer, thread, exit->depth - 1)->callees_ns += stretch.ran_ns;
-    if (consumer->names_calls && fg_unlikely(level->named || exit->kind == FG_WIRE_SUSPEND))
+    if (consumer->names_calls && fg_unlikely(level->named || exit->kind == FG_EXIT_SUSPEND))
         return fg_calls_end_named(calls, stretch, exit, time_ns, source);
     return consumer->end(calls, &stretch, exit, source);
 }

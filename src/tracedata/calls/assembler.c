@@ -246,7 +246,7 @@ int fg_calls_end_named(struct fg_call_assembler *calls, struct fg_stretch stretc
     int error;
 
     stretch.call = fg_call_of(calls, stretch.level);
-    if (exit->kind == FG_WIRE_SUSPEND && exit->has_start)
+    if (exit->kind == FG_EXIT_SUSPEND && exit->has_start)
         return suspend(calls, &stretch, exit, time_ns, source);
     error = calls->consumer->end(calls, &stretch, exit, source);
     if (stretch.level->named)

@@ -166,7 +166,7 @@ FG_ASSEMBLE bool fg_begins_whole(const struct fg_call_level *level, const struct
 {
     if (!level->is_late)
         return !level->is_resumed;
-    return graph->kind != FG_WIRE_CLOSE && (!graph->has_start || graph->start_ns == graph->calltime_ns);
+    return graph->kind != FG_EXIT_CLOSE && (!graph->has_start || graph->start_ns == graph->calltime_ns);
 }
 
 /* Of such a call: when it began. */
@@ -183,7 +183,7 @@ FG_ASSEMBLE uint64_t fg_begins_ns(const struct fg_call_level *level, const struc
 /* Of a call that goes on: whether it was resumed. One that is suspended may be closed without. */
 FG_ASSEMBLE bool fg_is_resume(const struct fg_call_level *level, const struct fg_graph_data *graph)
 {
-    return !(level->is_late && graph->kind == FG_WIRE_CLOSE);
+    return !(level->is_late && graph->kind == FG_EXIT_CLOSE);
 }
 
 /* ---- tasks */

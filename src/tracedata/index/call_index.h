@@ -34,7 +34,7 @@
 #define FG_INDEX_NR_DURATIONS 65 /* of a histogram: by the number of bits of the nanoseconds */
 #define FG_NO_SPAN UINT32_MAX
 
-/* X(name, number): how a span ended. The first ones are those of events (enum fg_wire_exit_kind). */
+/* X(name, number): how a span ended. The first ones are those of events (enum fg_exit_kind). */
 #define FG_SPAN_ENDS(X)                                                                                      \
     X(return, 0)                                                                                             \
     X(raise, 1)                                                                                              \

@@ -268,7 +268,7 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
     struct builder *builder = builder_of(calls);
     const struct fg_event *event = source;
     struct call *call = stretch->call;
-    uint8_t ended = exit->kind <= FG_WIRE_CLOSE ? exit->kind : FG_SPAN_return;
+    uint8_t ended = exit->kind <= FG_EXIT_CLOSE ? exit->kind : FG_SPAN_return;
     int error = 0;
 
     call->ran_ns += stretch->ran_ns;

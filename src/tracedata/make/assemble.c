@@ -9,7 +9,7 @@
 #include "tracedata/base/new_file.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_events.h"
-#include "tracedata/make/dat_graph_image.h"
+#include "tracedata/make/dat_image.h"
 #include "tracedata/make/pages.h"
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_sections.h"
@@ -34,14 +34,29 @@ static uint64_t page_round(uint64_t bytes)
 
 static int write_other(struct assembly *assembly, const struct fg_event *event)
 {
-    uint32_t bytes = event->size;
-    const uint8_t *data = event->data;
+    uint32_t bytes = fg_dat_other_bytes(event);
+    const uint8_t *data;
 
-    if (event->type >= FG_EVENT_FIRST_DYNAMIC)
-        data = fg_dat_events_record(&assembly->events, event, &bytes);
+    if (bytes) {
+        fg_dat_other_put(event, fg_pages_reserve(&assembly->pages, event->time_ns, bytes));
+        return 0;
+    }
+    data = fg_dat_events_record(&assembly->events, event, &bytes);
     if (data == NULL)
         return -ENOMEM;
     memcpy(fg_pages_reserve(&assembly->pages, event->time_ns, bytes), data, bytes);
+    return 0;
+}
+
+/* Writes an event that may have a start, a caller, values. */
+static int write_event(struct assembly *assembly, const struct fg_event *event)
+{
+    struct fg_pages *pages = &assembly->pages;
+
+    fg_pages_miss(pages, event->lost);
+    if (!fg_event_is_call(event->type))
+        return write_other(assembly, event);
+    fg_dat_graph_put(event, fg_pages_reserve(pages, event->time_ns, fg_dat_graph_bytes(event)));
     return 0;
 }
 
@@ -51,11 +66,7 @@ static int write_lane(struct assembly *assembly, struct fg_row_lane *lane)
     int result;
 
     while ((result = fg_row_lane_next(lane, &event)) > 0) {
-        fg_pages_miss(&assembly->pages, event.lost);
-        if (fg_likely(fg_event_is_call(event.type)))
-            fg_dat_graph_put(&event,
-                             fg_pages_reserve(&assembly->pages, event.time_ns, fg_dat_graph_bytes(&event)));
-        else if (write_other(assembly, &event) < 0)
+        if (write_event(assembly, &event) < 0)
             return -ENOMEM;
         if (fg_unlikely(assembly->pages.error))
             return assembly->pages.error;

@@ -59,11 +59,11 @@ static void put_page_layout(struct fg_text *text)
     fg_put_format_field(text, text_type, #name "[]", offsetof(record, name), 0, 0);
 #define PUT(sort, type, text_type, name) PUT_##sort(type, text_type, name)
 
-#define X(event, id, system, print)                                                                          \
+#define X(event, system, print)                                                                              \
     static void put_format_##event(struct fg_text *text)                                                     \
     {                                                                                                        \
         __attribute__((unused)) typedef struct fg_wire_##event record; /* there may be no fields */          \
-        size_t begin = fg_begin_format(text, #event, id);                                                    \
+        size_t begin = fg_begin_format(text, #event, FG_EVENT_##event);                                      \
                                                                                                              \
         FG_WIRE_FIELDS_##event(PUT) fg_end_format(text, begin, print);                                       \
     }
@@ -74,7 +74,7 @@ static const struct {
     const char *system;
     void (*put)(struct fg_text *text);
 } formats[] = {
-#define X(event, id, system, print) {system, put_format_##event},
+#define X(event, system, print) {system, put_format_##event},
     FG_WIRE_EVENTS(X)
 #undef X
 };
@@ -145,14 +145,14 @@ static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
 {
     size_t begin = fg_begin_u32(text);
 
-    put_kallsyms_line(text, FG_WIRE_FUNC_MARK, "", FG_WIRE_MARK_NAME);
-    put_kallsyms_line(text, FG_WIRE_FUNC_UNKNOWN, "", "unknown");
+    put_kallsyms_line(text, FG_WIRE_FUNC_MARK, "", FG_MARK_NAME);
+    put_kallsyms_line(text, FG_FUNC_ADDRESS_UNKNOWN, "", "unknown");
     for (size_t i = 0; i < symbols->nr_matched; i++) {
         const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
         const char *qualname = function->strings[FG_FUNCTION_QUALNAME];
 
-        put_kallsyms_line(text, FG_WIRE_FUNC_BASE + FG_WIRE_FUNC_STEP * (uint32_t)i,
-                          function->strings[FG_FUNCTION_MODULE], *qualname ? qualname : "unknown");
+        put_kallsyms_line(text, fg_function_address((uint32_t)i), function->strings[FG_FUNCTION_MODULE],
+                          *qualname ? qualname : "unknown");
     }
     fg_end_u32(text, begin);
 }

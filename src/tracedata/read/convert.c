@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/core/array.h"
-#include "tracedata/base/trace_event.h"
+#include "tracedata/base/function_address.h"
 #include "tracedata/spool/record_check.h"
 
 static inline uint32_t function_in(const uint32_t *functions, size_t count, uint32_t func)
@@ -18,9 +18,10 @@ static inline uint32_t function_index(const struct fg_convert *convert, uint32_t
     return function_in(convert->functions, convert->nr_functions, func);
 }
 
-static inline uint32_t func_address(const struct fg_convert *convert, uint32_t func)
+/* Function id 0 is no caller. */
+static inline uint32_t caller_index(const struct fg_convert *convert, uint32_t caller)
 {
-    return fg_function_address(function_index(convert, func));
+    return caller ? function_index(convert, caller) : FG_FUNC_UNKNOWN;
 }
 
 /* The time of an event on a clock that does not count nanoseconds. */
@@ -46,17 +47,9 @@ static inline void *event_begin(struct fg_convert *convert, struct fg_event *eve
     return convert->events[convert->current];
 }
 
-/* Begins an event at `ticks` with `tail_bytes` in its tail, and fills in its fields: the common ones and
- * those given; others are 0. Its value is the event, a struct fg_wire_EVENT. */
-#define EVENT(convert, event, name, ticks, tail_bytes, ...)                                                  \
-    ({                                                                                                       \
-        struct fg_wire_##name *made =                                                                        \
-            event_begin(convert, event, ticks, FG_EVENT_##name, sizeof(*made) + (tail_bytes));               \
-                                                                                                             \
-        *made = (struct fg_wire_##name){                                                                     \
-            .common_type = FG_EVENT_##name, .common_pid = (convert)->tid, __VA_ARGS__};                      \
-        made;                                                                                                \
-    })
+/* Begins an event at `ticks` with `rest_bytes` after its data. Return: its data, of @data_type. */
+#define EVENT(convert, event, name, data_type, ticks, rest_bytes)                                            \
+    ((data_type *)event_begin(convert, event, ticks, FG_EVENT_##name, sizeof(data_type) + (rest_bytes)))
 
 static int wait_add(struct fg_convert *convert, uint64_t begin, uint64_t end)
 {
@@ -129,11 +122,6 @@ static inline struct payload record_payload(const struct fg_record *record, uint
     return payload;
 }
 
-static inline uint32_t caller_address(const struct fg_convert *convert, uint32_t caller)
-{
-    return caller ? func_address(convert, caller) : 0;
-}
-
 /* Begins the event of a call's entry or end: with its values, and what all of them have. */
 static inline struct fg_graph_data *graph_begin(struct fg_convert *convert, struct fg_event *event,
                                                 const struct fg_record *record, uint32_t type, uint32_t kind,
@@ -159,7 +147,7 @@ static inline struct fg_graph_data *graph_begin(struct fg_convert *convert, stru
 }
 
 static inline void convert_entry(struct fg_convert *convert, struct fg_event *event,
-                                 const struct fg_record *record, enum fg_wire_entry_kind kind)
+                                 const struct fg_record *record, enum fg_entry_kind kind)
 {
     struct payload payload = record_payload(record, 0);
 
@@ -175,10 +163,10 @@ static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
     struct fg_graph_data *graph;
 
     payload.start = NULL; /* it begins now */
-    graph = graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, FG_WIRE_START, &payload);
+    graph = graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, FG_ENTRY_START, &payload);
 
     graph->caller_kind = caller ? FG_CALLER_FUNCTION : FG_CALLER_NONE;
-    graph->caller = caller ? function_index(convert, caller) : FG_FUNC_UNKNOWN;
+    graph->caller = caller_index(convert, caller);
     graph->caller_place = (uint32_t)(*payload.fixed >> 32);
 }
 
@@ -188,7 +176,7 @@ static inline uint16_t overrun_field(const struct fg_convert *convert)
 }
 
 static inline void convert_exit(struct fg_convert *convert, struct fg_event *event,
-                                const struct fg_record *record, enum fg_wire_exit_kind kind)
+                                const struct fg_record *record, enum fg_exit_kind kind)
 {
     struct payload payload = record_payload(record, 1);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
@@ -200,31 +188,26 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
     graph->overrun = overrun_field(convert);
 }
 
-/* Who called, as the function tracer's events have it. */
-struct flat_caller {
-    uint32_t address, place, place_bytes;
-};
-
-static struct flat_caller flat_caller(const struct fg_convert *convert, uint64_t caller)
+/* A call as the function tracer records it: @caller has the function's id, and the place above it. */
+static struct fg_flat_data flat_data(const struct fg_convert *convert, uint32_t func, uint64_t caller)
 {
-    uint32_t address = caller_address(convert, (uint32_t)caller), place = (uint32_t)(caller >> 32);
-
-    if (!place)
-        return (struct flat_caller){address, 0, 0};
-    return (struct flat_caller){address + FG_WIRE_FUNC_INSIDE, place, sizeof(place)};
+    return (struct fg_flat_data){
+        .func = function_index(convert, func),
+        .caller = caller_index(convert, (uint32_t)caller),
+        .caller_place = (uint32_t)(caller >> 32),
+        .caller_kind = (uint32_t)caller ? FG_CALLER_FUNCTION : FG_CALLER_NONE,
+    };
 }
 
 static void convert_function(struct fg_convert *convert, struct fg_event *event,
                              const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 1);
-    struct flat_caller caller = flat_caller(convert, payload.fixed[0]);
-    struct fg_wire_function *function =
-        EVENT(convert, event, function, record->time, caller.place_bytes + payload.values_bytes,
-              .ip = func_address(convert, record->func), .parent_ip = caller.address);
+    struct fg_flat_data *call =
+        EVENT(convert, event, function, struct fg_flat_data, record->time, payload.values_bytes);
 
-    memcpy(function->tail, &caller.place, caller.place_bytes);
-    memcpy(function->tail + caller.place_bytes, payload.values, payload.values_bytes);
+    *call = flat_data(convert, record->func, payload.fixed[0]);
+    memcpy(call + 1, payload.values, payload.values_bytes);
 }
 
 static void convert_stack(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
@@ -232,28 +215,26 @@ static void convert_stack(struct fg_convert *convert, struct fg_event *event, co
     struct payload payload = record_payload(record, 0);
     const uint32_t *ids = payload.values;
     uint32_t most = payload.values_bytes / sizeof(*ids), n = 0;
-    struct fg_wire_kernel_stack *stack;
+    struct fg_stack_data *stack;
 
     while (n < most && ids[n])
         n++;
-    stack =
-        EVENT(convert, event, kernel_stack, record->time, n * sizeof(stack->caller[0]), .size = (int32_t)n);
+    stack = EVENT(convert, event, kernel_stack, struct fg_stack_data, record->time,
+                  n * sizeof(stack->callers[0]));
+    stack->nr_callers = n;
     for (uint32_t i = 0; i < n; i++)
-        stack->caller[i] = func_address(convert, ids[i]);
+        stack->callers[i] = function_index(convert, ids[i]);
 }
 
 static void convert_repeats(struct fg_convert *convert, struct fg_event *event,
                             const struct fg_record *record)
 {
     struct payload payload = record_payload(record, 2);
-    struct flat_caller caller = flat_caller(convert, payload.fixed[0]);
-    uint64_t count = payload.fixed[1];
-    struct fg_wire_func_repeats *repeats =
-        EVENT(convert, event, func_repeats, record->time, caller.place_bytes,
-              .ip = func_address(convert, record->func), .parent_ip = caller.address,
-              .count = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX));
 
-    memcpy(repeats->tail, &caller.place, caller.place_bytes);
+    *EVENT(convert, event, func_repeats, struct fg_repeats_data, record->time, 0) = (struct fg_repeats_data){
+        .call = flat_data(convert, record->func, payload.fixed[0]),
+        .count = payload.fixed[1] < UINT16_MAX ? payload.fixed[1] : UINT16_MAX,
+    };
 }
 
 static int convert_wait(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
@@ -261,8 +242,8 @@ static int convert_wait(struct fg_convert *convert, struct fg_event *event, cons
     uint64_t begin = *record_payload(record, 1).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
 
-    EVENT(convert, event, recorder_wait, record->time, 0,
-          .duration_ns = fg_time_scale_span(&convert->scale, ticks));
+    EVENT(convert, event, recorder_wait, struct fg_wait_data, record->time, 0)->duration_ns =
+        fg_time_scale_span(&convert->scale, ticks);
     return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
 }
 
@@ -270,7 +251,7 @@ static void convert_overrun(struct fg_convert *convert, struct fg_event *event,
                             const struct fg_record *record)
 {
     convert->overrun = *record_payload(record, 1).fixed;
-    EVENT(convert, event, overrun, record->time, 0, .total = convert->overrun);
+    EVENT(convert, event, overrun, struct fg_overrun_data, record->time, 0)->total = convert->overrun;
 }
 
 /* The data ends in a whole word, as the kernel's does: a page of trace.dat has no other lengths. */
@@ -279,23 +260,26 @@ static void convert_raw(struct fg_convert *convert, struct fg_event *event, cons
 {
     size_t after_id = bytes < FG_MARK_ID_BYTES ? 0 : bytes - FG_MARK_ID_BYTES;
     size_t padding = -after_id % sizeof(uint32_t);
-    struct fg_wire_raw_data *raw = EVENT(convert, event, raw_data, record->time, after_id + padding, .id = 0);
+    struct fg_raw_data *raw =
+        EVENT(convert, event, raw_data, struct fg_raw_data, record->time, after_id + padding);
 
+    raw->id = 0;
     memcpy(&raw->id, data, bytes - after_id);
-    memset(raw->buf + after_id, 0, padding);
-    memcpy(raw->buf, data + FG_MARK_ID_BYTES, after_id);
+    memset(raw->bytes + after_id, 0, padding);
+    memcpy(raw->bytes, data + FG_MARK_ID_BYTES, after_id);
 }
 
-/* The text ends with a NUL, as the kernel's does. A length beyond the record's end is damage. */
+/* A length beyond the record's end is damage. */
 static void convert_text(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record,
                          const uint8_t *text, size_t bytes)
 {
-    struct fg_wire_print *print =
-        EVENT(convert, event, print, record->time, bytes + 1,
-              .ip = record->func ? func_address(convert, record->func) : FG_WIRE_FUNC_MARK);
+    struct fg_print_data *print = EVENT(convert, event, print, struct fg_print_data, record->time, bytes);
 
-    memcpy(print->buf, text, bytes);
-    print->buf[bytes] = 0;
+    *print = (struct fg_print_data){
+        .func = caller_index(convert, record->func),
+        .is_mark = record->func == 0,
+    };
+    memcpy(print->text, text, bytes);
 }
 
 static void convert_mark(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
@@ -319,6 +303,11 @@ static uint16_t event_type(const struct fg_convert *convert, uint32_t number)
     return (uint16_t)(FG_EVENT_FIRST_DYNAMIC + convert->event_numbers[number] - 1);
 }
 
+static uint64_t caller_address(const struct fg_convert *convert, uint32_t caller)
+{
+    return caller ? fg_function_address(function_index(convert, caller)) : 0;
+}
+
 /* Replaces function ids by addresses. */
 static void set_symbol_fields(const struct fg_convert *convert, const struct fg_event_type *type,
                               uint8_t *image, uint32_t bytes)
@@ -336,8 +325,7 @@ static void set_symbol_fields(const struct fg_convert *convert, const struct fg_
 
             if (!id && fg_event_is_synthetic(type))
                 break; /* the end of a stack */
-            address = id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_WIRE_FUNC_UNKNOWN;
-
+            address = id <= UINT32_MAX ? caller_address(convert, (uint32_t)id) : FG_FUNC_ADDRESS_UNKNOWN;
             memcpy(at, &address, sizeof(address));
         }
     }
@@ -349,12 +337,12 @@ static void convert_event(struct fg_convert *convert, struct fg_event *event, co
     struct payload payload = record_payload(record, 2);
     uint64_t places[2] = {caller_address(convert, record->func),
                           caller_address(convert, (uint32_t)payload.fixed[1])};
-    struct fg_wire_common common = {.common_type = event_type(convert, (uint32_t)payload.fixed[0]),
-                                    .common_pid = convert->tid};
-    const struct fg_event_type *type = fg_event_table_find(convert->event_types, common.common_type);
+    struct fg_event_common common = {.type = event_type(convert, (uint32_t)payload.fixed[0]),
+                                     .pid = convert->tid};
+    const struct fg_event_type *type = fg_event_table_find(convert->event_types, common.type);
     uint32_t fields_at = type ? type->fields_at : sizeof(common);
     uint32_t bytes = type ? (uint32_t)(payload.fixed[0] >> 32) : 0;
-    uint8_t *image = event_begin(convert, event, record->time, common.common_type, fields_at + bytes);
+    uint8_t *image = event_begin(convert, event, record->time, common.type, fields_at + bytes);
 
     memcpy(image, &common, sizeof(common));
     memcpy(image + sizeof(common), places, fields_at - sizeof(common));
@@ -376,22 +364,22 @@ int fg_convert_record(struct fg_convert *convert, const struct fg_record *record
 {
     switch (fg_record_kind(record->info)) {
     case FG_RECORD_ENTRY:
-        convert_entry(convert, event, record, FG_WIRE_START);
+        convert_entry(convert, event, record, FG_ENTRY_START);
         return 1;
     case FG_RECORD_RESUME:
-        convert_entry(convert, event, record, FG_WIRE_RESUME);
+        convert_entry(convert, event, record, FG_ENTRY_RESUME);
         return 1;
     case FG_RECORD_RETURN:
-        convert_exit(convert, event, record, FG_WIRE_RETURN);
+        convert_exit(convert, event, record, FG_EXIT_RETURN);
         return 1;
     case FG_RECORD_RAISE:
-        convert_exit(convert, event, record, FG_WIRE_RAISE);
+        convert_exit(convert, event, record, FG_EXIT_RAISE);
         return 1;
     case FG_RECORD_SUSPEND:
-        convert_exit(convert, event, record, FG_WIRE_SUSPEND);
+        convert_exit(convert, event, record, FG_EXIT_SUSPEND);
         return 1;
     case FG_RECORD_CLOSE:
-        convert_exit(convert, event, record, FG_WIRE_CLOSE);
+        convert_exit(convert, event, record, FG_EXIT_CLOSE);
         return 1;
     case FG_RECORD_CALL_AT:
         convert_call_at(convert, event, record);

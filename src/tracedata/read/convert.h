@@ -13,8 +13,8 @@
 #include "tracedata/read/ranks.h"
 #include "tracedata/spool/time_scale.h"
 
-/* Room for an event: a stack of all words that a record has, as addresses. */
-#define FG_CONVERT_EVENT_BYTES (sizeof(struct fg_wire_kernel_stack) + FG_RECORD_MAX_WORDS * 2 * 8)
+/* Room for an event. No other has more before what it takes over from the record. */
+#define FG_CONVERT_EVENT_BYTES (sizeof(struct fg_graph_data) + FG_RECORD_MAX_WORDS * sizeof(uint64_t))
 
 /* A wait of the task for the recorder, in ticks. */
 struct fg_convert_wait {

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracedata/read/dat_graph.h"
+#include "tracedata/base/wire.h"
+#include "tracedata/read/dat_event.h"
 
 enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 
@@ -222,8 +223,7 @@ static int advance_pages(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     cursor->lost = 0;
     if (cursor->file->kernel)
         return make_event(cursor, reason);
-    if (fg_event_is_call(cursor->head.type))
-        fg_dat_graph_decode(&cursor->head, next_made(cursor));
+    fg_dat_event_decode(&cursor->head, next_made(cursor));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/core/array.h"
 #include "engine/ring/record.h"
+#include "tracedata/base/wire.h"
 
 struct fg_kernel *fg_kernel_new(const struct fg_dat_time *time)
 {
@@ -166,7 +167,7 @@ static uint32_t make_entry(const struct fg_kernel *kernel, const struct fg_kerne
     const struct fg_kernel_place *places = event->places;
     struct fg_graph_data *graph = &made->graph;
 
-    make_graph(kernel, event, graph, head, FG_WIRE_START);
+    make_graph(kernel, event, graph, head, FG_ENTRY_START);
     if (places[FG_KERNEL_FIELD_RETADDR].bytes) {
         graph->caller_kind = FG_CALLER_FUNCTION;
         graph->caller = find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETADDR]),
@@ -183,7 +184,7 @@ static uint32_t make_exit(const struct fg_kernel *kernel, const struct fg_kernel
     uint8_t *at = (uint8_t *)(graph + 1);
     uint64_t overrun = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_OVERRUN]);
 
-    make_graph(kernel, event, graph, head, FG_WIRE_RETURN);
+    make_graph(kernel, event, graph, head, FG_EXIT_RETURN);
     graph->calltime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_CALLTIME]);
     graph->rettime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETTIME]);
     graph->overrun = overrun > UINT16_MAX ? UINT16_MAX : (uint16_t)overrun;
@@ -197,18 +198,15 @@ static uint32_t make_function(const struct fg_kernel *kernel, const struct fg_ke
                               struct fg_kernel_record *made, const struct fg_event *head)
 {
     const struct fg_kernel_place *places = event->places;
-    struct fg_wire_function *function = &made->function;
     uint32_t place;
 
-    *function = (struct fg_wire_function){
-        .common_type = FG_EVENT_function,
-        .common_pid = head->tid,
-        .ip = fg_function_address(
-            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_IP]), &place)),
-        .parent_ip = fg_function_address(
-            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_PARENT_IP]), &place)),
+    made->call = (struct fg_flat_data){
+        .func = find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_IP]), &place),
+        .caller =
+            find_function(kernel, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_PARENT_IP]), &place),
+        .caller_kind = FG_CALLER_FUNCTION,
     };
-    return sizeof(*function);
+    return sizeof(made->call);
 }
 
 bool fg_kernel_convert(const struct fg_kernel *kernel, struct fg_kernel_record *made, struct fg_event *head)

@@ -75,7 +75,7 @@ struct fg_kernel {
 struct fg_kernel_record {
     union {
         struct fg_graph_data graph;
-        struct fg_wire_function function;
+        struct fg_flat_data call;
         /* values: FG_VALUE_WORD each: tag, size, word; FG_VALUE_MORE */
         uint8_t bytes[sizeof(struct fg_graph_data) + FG_KERNEL_ARGS_MAX * 10 + 1];
     };

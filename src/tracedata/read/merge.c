@@ -290,8 +290,8 @@ void fg_merge_skip_peeked(struct fg_merge *merge)
 int fg_merge_damaged(struct fg_merge *merge, const struct fg_event *event)
 {
     snprintf(merge->reason, sizeof(merge->reason),
-             "damaged: lane %" PRIu32 " at %" PRIu64 " ns: a %s record of %" PRIu32
-             " bytes is too short, or a field of it is impossible",
-             event->lane, event->time_ns, fg_event_name(event->type), event->size);
+             "damaged: lane %" PRIu32 " at %" PRIu64
+             " ns: a %s record is too short, or a field of it is impossible",
+             event->lane, event->time_ns, fg_event_name(event->type));
     return -EINVAL;
 }

@@ -14,7 +14,7 @@
 
 #include "engine/core/array.h"
 #include "tracedata/base/sections.h"
-#include "tracedata/base/trace_event.h"
+#include "tracedata/base/wire.h"
 #include "tracedata/read/dat_options.h"
 #include "tracedata/read/header_walk.h"
 

@@ -68,12 +68,12 @@ static int fold_call(struct fg_fold_lane *lane, const struct fg_fold_rules *rule
     struct fg_folded *folded = &innermost(lane)->folded;
 
     if (event->type == FG_EVENT_funcgraph_entry) {
-        folded->calls += call->kind != FG_WIRE_RESUME;
-        folded->resumes += call->kind == FG_WIRE_RESUME;
+        folded->calls += call->kind != FG_ENTRY_RESUME;
+        folded->resumes += call->kind == FG_ENTRY_RESUME;
         return open_call(lane, rules, call);
     }
-    folded->calls += !close_call(lane, rules, call) && call->kind != FG_WIRE_CLOSE;
-    folded->exceptions += call->kind == FG_WIRE_RAISE;
+    folded->calls += !close_call(lane, rules, call) && call->kind != FG_EXIT_CLOSE;
+    folded->exceptions += call->kind == FG_EXIT_RAISE;
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int name_import(const struct fg_fold_rules *rules, struct fg_fold_import 
 static bool is_beginning(const struct fg_fold_rules *rules, const struct fg_event *event,
                          const struct fg_graph_event *call)
 {
-    return event->type == FG_EVENT_funcgraph_entry && call->kind == FG_WIRE_START &&
+    return event->type == FG_EVENT_funcgraph_entry && call->kind == FG_ENTRY_START &&
            (fg_fold_marks(rules, call->func) & FG_FOLD_MACHINERY);
 }
 

@@ -208,14 +208,11 @@ static int judge_call(struct fg_select_threads *threads, struct fg_select_thread
 static int judge_function(const struct fg_select_rules *rules, const struct fg_event *event)
 {
     const struct fg_selection *selection = rules->selection;
-    uint32_t address;
     uint8_t marks;
 
     if (!fg_event_is_whole(event))
         return FG_VERDICT_SHOW;
-    address =
-        event->type == FG_EVENT_function ? fg_event_function(event)->ip : fg_event_func_repeats(event)->ip;
-    marks = marks_of(selection, fg_function_index(address));
+    marks = marks_of(selection, fg_event_flat(event)->func);
     return !selection->hides_calls && !selection->longer_ns &&
                    is_requested(selection, marks, marks & FG_SELECT_ROOT)
                ? FG_VERDICT_SHOW
@@ -227,6 +224,16 @@ static int compare_types(const void *key, const void *item)
     uint32_t type = *(const uint32_t *)key, there = ((const struct fg_selected_event *)item)->type;
 
     return type < there ? -1 : type > there;
+}
+
+/* Of our own events a filter sees the common fields alone. */
+static bool matches(const struct fg_event_filter *filter, const struct fg_event *event)
+{
+    const struct fg_event_common common = {.type = (uint16_t)event->type, .pid = event->tid};
+
+    if (event->type < FG_EVENT_FIRST_DYNAMIC)
+        return fg_event_filter_matches(filter, (const uint8_t *)&common, sizeof(common));
+    return fg_event_filter_matches(filter, event->data, event->size);
 }
 
 static int judge_other(const struct fg_selection *selection, const struct fg_event *event)
@@ -243,7 +250,7 @@ static int judge_other(const struct fg_selection *selection, const struct fg_eve
         ;
     for (; chosen && chosen < selection->events + selection->nr_events && chosen->type == event->type;
          chosen++)
-        if (!chosen->filter || fg_event_filter_matches(chosen->filter, event->data, event->size))
+        if (!chosen->filter || matches(chosen->filter, event))
             return FG_VERDICT_SHOW;
     return FG_VERDICT_DROP;
 }

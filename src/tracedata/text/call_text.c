@@ -89,55 +89,55 @@ void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint3
 }
 
 void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
-                   const struct fg_name_table *names, const struct fg_flat_caller *caller)
+                   const struct fg_name_table *names, const struct fg_flat_data *call)
 {
-    if (caller->func == FG_FUNC_UNKNOWN)
+    if (call->caller == FG_FUNC_UNKNOWN)
         return;
     fg_text_lit(text, " <-");
-    if (!caller->place || !fg_report_shows(style, FG_REPORT_SYM_OFFSET)) {
-        fg_put_function(text, style, names, caller->func);
+    if (!call->caller_place || !fg_report_shows(style, FG_REPORT_SYM_OFFSET)) {
+        fg_put_function(text, style, names, call->caller);
         return;
     }
     fg_color_begin(text, style, FG_COLOR_NAME);
-    fg_put_place(text, names, caller->func, caller->place);
+    fg_put_place(text, names, call->caller, call->caller_place);
     fg_color_end(text, style);
 }
 
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
                   const struct fg_name_table *names, const struct fg_event *event)
 {
-    const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
-    size_t nr_callers = (event->size - sizeof(*stack)) / sizeof(stack->caller[0]);
+    const struct fg_stack_data *stack = fg_event_kernel_stack(event);
+
     fg_text_lit(text, "<stack trace>");
-    for (size_t i = 0; i < nr_callers; i++) {
+    for (uint32_t i = 0; i < stack->nr_callers; i++) {
         fg_text_lit(text, "\n => ");
-        fg_put_function(text, style, names, fg_function_index((uint32_t)stack->caller[i]));
+        fg_put_function(text, style, names, stack->callers[i]);
     }
 }
 
 void fg_put_repeats(struct fg_text *text, const struct fg_report_style *style,
                     const struct fg_name_table *names, const struct fg_event *event)
 {
-    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
-    const struct fg_flat_caller caller = fg_decode_flat_caller(event, repeats->parent_ip, repeats->tail);
-    fg_put_function(text, style, names, fg_function_index(repeats->ip));
-    fg_put_caller(text, style, names, &caller);
+    const struct fg_repeats_data *repeats = fg_event_func_repeats(event);
+
+    fg_put_function(text, style, names, repeats->call.func);
+    fg_put_caller(text, style, names, &repeats->call);
     fg_text_lit(text, " (repeats: ");
     fg_text_u64(text, repeats->count, 0, ' ');
     fg_text_lit(text, ", last_ts: ");
-    fg_put_time(text, style, fg_last_repeat_ns(event), 500);
+    fg_put_time(text, style, event->time_ns - repeats->last_ns, 500);
     fg_text_char(text, ')');
 }
 
 void fg_put_raw_data(struct fg_text *text, const struct fg_event *event)
 {
-    const struct fg_wire_raw_data *raw = fg_event_raw_data(event);
+    const struct fg_raw_data *raw = fg_event_raw_data(event);
     size_t bytes = event->size - sizeof(*raw);
     char part[16];
 
     fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), "# %x buf:", raw->id));
     for (size_t i = 0; i < bytes; i++)
-        fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), " %02x", raw->buf[i]));
+        fg_text_put(text, part, (size_t)snprintf(part, sizeof(part), " %02x", raw->bytes[i]));
 }
 
 unsigned fg_clip(const char *utf8, unsigned limit, size_t *bytes)

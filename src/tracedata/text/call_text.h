@@ -31,9 +31,9 @@ void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, u
                       const uint8_t *values, const uint8_t *end);
 /* "app.main:12"; of native code "symbol+0x4f/0xd0 [module]", as the kernel prints it. */
 void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place);
-/* " <-app.main", or " <-app.main:12"; nothing if the caller is unknown. */
+/* " <-app.main", or " <-app.main:12"; nothing if the caller of the call is unknown. */
 void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
-                   const struct fg_name_table *names, const struct fg_flat_caller *caller);
+                   const struct fg_name_table *names, const struct fg_flat_data *call);
 /* "<stack trace>" and lines " => app.main", without the last newline. */
 void fg_put_stack(struct fg_text *text, const struct fg_report_style *style,
                   const struct fg_name_table *names, const struct fg_event *event);

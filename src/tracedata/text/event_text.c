@@ -13,8 +13,8 @@ static void put_name(struct fg_text *text, const struct fg_name_table *names, ui
 
 static void put_address(struct fg_text *text, const void *names, uint64_t address)
 {
-    if (address >= FG_WIRE_FUNC_UNKNOWN && address <= UINT32_MAX)
-        put_name(text, names, fg_function_index((uint32_t)address));
+    if (address >= FG_FUNC_ADDRESS_UNKNOWN && address <= UINT32_MAX)
+        put_name(text, names, fg_function_index(address));
     else
         fg_text_hex(text, address);
 }

@@ -50,30 +50,30 @@ static void put_comment(struct fg_text *text, const struct fg_report_style *styl
 static void put_function(struct fg_text *text, const struct fg_report_style *style,
                          const struct fg_name_table *names, const struct fg_event *event)
 {
-    const struct fg_wire_function *function = fg_event_function(event);
-    const struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
-    uint32_t func = fg_function_index(function->ip);
-    fg_put_function(text, style, names, func);
-    if (fg_report_shows(style, FG_REPORT_ARGS) && caller.values < caller.values_end && *caller.values) {
+    const struct fg_flat_data *call = fg_event_function(event);
+    const uint8_t *values = (const uint8_t *)(call + 1), *end = fg_event_end(event);
+
+    fg_put_function(text, style, names, call->func);
+    if (fg_report_shows(style, FG_REPORT_ARGS) && values < end && *values) {
         fg_text_char(text, '(');
-        fg_put_arguments(text, names, func, caller.values, caller.values_end);
+        fg_put_arguments(text, names, call->func, values, end);
         fg_text_char(text, ')');
     }
-    fg_put_caller(text, style, names, &caller);
+    fg_put_caller(text, style, names, call);
 }
 
 /* "tracing_mark_write: text", or the name of the function that wrote the text. */
 static void put_print(struct fg_text *text, const struct fg_report_style *style,
                       const struct fg_name_table *names, const struct fg_event *event)
 {
-    const struct fg_wire_print *print = fg_event_print(event);
-    const char *message = (const char *)print->buf;
-    if (print->ip >= FG_WIRE_FUNC_BASE && print->ip <= UINT32_MAX)
-        fg_put_function(text, style, names, fg_function_index((uint32_t)print->ip));
+    const struct fg_print_data *print = fg_event_print(event);
+
+    if (print->func != FG_FUNC_UNKNOWN)
+        fg_put_function(text, style, names, print->func);
     else
-        fg_text_lit(text, FG_WIRE_MARK_NAME);
+        fg_text_lit(text, FG_MARK_NAME);
     fg_text_lit(text, ": ");
-    fg_text_escaped(text, message, strnlen(message, event->size - sizeof(*print)), 0);
+    fg_text_escaped(text, print->text, fg_print_bytes(event), 0);
 }
 
 int fg_function_text_event(struct fg_text *text, const struct fg_report_style *style, struct fg_merge *merge,

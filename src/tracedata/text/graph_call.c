@@ -43,7 +43,7 @@ static void put_exception(struct fg_text *text, const struct fg_value *value)
 
 /* How a stretch of a call ended. */
 struct outcome {
-    uint32_t kind; /* enum fg_wire_exit_kind */
+    uint32_t kind; /* enum fg_exit_kind */
     bool has_value;
     bool shows_result;
     struct fg_value value;
@@ -55,7 +55,7 @@ static struct outcome outcome_of(const struct fg_graph_columns *columns, const s
     const uint8_t *values = exit->values;
     outcome.has_value = fg_value_next(&values, exit->values_end, &outcome.value);
     outcome.shows_result = outcome.has_value && fg_report_shows(columns->style, FG_REPORT_RETVAL) &&
-                           (exit->kind == FG_WIRE_RETURN || exit->kind == FG_WIRE_SUSPEND);
+                           (exit->kind == FG_EXIT_RETURN || exit->kind == FG_EXIT_SUSPEND);
     return outcome;
 }
 
@@ -65,15 +65,15 @@ static void put_outcome(struct comment *comment, const struct outcome *outcome)
     struct fg_text *text = comment->text;
 
     switch (outcome->kind) {
-    case FG_WIRE_RETURN:
+    case FG_EXIT_RETURN:
         break;
-    case FG_WIRE_RAISE:
+    case FG_EXIT_RAISE:
         comment_part(comment, FG_COLOR_WARNING);
         fg_text_lit(text, "raised");
         if (outcome->has_value)
             put_exception(text, &outcome->value);
         break;
-    case FG_WIRE_SUSPEND:
+    case FG_EXIT_SUSPEND:
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(text, "suspended");
         break;
@@ -96,7 +96,7 @@ static void put_origin(struct comment *comment, const struct fg_graph_event *ent
         fg_text_lit(comment->text, "<-");
         fg_put_place(comment->text, comment->columns->names, entry->caller, entry->caller_place);
     }
-    if (entry->kind == FG_WIRE_RESUME) {
+    if (entry->kind == FG_ENTRY_RESUME) {
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(comment->text, "resumed");
     }

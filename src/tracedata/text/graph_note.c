@@ -32,9 +32,9 @@ static void end_note(struct fg_text *text, const struct fg_graph_columns *column
 /* The text of a print event, without the newlines at its end. */
 static void put_message(struct fg_text *text, const struct fg_event *event)
 {
-    const struct fg_wire_print *print = fg_event_print(event);
-    const char *message = (const char *)print->buf;
-    size_t bytes = strnlen(message, event->size - sizeof(*print));
+    const char *message = fg_event_print(event)->text;
+    size_t bytes = fg_print_bytes(event);
+
     while (bytes && message[bytes - 1] == '\n')
         bytes--;
     fg_text_escaped(text, message, bytes, 0);
@@ -43,12 +43,11 @@ static void put_message(struct fg_text *text, const struct fg_event *event)
 static void put_function(struct fg_text *text, const struct fg_graph_columns *columns,
                          const struct fg_event *event)
 {
-    const struct fg_wire_function *function = fg_event_function(event);
-    const struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
+    const struct fg_flat_data *call = fg_event_function(event);
     const struct fg_report_style style = {.options = columns->style->options};
 
-    fg_put_function(text, &style, columns->names, fg_function_index(function->ip));
-    fg_put_caller(text, &style, columns->names, &caller);
+    fg_put_function(text, &style, columns->names, call->func);
+    fg_put_caller(text, &style, columns->names, call);
 }
 
 /* "import json: 1,234 calls": its end is not in the trace. */

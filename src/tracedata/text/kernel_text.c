@@ -190,15 +190,15 @@ static int put_exit(struct fg_text *text, struct fg_merge *merge, const struct f
 /* The function tracer's event, by the format that all kernels have for it. */
 static int put_function(struct fg_text *text, struct fg_merge *merge, const struct fg_event *event)
 {
-    const struct fg_wire_function *function = fg_event_function(event);
+    const struct fg_flat_data *call = fg_event_function(event);
 
     if (!fg_event_is_whole(event))
         return fg_merge_damaged(merge, event);
     put_context(text, merge, event, "function");
     fg_text_char(text, ' ');
-    put_symbol(text, merge->names, fg_function_index(function->ip), true);
+    put_symbol(text, merge->names, call->func, true);
     fg_text_lit(text, " <-- ");
-    put_symbol(text, merge->names, fg_function_index(function->parent_ip), true);
+    put_symbol(text, merge->names, call->caller, true);
     fg_text_char(text, '\n');
     return 0;
 }

@@ -106,7 +106,7 @@ static inline bool add_entry(struct fg_columns *columns, size_t i, const struct 
 
     if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
         return false;
-    columns->kind[i] = entry.kind == FG_WIRE_RESUME ? FG_COLUMN_resume : FG_COLUMN_entry;
+    columns->kind[i] = entry.kind == FG_ENTRY_RESUME ? FG_COLUMN_resume : FG_COLUMN_entry;
     columns->function[i] = entry.func;
     columns->depth[i] = entry.depth;
     columns->irq[i] = entry.is_irq;
@@ -123,7 +123,7 @@ static inline bool add_exit(struct fg_columns *columns, size_t i, const struct f
 {
     struct fg_graph_event exit;
 
-    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH || exit.kind > FG_WIRE_CLOSE)
+    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH || exit.kind > FG_EXIT_CLOSE)
         return false;
     columns->kind[i] = (uint8_t)(FG_COLUMN_return + exit.kind);
     columns->function[i] = exit.func;
@@ -138,13 +138,11 @@ static inline bool add_exit(struct fg_columns *columns, size_t i, const struct f
 
 static void add_mark(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
-    const struct fg_wire_print *print = fg_event_print(event);
-    const char *text = (const char *)print->buf;
+    const struct fg_print_data *print = fg_event_print(event);
 
     columns->kind[i] = FG_COLUMN_mark;
-    if (print->ip >= FG_WIRE_FUNC_BASE && print->ip <= UINT32_MAX)
-        columns->function[i] = fg_function_index((uint32_t)print->ip);
-    put_data(columns, text, strnlen(text, event->size - sizeof(*print)));
+    columns->function[i] = print->func;
+    put_data(columns, print->text, fg_print_bytes(event));
 }
 
 /* Raw data is a mark, too: the text of it. */
@@ -161,40 +159,34 @@ static bool add_raw(struct fg_columns *columns, size_t i, const struct fg_event 
 
 static void add_stack(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
-    const struct fg_wire_kernel_stack *stack = fg_event_kernel_stack(event);
-    size_t nr_callers = (event->size - sizeof(*stack)) / sizeof(stack->caller[0]);
+    const struct fg_stack_data *stack = fg_event_kernel_stack(event);
 
     columns->kind[i] = FG_COLUMN_stack;
-    for (size_t k = 0; k < nr_callers; k++) {
-        uint32_t function = fg_function_index((uint32_t)stack->caller[k]);
+    put_data(columns, stack->callers, stack->nr_callers * sizeof(stack->callers[0]));
+}
 
-        put_data(columns, &function, sizeof(function));
-    }
+static void put_flat(struct fg_columns *columns, size_t i, const struct fg_flat_data *call)
+{
+    columns->function[i] = call->func;
+    columns->caller[i] = call->caller;
+    columns->caller_line[i] = call->caller_place;
 }
 
 static void add_function(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
-    const struct fg_wire_function *function = fg_event_function(event);
-
-    struct fg_flat_caller caller = fg_decode_flat_caller(event, function->parent_ip, function->tail);
+    const struct fg_flat_data *call = fg_event_function(event);
 
     columns->kind[i] = FG_COLUMN_function;
-    columns->function[i] = fg_function_index(function->ip);
-    columns->caller[i] = caller.func;
-    columns->caller_line[i] = caller.place;
-    put_values(columns, caller.values, caller.values_end);
+    put_flat(columns, i, call);
+    put_values(columns, (const uint8_t *)(call + 1), fg_event_end(event));
 }
 
 static void add_repeats(struct fg_columns *columns, size_t i, const struct fg_event *event)
 {
-    const struct fg_wire_func_repeats *repeats = fg_event_func_repeats(event);
-
-    struct fg_flat_caller caller = fg_decode_flat_caller(event, repeats->parent_ip, repeats->tail);
+    const struct fg_repeats_data *repeats = fg_event_func_repeats(event);
 
     columns->kind[i] = FG_COLUMN_repeats;
-    columns->function[i] = fg_function_index(repeats->ip);
-    columns->caller[i] = caller.func;
-    columns->caller_line[i] = caller.place;
+    put_flat(columns, i, &repeats->call);
     columns->number[i] = repeats->count;
 }
 

@@ -179,7 +179,7 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     struct fg_function_summary *function = &summary->functions[stretch->level->func];
     bool is_late = stretch->level->is_late, is_resumed = stretch->level->is_resumed;
     /* A suspended call may be closed without a resume. */
-    bool is_start = !is_resumed && !(is_late && graph->kind == FG_WIRE_CLOSE);
+    bool is_start = !is_resumed && !(is_late && graph->kind == FG_EXIT_CLOSE);
     int error;
 
     *(struct summary_call *)stretch->call =
@@ -250,12 +250,12 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
     const struct summary_call *call = stretch->call;
     int error = end_stretch(summary, stretch, event);
 
-    if (graph->kind == FG_WIRE_RAISE) {
+    if (graph->kind == FG_EXIT_RAISE) {
         function->exceptions++;
         if (summary->tree)
             node_of(summary, stretch)->exceptions++;
     }
-    if (call->is_whole && graph->kind != FG_WIRE_SUSPEND)
+    if (call->is_whole && graph->kind != FG_EXIT_SUSPEND)
         add_length(function, call->ran_ns);
     return error;
 }
@@ -342,15 +342,14 @@ static void add_unfinished_import(struct fg_summary *summary, const struct fg_su
 static int add_function(struct fg_summary *summary, const struct fg_summary_thread *thread,
                         const struct fg_event *event)
 {
-    const struct fg_wire_function *call = fg_event_function(event);
-    uint32_t func = row_of(summary, fg_function_index(call->ip)), node = thread->root;
-    uint32_t caller = fg_function_index(call->parent_ip);
+    const struct fg_flat_data *call = fg_event_function(event);
+    uint32_t func = row_of(summary, call->func), node = thread->root;
 
     summary->functions[func].calls++;
     if (!summary->tree)
         return 0;
-    if (caller < summary->nr_functions)
-        node = fg_call_tree_child(summary->tree, node, caller);
+    if (call->caller < summary->nr_functions)
+        node = fg_call_tree_child(summary->tree, node, call->caller);
     if (node)
         node = fg_call_tree_child(summary->tree, node, func);
     if (!node)
