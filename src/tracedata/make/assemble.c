@@ -60,14 +60,33 @@ static int write_event(struct assembly *assembly, const struct fg_event *event)
     return 0;
 }
 
+/* Writes the events of plain records, which most are. */
+static void write_plain(struct fg_pages *pages, int32_t tid, const struct fg_plain_event *at, size_t n)
+{
+    for (const struct fg_plain_event *end = at + n; at < end; at++) {
+        if (at->type == FG_EVENT_funcgraph_entry)
+            fg_dat_put_entry(
+                &at->graph, tid, FG_ENTRY_START,
+                (void *)fg_pages_reserve(pages, at->time_ns, sizeof(struct fg_wire_funcgraph_entry)));
+        else
+            fg_dat_put_exit(
+                &at->graph, tid, FG_EXIT_RETURN,
+                (void *)fg_pages_reserve(pages, at->time_ns, sizeof(struct fg_wire_funcgraph_exit)));
+    }
+}
+
 static int write_lane(struct assembly *assembly, struct fg_row_lane *lane)
 {
+    const struct fg_plain_event *plain;
     struct fg_event event;
+    size_t nr_plain;
     int result;
 
     while ((result = fg_row_lane_next(lane, &event)) > 0) {
         if (write_event(assembly, &event) < 0)
             return -ENOMEM;
+        nr_plain = fg_row_lane_take_plain(lane, &plain);
+        write_plain(&assembly->pages, event.tid, plain, nr_plain);
         if (fg_unlikely(assembly->pages.error))
             return assembly->pages.error;
     }

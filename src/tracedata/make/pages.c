@@ -74,6 +74,7 @@ int fg_pages_end_lane(struct fg_pages *pages)
     if (pages->chunks && pages->error == 0)
         pages->error = fg_lane_chunks_end(pages->chunks, pages->fd);
     pages->page = NULL;
+    pages->limit = 0;
     pages->last_ns = 0;
     pages->missed = 0;
     return pages->error;

@@ -36,7 +36,7 @@ struct fg_pages {
     unsigned char *buffer; /* FG_PAGES_BUFFERED pages */
     unsigned char *page;   /* the current one; NULL before the lane's first record */
     uint32_t used;         /* bytes used in it, with its header */
-    uint32_t limit;        /* bytes that may be used in it */
+    uint32_t limit;        /* bytes that may be used in it; 0: the next record begins a page */
     uint64_t last_ns;      /* of the newest record in the lane */
     uint64_t missed;       /* records lost just before the next one */
     uint64_t page_missed;  /* ... just before this page */
@@ -57,7 +57,10 @@ int fg_pages_end_lane(struct fg_pages *pages);
 /* The next record shows `count` more records as lost before it. */
 static inline void fg_pages_miss(struct fg_pages *pages, uint64_t count)
 {
-    pages->missed += count;
+    if (fg_unlikely(count)) {
+        pages->missed += count;
+        pages->limit = 0;
+    }
 }
 
 /* Reserves a record at time `ns` with `bytes` of payload, at most 4000. The head and the up to 3 bytes of
@@ -72,7 +75,7 @@ static inline unsigned char *fg_pages_reserve(struct fg_pages *pages, uint64_t n
     if (fg_unlikely(ns < pages->last_ns))
         ns = pages->last_ns;
     /* At most: a time extend (8 bytes), the head, a length word. */
-    if (fg_unlikely(pages->page == NULL || pages->missed || pages->used + words * 4 + 16 > pages->limit))
+    if (fg_unlikely(pages->used + words * 4 + 16 > pages->limit))
         fg_pages_turn(pages, ns);
     delta = ns - pages->last_ns;
     pages->last_ns = ns;
