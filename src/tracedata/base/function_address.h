@@ -1,6 +1,6 @@
 /* The synthetic addresses of a trace's functions: in the images of events that programs define, and in a
- * trace.dat. Function i of the trace has the address FG_FUNC_ADDRESS_BASE + FG_FUNC_ADDRESS_STEP * i. Address 0
- * is no function. */
+ * trace.dat. Function i of the trace has the address FG_FUNC_ADDRESS_BASE + FG_FUNC_ADDRESS_STEP * i.
+ * Address 0 is no function. */
 #ifndef FG_FUNCTION_ADDRESS_H
 #define FG_FUNCTION_ADDRESS_H
 

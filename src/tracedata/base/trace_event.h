@@ -36,8 +36,8 @@ enum fg_event_type_number {
 
 /* The events that programs and their users define have the types from here on: see event_table.h. */
 #define FG_EVENT_FIRST_DYNAMIC 3000u
-/* An event of a kernel's trace that is none of FG_EVENTS has this type + its number in the kernel. Its data is
- * the kernel's record. */
+/* An event of a kernel's trace that is none of FG_EVENTS has this type + its number in the kernel. Its data
+ * is the kernel's record. */
 #define FG_EVENT_KERNEL 0x10000u
 
 #define FG_LOST_UNKNOWN UINT64_MAX

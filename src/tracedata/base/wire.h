@@ -5,9 +5,9 @@
  * Only what makes a trace.dat and what reads one knows these images. All else sees decoded events
  * (trace_event.h): read/dat_event.c makes them of the images, make/dat_image.h makes the images of them.
  *
- * To add a field: add a line to its event's FG_WIRE_FIELDS below, to the event's data in trace_event.h, to these
- * two files, and to the table of docs/reference/trace-file.md. To add an event: a line in FG_EVENTS and in
- * FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
+ * To add a field: add a line to its event's FG_WIRE_FIELDS below, to the event's data in trace_event.h, to
+ * these two files, and to the table of docs/reference/trace-file.md. To add an event: a line in FG_EVENTS
+ * and in FG_WIRE_EVENTS, its FG_WIRE_FIELDS, and the same in the document.
  *
  * Each event begins with the kernel's common fields. A field may be smaller than the kernel's, because
  * readers of trace.dat take offsets and sizes from the format texts.
@@ -42,8 +42,8 @@
 #define FG_WIRE_HAS_CALLER 0x40u
 #define FG_WIRE_IRQ 0x20u /* the interpreter made the call for a signal */
 
-/* X(event, system, print format). Its id is that of FG_EVENTS. Readers that do not know ftrace's own events print them by that
- * format. */
+/* X(event, system, print format). Its id is that of FG_EVENTS. Readers that do not know ftrace's own events
+ * print them by that format. */
 #define FG_WIRE_EVENTS(X)                                                                                    \
     X(funcgraph_entry, "ftrace", "\"depth %u: %ps\", REC->depth, (void *)(unsigned long)REC->func")          \
     X(funcgraph_exit, "ftrace", "\"depth %u: end of %ps\", REC->depth, (void *)(unsigned long)REC->func")    \

@@ -26,7 +26,8 @@ DECODE uint32_t copy_rest(struct image image, size_t data_bytes, const uint8_t *
     return (uint32_t)(data_bytes + bytes);
 }
 
-/* Takes `start` and the caller off the front of a tail. Return: where the values begin; NULL: it is too short. */
+/* Takes `start` and the caller off the front of a tail. Return: where the values begin; NULL: it is too
+ * short. */
 DECODE const uint8_t *decode_tail(struct image image, uint8_t kind, const uint8_t *tail)
 {
     struct fg_graph_data *graph = image.made;

@@ -36,8 +36,9 @@ void fg_row_lane_close(struct fg_row_lane *lane);
  * the second call after this one. Return: 1; 0 at the end; or a negative errno. */
 int fg_row_lane_next(struct fg_row_lane *lane, struct fg_event *event);
 
-/* Takes the events that follow the latest one if they are made already: of plain records, of the same task, with
- * nothing lost before any. They stay as they are until the second call after this one. Return: how many. */
+/* Takes the events that follow the latest one if they are made already: of plain records, of the same task,
+ * with nothing lost before any. They stay as they are until the lane's second next event. Return: how
+ * many. */
 static inline size_t fg_row_lane_take_plain(struct fg_row_lane *lane, const struct fg_plain_event **events)
 {
     size_t n = (size_t)(lane->end_made - lane->next_made);
