@@ -175,7 +175,7 @@ class Bench:
         """Compile benchmarks/NAME/NAME.c with the code that reads traces; return the program's path."""
         source = HERE.parent / "src"
         rooms = ("engine/core", "engine/ring", "tracedata/base", "tracedata/spool", "tracedata/read")
-        sources = [str(path) for room in rooms for path in sorted((source / room).glob("*.c"))]
+        sources = [str(path) for room in rooms for path in sorted((source / room).rglob("*.c"))]
         target = str(self.folder / name)
         # The options of CMakeLists.txt.
         options = ["-O3", "-flto", "-std=gnu11", "-fno-tree-slp-vectorize"]

@@ -26,11 +26,9 @@ def test_each_file_is_in_a_room() -> None:
 #: What knows how events lie in a trace.dat: what makes one, and what reads one.
 _KNOW_WIRE = (
     "tracedata/make/",
-    "tracedata/read/cursor",
-    "tracedata/read/dat_event",
-    "tracedata/read/kernel",
-    "tracedata/read/section_walk",
-    "tracedata/read/trace_file",
+    "tracedata/read/dat/",
+    "tracedata/read/cursor.c",
+    "tracedata/read/trace_file.c",
 )
 
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support/spool_bytes.h"
-#include "tracedata/read/lanes.h"
+#include "tracedata/read/fg/lanes.h"
 
 #define ROUNDS 2000
 #define MAX_RINGS 6u

@@ -15,7 +15,7 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/assemble.h"
-#include "tracedata/read/follow.h"
+#include "tracedata/read/fg/follow.h"
 #include "tracedata/read/merge.h"
 #include "tracedata/recorder/census.h"
 #include "tracedata/recorder/recorder.h"

@@ -10,7 +10,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "binding/tracedata/base/column.h"
-#include "tracedata/read/follow.h"
+#include "tracedata/read/fg/follow.h"
 
 struct follower {
     PyObject_HEAD struct fg_follow follow;

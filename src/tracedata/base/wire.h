@@ -3,7 +3,7 @@
  * people; a test compares the two.
  *
  * Only what makes a trace.dat and what reads one knows these images. All else sees decoded events
- * (trace_event.h): read/dat_event.c makes them of the images, make/dat_image.h makes the images of them.
+ * (trace_event.h): read/dat/dat_event.c makes them of the images, make/dat_image.h makes the images of them.
  *
  * To add a field: add a line to its event's FG_WIRE_FIELDS below, to the event's data in trace_event.h, to
  * these two files, and to the table of docs/reference/trace-file.md. To add an event: a line in FG_EVENTS

@@ -13,7 +13,7 @@
 #include "tracedata/make/pages.h"
 #include "tracedata/make/trace_head.h"
 #include "tracedata/make/trace_sections.h"
-#include "tracedata/read/row_lane.h"
+#include "tracedata/read/fg/row_lane.h"
 
 struct assembly {
     const struct fg_recorded *recorded;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "tracedata/base/codec.h"
-#include "tracedata/read/recorded.h"
+#include "tracedata/read/fg/recorded.h"
 
 /* Which trace.dat. */
 struct fg_trace_dat_format {

@@ -24,7 +24,7 @@
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_event_format.h"
-#include "tracedata/read/recorded.h"
+#include "tracedata/read/fg/recorded.h"
 
 /* A record is never longer, so that it always fits into a page. Texts for which it has no room are cut. */
 #define FG_DAT_EVENT_BYTES 4000u

@@ -18,7 +18,7 @@
 
 #include "tracedata/base/text.h"
 #include "tracedata/make/dat_events.h"
-#include "tracedata/read/lanes.h"
+#include "tracedata/read/fg/lanes.h"
 #include "tracedata/spool/contents.h"
 
 struct fg_lane_extent {

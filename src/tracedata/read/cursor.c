@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tracedata/base/wire.h"
-#include "tracedata/read/dat_event.h"
+#include "tracedata/read/dat/dat_event.h"
 
 enum { TYPE_LONG = 0, TYPE_MAX_WORDS = 28, TYPE_PADDING = 29, TYPE_TIME_EXTEND = 30, TYPE_TIME_STAMP = 31 };
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/row_lane.h"
+#include "tracedata/read/fg/row_lane.h"
 #include "tracedata/read/trace_file.h"
 
 struct fg_cpus;

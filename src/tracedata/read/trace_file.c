@@ -15,8 +15,8 @@
 #include "engine/core/array.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
-#include "tracedata/read/dat_options.h"
-#include "tracedata/read/header_walk.h"
+#include "tracedata/read/dat/dat_options.h"
+#include "tracedata/read/dat/header_walk.h"
 
 #define MAGIC "\x17\x08\x44tracing"
 

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "tracedata/base/trace_clock.h"
-#include "tracedata/read/dat_head.h"
-#include "tracedata/read/kernel.h"
-#include "tracedata/read/recorded.h"
-#include "tracedata/read/section_walk.h"
+#include "tracedata/read/dat/dat_head.h"
+#include "tracedata/read/dat/kernel.h"
+#include "tracedata/read/dat/section_walk.h"
+#include "tracedata/read/fg/recorded.h"
 
 struct fg_trace_file {
     int fd;

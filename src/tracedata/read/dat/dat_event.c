@@ -1,5 +1,5 @@
 /* See dat_event.h. */
-#include "tracedata/read/dat_event.h"
+#include "tracedata/read/dat/dat_event.h"
 
 #include "engine/core/compiler.h"
 #include "tracedata/base/wire.h"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "tracedata/base/text.h"
-#include "tracedata/read/lanes.h"
-#include "tracedata/read/ranks.h"
+#include "tracedata/read/fg/lanes.h"
+#include "tracedata/read/fg/ranks.h"
 #include "tracedata/spool/contents.h"
 
 struct fg_recorded {

@@ -1,5 +1,5 @@
 /* See ranks.h. */
-#include "tracedata/read/ranks.h"
+#include "tracedata/read/fg/ranks.h"
 
 #include <errno.h>
 #include <stdlib.h>

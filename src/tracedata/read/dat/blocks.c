@@ -1,5 +1,5 @@
 /* See blocks.h. */
-#include "tracedata/read/blocks.h"
+#include "tracedata/read/dat/blocks.h"
 
 #include <errno.h>
 #include <inttypes.h>

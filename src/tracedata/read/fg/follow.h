@@ -15,8 +15,8 @@
 #include "engine/core/hash_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/convert.h"
-#include "tracedata/read/recorded.h"
+#include "tracedata/read/fg/convert.h"
+#include "tracedata/read/fg/recorded.h"
 #include "tracedata/spool/contents.h"
 
 /* A task of which events came. The numbers of tasks count from 0, in the order of their first events. */

@@ -20,7 +20,7 @@
 #define FG_TRACE_META_H
 
 #include "tracedata/base/text.h"
-#include "tracedata/read/lanes.h"
+#include "tracedata/read/fg/lanes.h"
 #include "tracedata/spool/contents.h"
 
 /* Appends one JSON object: the members of `extra`, the text of a JSON object, and then the trace's own,

@@ -3,7 +3,7 @@
 #define FG_HEADER_WALK_H
 
 #include "tracedata/base/text.h"
-#include "tracedata/read/input.h"
+#include "tracedata/read/dat/input.h"
 
 struct fg_header_walk {
     struct fg_input input;

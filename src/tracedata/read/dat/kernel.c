@@ -1,5 +1,5 @@
 /* See kernel.h. */
-#include "tracedata/read/kernel.h"
+#include "tracedata/read/dat/kernel.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* See row_lane.h. */
-#include "tracedata/read/row_lane.h"
+#include "tracedata/read/fg/row_lane.h"
 
 #include <errno.h>
 #include <stdlib.h>

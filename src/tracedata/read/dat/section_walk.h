@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 #include "tracedata/base/trace_clock.h"
-#include "tracedata/read/blocks.h"
-#include "tracedata/read/dat_head.h"
-#include "tracedata/read/header_walk.h"
+#include "tracedata/read/dat/blocks.h"
+#include "tracedata/read/dat/dat_head.h"
+#include "tracedata/read/dat/header_walk.h"
 
 struct fg_lane_data {
     uint64_t offset;

@@ -3,8 +3,8 @@
 #define FG_ROW_LANE_H
 
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/convert.h"
-#include "tracedata/read/recorded.h"
+#include "tracedata/read/fg/convert.h"
+#include "tracedata/read/fg/recorded.h"
 
 /* So many events of plain records are made at once. */
 #define FG_ROW_LANE_BATCH 32u

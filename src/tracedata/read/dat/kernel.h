@@ -13,7 +13,7 @@
 #define FG_KERNEL_H
 
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/dat_head.h"
+#include "tracedata/read/dat/dat_head.h"
 
 enum fg_kernel_role { FG_KERNEL_OTHER, FG_KERNEL_ENTRY, FG_KERNEL_EXIT, FG_KERNEL_FUNCTION };
 

@@ -1,12 +1,12 @@
 /* See follow.h. */
-#include "tracedata/read/follow.h"
+#include "tracedata/read/fg/follow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/core/array.h"
-#include "tracedata/read/lanes.h"
-#include "tracedata/read/trace_meta.h"
+#include "tracedata/read/fg/lanes.h"
+#include "tracedata/read/fg/trace_meta.h"
 #include "tracedata/spool/record_check.h"
 
 int fg_follow_open(struct fg_follow *follow, int fd, uint64_t from)

@@ -1,5 +1,5 @@
 /* See section_walk.h. Every offset and size is checked against the file and against what it lies in. */
-#include "tracedata/read/section_walk.h"
+#include "tracedata/read/dat/section_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "engine/core/array.h"
 #include "tracedata/base/wire.h"
-#include "tracedata/read/dat_options.h"
+#include "tracedata/read/dat/dat_options.h"
 
 /* Reads the header of a section at `offset`, which must have this id. */
 static struct fg_dat_section walk_section_header(struct fg_header_walk *walk, uint64_t offset, uint16_t id)

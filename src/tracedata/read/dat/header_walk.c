@@ -1,5 +1,5 @@
 /* See header_walk.h. */
-#include "tracedata/read/header_walk.h"
+#include "tracedata/read/dat/header_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>

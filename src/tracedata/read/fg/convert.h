@@ -10,7 +10,7 @@
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/trace_clock.h"
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/ranks.h"
+#include "tracedata/read/fg/ranks.h"
 #include "tracedata/spool/time_scale.h"
 
 /* Room for an event. No other has more before what it takes over from the record. */

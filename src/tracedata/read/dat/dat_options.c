@@ -1,5 +1,5 @@
 /* See dat_options.h. What trace-cmd adds to times was found out by giving it files with such options. */
-#include "tracedata/read/dat_options.h"
+#include "tracedata/read/dat/dat_options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tracedata/base/text.h"
-#include "tracedata/read/blocks.h"
+#include "tracedata/read/dat/blocks.h"
 
 /* X(name, what is there). In both versions the bytes of a part are the same; those of version 7 may be
  * compressed. They have the order of FG_DAT_HEADER_INFO and the ids after it. */

@@ -1,11 +1,11 @@
 /* See recorded.h. */
-#include "tracedata/read/recorded.h"
+#include "tracedata/read/fg/recorded.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "tracedata/base/trace_event.h"
-#include "tracedata/read/trace_meta.h"
+#include "tracedata/read/fg/trace_meta.h"
 
 static const struct fg_trace_ring *ring_of(const struct fg_recorded *recorded,
                                            const struct fg_lane_task *task)

@@ -1,5 +1,5 @@
 /* See dat_head.h. */
-#include "tracedata/read/dat_head.h"
+#include "tracedata/read/dat/dat_head.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* See input.h. */
-#include "tracedata/read/input.h"
+#include "tracedata/read/dat/input.h"
 
 #include <errno.h>
 #include <inttypes.h>

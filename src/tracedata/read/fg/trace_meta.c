@@ -1,5 +1,5 @@
 /* See trace_meta.h. */
-#include "tracedata/read/trace_meta.h"
+#include "tracedata/read/fg/trace_meta.h"
 
 #include <ctype.h>
 #include <string.h>

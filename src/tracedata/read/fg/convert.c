@@ -1,5 +1,5 @@
 /* See convert.h. */
-#include "tracedata/read/convert.h"
+#include "tracedata/read/fg/convert.h"
 
 #include <errno.h>
 #include <stdlib.h>

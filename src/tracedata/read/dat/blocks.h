@@ -5,7 +5,7 @@
 
 #include "tracedata/base/codec.h"
 #include "tracedata/base/sections.h"
-#include "tracedata/read/input.h"
+#include "tracedata/read/dat/input.h"
 
 #define FG_BLOCKS_WINDOWS_BYTES (UINT64_C(1) << 30)
 

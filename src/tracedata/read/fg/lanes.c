@@ -1,5 +1,5 @@
 /* See lanes.h. */
-#include "tracedata/read/lanes.h"
+#include "tracedata/read/fg/lanes.h"
 
 #include <errno.h>
 #include <stdbool.h>
