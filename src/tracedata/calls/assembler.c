@@ -8,9 +8,9 @@
 #include "engine/core/array.h"
 
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
-                            bool has_times)
+                            const void *names, bool has_times)
 {
-    *calls = (struct fg_call_assembler){.consumer = consumer, .has_times = has_times};
+    *calls = (struct fg_call_assembler){.consumer = consumer, .names = names, .has_times = has_times};
     calls->named.stride = sizeof(struct fg_named_call) + consumer->call_bytes;
 }
 
@@ -215,7 +215,7 @@ int fg_calls_resume(struct fg_call_assembler *calls, struct fg_stretch stretch,
     int error = 0;
 
     if (entry->has_start)
-        error = take_named(calls, &stretch, entry->start_ns, time_ns, consumer->pid(calls, source));
+        error = take_named(calls, &stretch, entry->start_ns, time_ns, consumer->pid(calls->names, source));
     if (error)
         return error;
     stretch.call = fg_call_of(calls, stretch.level);
@@ -231,7 +231,7 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
     struct fg_named_call *named;
 
     if (!error)
-        error = set_name(calls, stretch, exit->start_ns, time_ns, consumer->pid(calls, source));
+        error = set_name(calls, stretch, exit->start_ns, time_ns, consumer->pid(calls->names, source));
     if (error)
         return error;
     named = fg_named_call_at(&calls->named, stretch->level->named - 1);
@@ -269,7 +269,7 @@ int fg_calls_begin_late(struct fg_call_assembler *calls, struct fg_call_thread *
     level->func = func;
     level->named = 0;
     if (!error && consumer->names_calls && exit->has_start)
-        error = take_named(calls, &stretch, exit->start_ns, time_ns, consumer->pid(calls, source));
+        error = take_named(calls, &stretch, exit->start_ns, time_ns, consumer->pid(calls->names, source));
     if (error)
         return error;
     level->callees_ns = callees_ns;

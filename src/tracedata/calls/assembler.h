@@ -119,8 +119,8 @@ struct fg_call_consumer {
     int (*forget)(struct fg_call_assembler *calls, const struct fg_named_call *named, void *call);
     /* The thread, or its task in the lane, is over, and so are its calls. NULL: it is of no interest. */
     int (*finish)(struct fg_call_assembler *calls, struct fg_call_thread *thread);
-    /* The process of an event. */
-    int32_t (*pid)(struct fg_call_assembler *calls, const void *source);
+    /* The process of an event. @names: those of the assembler. */
+    int32_t (*pid)(const void *names, const void *source);
 };
 
 /* The calls in progress and suspended of all threads. A consumer's own state begins with it. */
@@ -129,11 +129,13 @@ struct fg_call_assembler {
     unsigned char *threads; /* by number */
     size_t nr_threads, capacity;
     struct fg_named_calls named;
-    bool has_times; /* the clock counts nanoseconds */
+    const void *names; /* what consumer->pid looks into */
+    bool has_times;    /* the clock counts nanoseconds */
 };
 
+/* @names: for consumer->pid; NULL if that needs none. */
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
-                            bool has_times);
+                            const void *names, bool has_times);
 /* Frees its own memory. The consumer frees what its structs hold before: fg_calls_each(). */
 void fg_call_assembler_free(struct fg_call_assembler *calls);
 /* Calls @visit for the consumer's struct of each call, and for those of levels where no call is. */

@@ -325,11 +325,11 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *source)
+static int32_t pid_of(const void *names, const void *source)
 {
     const struct run *run = source;
 
-    (void)calls;
+    (void)names;
     return run->tasks.pids[run->columns->task[run->i]];
 }
 
@@ -421,7 +421,7 @@ struct fg_slicer *fg_slicer_new(struct fg_slicer_options options)
     struct fg_slicer *slicer = calloc(1, sizeof(*slicer));
 
     if (slicer) {
-        fg_call_assembler_init(&slicer->calls, &consumer, options.has_times);
+        fg_call_assembler_init(&slicer->calls, &consumer, NULL, options.has_times);
         slicer->options = options;
         slicer->next_id = options.first_id;
     }

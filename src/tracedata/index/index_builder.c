@@ -295,11 +295,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
-{
-    return builder_of(calls)->names->tasks[((const struct fg_event *)event)->task].pid;
-}
-
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct index_thread),
@@ -310,7 +305,7 @@ static const struct fg_call_consumer consumer = {
     .end = end,
     .give_up = give_up,
     .forget = forget,
-    .pid = pid_of,
+    .pid = fg_event_pid,
 };
 
 /* ---- events */
@@ -472,7 +467,7 @@ static int begin_builder(struct builder *builder, size_t most_bytes, bool has_ti
     builder->most_bytes = most_bytes;
     builder->most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS;
     builder->index = new_index(builder->names->nr_functions);
-    fg_call_assembler_init(&builder->calls, &consumer, has_times);
+    fg_call_assembler_init(&builder->calls, &consumer, builder->names, has_times);
     return builder->index ? 0 : -ENOMEM;
 }
 

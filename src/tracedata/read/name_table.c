@@ -7,6 +7,7 @@
 
 #include "engine/core/array.h"
 #include "tracedata/base/text.h"
+#include "tracedata/base/trace_event.h"
 
 /* A damaged file may have another thread id in every record: from this many on, unknown tasks share the
  * last one. */
@@ -225,4 +226,11 @@ uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int
                                    .last_ns = UINT64_MAX,
                                    .selected = table->select_unknown};
     return fg_name_table_add_task(table, &unknown) == 0 ? table->nr_tasks - 1 : UINT32_MAX;
+}
+
+int32_t fg_event_pid(const void *names, const void *event)
+{
+    const struct fg_name_table *table = names;
+
+    return table->tasks[((const struct fg_event *)event)->task].pid;
 }

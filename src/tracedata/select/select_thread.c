@@ -164,7 +164,7 @@ static const struct fg_call_consumer consumer = {
 void fg_select_threads_init(struct fg_select_threads *threads, struct fg_select_rules rules)
 {
     threads->rules = rules;
-    fg_call_assembler_init(&threads->calls, &consumer, rules.has_times);
+    fg_call_assembler_init(&threads->calls, &consumer, NULL, rules.has_times);
 }
 
 void fg_select_threads_free(struct fg_select_threads *threads)

@@ -218,11 +218,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
-{
-    return reader_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
-}
-
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct reader_thread),
@@ -233,7 +228,7 @@ static const struct fg_call_consumer consumer = {
     .end = end,
     .give_up = give_up,
     .forget = forget,
-    .pid = pid_of,
+    .pid = fg_event_pid,
 };
 
 /* ---- events */
@@ -279,7 +274,7 @@ int fg_call_reader_new(struct fg_merge *merge, struct fg_call_reader **reader)
     if (!made)
         return -ENOMEM;
     made->merge = merge;
-    fg_call_assembler_init(&made->calls, &consumer, merge->file->unit == FG_UNIT_NS);
+    fg_call_assembler_init(&made->calls, &consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     *reader = made;
     return 0;
 }

@@ -22,7 +22,7 @@ int fg_summary_new(struct fg_merge *merge, struct fg_summary **summary)
 
     if (!made)
         return -ENOMEM;
-    fg_call_assembler_init(&made->calls, &fg_summary_consumer, merge->file->unit == FG_UNIT_NS);
+    fg_call_assembler_init(&made->calls, &fg_summary_consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     made->merge = merge;
     made->nr_functions = nr_functions;
     made->has_native = has_native(merge->names);

@@ -306,11 +306,6 @@ static int finish(struct fg_call_assembler *calls, struct fg_call_thread *call_t
     return 0;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
-{
-    return summary_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
-}
-
 const struct fg_call_consumer fg_summary_consumer = {
     .call_bytes = sizeof(struct summary_call),
     .thread_bytes = sizeof(struct fg_summary_thread),
@@ -322,7 +317,7 @@ const struct fg_call_consumer fg_summary_consumer = {
     .give_up = give_up,
     .forget = forget,
     .finish = finish,
-    .pid = pid_of,
+    .pid = fg_event_pid,
 };
 
 /* ---- events */
