@@ -241,6 +241,7 @@ struct fg_graph_event {
     const uint8_t *values, *values_end;
 };
 
+/* False: the record is too short. */
 static inline __attribute__((always_inline)) bool fg_decode_graph(const struct fg_event *event,
                                                                   struct fg_graph_event *graph)
 {
@@ -262,18 +263,6 @@ static inline __attribute__((always_inline)) bool fg_decode_graph(const struct f
     graph->values = (const uint8_t *)(data + 1);
     graph->values_end = event->data + event->size;
     return true;
-}
-
-/* False: the record is too short. */
-static inline bool fg_decode_entry(const struct fg_event *event, struct fg_graph_event *graph)
-{
-    return fg_decode_graph(event, graph);
-}
-
-/* False: the record is too short. */
-static inline bool fg_decode_exit(const struct fg_event *event, struct fg_graph_event *graph)
-{
-    return fg_decode_graph(event, graph);
 }
 
 /* How long the stretch of the call that ended here took; 0 if its times are in the wrong order. */

@@ -229,8 +229,7 @@ int fg_fold_lane_take(struct fg_fold_lane *lane, const struct fg_fold_rules *rul
         fg_fold_lane_leave(lane, place);
         return FG_FOLD_LEAVE;
     }
-    is_call = (event->type == FG_EVENT_funcgraph_entry && fg_decode_entry(event, &call)) ||
-              (event->type == FG_EVENT_funcgraph_exit && fg_decode_exit(event, &call));
+    is_call = fg_event_is_call(event->type) && fg_decode_graph(event, &call);
     if (is_call && call.depth <= FG_RECORD_MAX_DEPTH)
         return lane->nr_imports ? take_inside(lane, rules, event, &call, place)
                                 : take_outside(lane, rules, event, &call, place);

@@ -131,7 +131,7 @@ static bool is_next_in_stretch(const struct fg_graph_text *graph, const struct f
 
     return stretch->calls && event->type == FG_EVENT_funcgraph_entry && !event->lost &&
            event->lane == stretch->begin.lane && event->task == stretch->begin.task &&
-           fg_decode_entry(event, &entry) && entry.func == stretch->entry.func &&
+           fg_decode_graph(event, &entry) && entry.func == stretch->entry.func &&
            entry.depth == stretch->entry.depth && !entry.is_irq;
 }
 
@@ -209,12 +209,12 @@ static int put_entry(struct fg_graph_text *graph, struct fg_text *text, const st
     struct fg_graph_event entry, exit;
     const struct fg_event *next;
 
-    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_decode_graph(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(graph->merge, event);
     if (!reserve_depth(&graph->lanes[event->lane], entry.depth))
         return -ENOMEM;
     next = fg_merge_peek(graph->merge);
-    if (next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_exit(next, &exit) &&
+    if (next && next->type == FG_EVENT_funcgraph_exit && !next->lost && fg_decode_graph(next, &exit) &&
         exit.func == entry.func && exit.depth == entry.depth)
         put_leaf(graph, text, event, &entry, next, &exit);
     else
@@ -228,7 +228,7 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
     struct fg_graph_event exit;
     bool has_entry;
 
-    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_decode_graph(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(graph->merge, event);
     if (!reserve_depth(lane, exit.depth))
         return -ENOMEM;
@@ -251,8 +251,7 @@ static int put_exit(struct fg_graph_text *graph, struct fg_text *text, const str
 static bool is_left_out(struct fg_graph_text *graph, const struct fg_event *event)
 {
     struct fg_graph_event call;
-    bool is_call = (event->type == FG_EVENT_funcgraph_entry && fg_decode_entry(event, &call)) ||
-                   (event->type == FG_EVENT_funcgraph_exit && fg_decode_exit(event, &call));
+    bool is_call = fg_event_is_call(event->type) && fg_decode_graph(event, &call);
 
     return is_call && is_hidden(&graph->lanes[event->lane], event, &call);
 }

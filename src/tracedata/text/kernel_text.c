@@ -130,7 +130,7 @@ static bool is_leaf(const struct fg_event *event, const struct fg_graph_event *e
                     const struct fg_event *next, struct fg_graph_event *exit)
 {
     return next && next->type == FG_EVENT_funcgraph_exit && next->tid == event->tid && !next->lost &&
-           fg_decode_exit(next, exit) && exit->func == entry->func;
+           fg_decode_graph(next, exit) && exit->func == entry->func;
 }
 
 /* trace-cmd 3.1.6 does not know the entry with a return address, and prints it by its format. */
@@ -151,7 +151,7 @@ static int put_entry(struct fg_text *text, struct fg_merge *merge, const struct 
 {
     struct fg_graph_event entry, exit;
 
-    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_decode_graph(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(merge, event);
     if (entry.caller != FG_FUNC_UNKNOWN) {
         put_retaddr_entry(text, merge, event, &entry);
@@ -178,7 +178,7 @@ static int put_exit(struct fg_text *text, struct fg_merge *merge, const struct f
 {
     struct fg_graph_event exit;
 
-    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_decode_graph(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH)
         return fg_merge_damaged(merge, event);
     put_context(text, merge, event, "funcgraph_exit");
     put_duration(text, exit.rettime_ns - exit.calltime_ns);

@@ -104,7 +104,7 @@ static inline bool add_entry(struct fg_columns *columns, size_t i, const struct 
 {
     struct fg_graph_event entry;
 
-    if (!fg_decode_entry(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_decode_graph(event, &entry) || entry.depth > FG_RECORD_MAX_DEPTH)
         return false;
     columns->kind[i] = entry.kind == FG_ENTRY_RESUME ? FG_COLUMN_resume : FG_COLUMN_entry;
     columns->function[i] = entry.func;
@@ -123,7 +123,7 @@ static inline bool add_exit(struct fg_columns *columns, size_t i, const struct f
 {
     struct fg_graph_event exit;
 
-    if (!fg_decode_exit(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH || exit.kind > FG_EXIT_CLOSE)
+    if (!fg_decode_graph(event, &exit) || exit.depth > FG_RECORD_MAX_DEPTH || exit.kind > FG_EXIT_CLOSE)
         return false;
     columns->kind[i] = (uint8_t)(FG_COLUMN_return + exit.kind);
     columns->function[i] = exit.func;
