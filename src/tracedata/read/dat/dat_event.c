@@ -132,13 +132,12 @@ static inline uint32_t decode_func_repeats(struct image image)
 
 static inline uint32_t decode_kernel_stack(struct image image)
 {
-    const struct fg_wire_kernel_stack *stack = (const struct fg_wire_kernel_stack *)image.data;
-    const uint8_t *at = image.data + sizeof(*stack);
+    const uint8_t *at = image.data + sizeof(struct fg_wire_kernel_stack);
     struct fg_stack_data *made = image.made;
 
-    made->nr_callers = (uint32_t)((size_t)(image.end - at) / sizeof(stack->caller[0]));
+    made->nr_callers = (uint32_t)((size_t)(image.end - at) / sizeof(uint64_t));
     for (uint32_t i = 0; i < made->nr_callers; i++)
-        made->callers[i] = fg_function_index(fg_load64(at + i * sizeof(stack->caller[0])));
+        made->callers[i] = fg_function_index(fg_load64(at + i * sizeof(uint64_t)));
     return (uint32_t)(sizeof(*made) + made->nr_callers * sizeof(made->callers[0]));
 }
 
