@@ -14,7 +14,7 @@ from planned import build, needs_decoder
 from targets import STRANGER, as_root
 
 from funcgraph.native import symbols
-from funcgraph.native.cache import cache_path
+from funcgraph.native.cache import plans_path
 from funcgraph.native.objects import ObjectPlan, Planner
 
 pytestmark = [pytest.mark.one_python, needs_decoder]
@@ -60,7 +60,7 @@ def test_the_folder_is_of_its_user_alone(library: Path, folder: Path) -> None:
 def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert cache_path() == "/home/somebody/.cache/funcgraph/native"
+    assert plans_path() == "/home/somebody/.cache/funcgraph/native"
 
 
 @given(data=st.data())

@@ -65,15 +65,15 @@ PYTHON: dict[str, dict[str, str]] = {
     },
     "mount/background.py": {"open": _DEVICE, "open for writing": _DEVICE},
     "mount/mountpoint.py": {"open": _DEVICE, "realpath": "compared with the kernel's table, never opened"},
-    "native/cache.py": dict.fromkeys(
-        ["makedirs", "mkdir"], "a folder of our own user: owner and mode are checked on the descriptor"
-    ),
     "native/hooking.py": {"open": "a traced process looks at an object that it has loaded itself"},
     "native/loaded.py": {"open": "an object of a process that is like us, for reading"},
     "native/objects.py": {"open": "an object that the user named, for reading"},
     "native/symbols.py": {"open": _DEVICE},
     "native/variables.py": {"open": "a traced process looks at an object that it has loaded itself"},
     "ray.py": {"makedirs": "the folder that the user names, in which ours is made"},
+    "rights/cache_folder.py": dict.fromkeys(
+        ["makedirs", "mkdir"], "a folder of our own user: owner and mode are checked on the descriptor"
+    ),
     "rights/folder.py": {
         "open": "the folder around one of ours, O_PATH: our own path, before anything is kept of it"
     },

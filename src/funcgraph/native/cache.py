@@ -11,26 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
 
 from funcgraph.native.elf import Elf
 from funcgraph.native.plan_file import VERSION, DamagedPlanError, Plan
 from funcgraph.native.symbols import debug_file_of
 from funcgraph.output_file import whole_file
+from funcgraph.rights.cache_folder import cache_path, open_cache
 from funcgraph.rights.folder import OwnFolder
 
-__all__ = ["PlanCache", "cache_path", "name_of", "plan_name"]
+__all__ = ["PlanCache", "name_of", "plan_name", "plans_path"]
 
+_FOLDER = "native"
 _MOST_BYTES = 1 << 30
 _PIECE = 1 << 20
 
 
-def cache_path() -> str:
+def plans_path() -> str:
     """Return the path of the cache's folder, which need not exist."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not base.startswith("/"):  # the specification has relative ones ignored
-        base = os.path.expanduser("~/.cache")
-    return f"{base}/funcgraph/native"
+    return cache_path(_FOLDER)
 
 
 class PlanCache:
@@ -43,11 +41,10 @@ class PlanCache:
     def __init__(self) -> None:
         self.flaw = ""
         self._folder: OwnFolder | None = None
-        path = cache_path()
         try:
-            self._folder = _own_folder(path)
+            self._folder = open_cache(_FOLDER)
         except OSError as error:
-            self.flaw = f"{path}: {error.strerror}"
+            self.flaw = f"{plans_path()}: {error.strerror}"
 
     def close(self) -> None:
         """Let go of the folder. May be called twice."""
@@ -80,19 +77,6 @@ class PlanCache:
                 file.write(data)
         except OSError as error:
             self.flaw = f"{self._folder.path}: {error.strerror}"
-
-
-def _own_folder(path: str) -> OwnFolder:
-    """Make the folder if it is not there; return it.
-
-    Raises:
-        OSError: it cannot be made; another user owns it, or others may use it.
-    """
-    with suppress(FileExistsError):
-        os.makedirs(os.path.dirname(path), 0o700)
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    return OwnFolder.at(path)
 
 
 def debug_file_time(elf: Elf) -> float:

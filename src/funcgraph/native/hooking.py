@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from funcgraph import _engine
-from funcgraph.native.cache import cache_path, name_of
+from funcgraph.native.cache import name_of, plans_path
 from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.object_name import object_name
@@ -236,7 +236,7 @@ def _plan_of(path: str) -> str:
         name = name_of(Elf(fd), fd, is_trusted=True)
     finally:
         os.close(fd)
-    places = [f"{folder}/{name}" for folder in (*_folders.values(), cache_path())]
+    places = [f"{folder}/{name}" for folder in (*_folders.values(), plans_path())]
     plan = next(filter(os.path.exists, places), places[-1])
     if not os.path.exists(plan):
         _make_plan(path)
