@@ -124,6 +124,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("tracedata/call_columns.py", "CallColumns"),
         ("tracedata/call_index.py", "CallIndex"),
         ("tracedata/call_index.py", "Lane"),
+        ("tracedata/call_index.py", "FunctionCalls"),
         ("tracedata/call_index.py", "Span"),
         ("tracedata/call_index.py", "SpanColumns"),
         ("tracedata/call_index.py", "Mark"),

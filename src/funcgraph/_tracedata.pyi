@@ -298,16 +298,31 @@ class Reader:
         functions: list[tuple[str, str, int]],
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         most_bytes: int,
+        progress: Callable[[int], object] | None = None,
         /,
     ) -> CallIndex:
         """Read the whole trace, and return the index of its calls.
 
         Args:
             functions, tasks: as of set_names().
-            most_bytes: of spans and cells; if more are needed, the shortest spans are in cells only.
+            most_bytes: of spans, cells and marks; if more are needed, the shortest spans are in cells only.
+            progress: called now and then with the number of events that were read. What it raises ends the
+                making, and comes from this call.
 
         Raises:
             ValueError: `most_bytes` is less than 1, or the file is damaged.
+            OSError: it cannot be read.
+        """
+    def load_call_index(self, fd: int, key: bytes, nr_functions: int, nr_tasks: int, /) -> CallIndex:
+        """Read the index of the trace's calls from what CallIndex.save() wrote, instead of making it.
+
+        Args:
+            fd: the file.
+            key: 32 bytes, as for CallIndex.save().
+            nr_functions, nr_tasks: how many call_index() gets of them.
+
+        Raises:
+            ValueError: it has another key, does not fit the trace, or is damaged.
             OSError: it cannot be read.
         """
     def fileno(self) -> int:
@@ -395,8 +410,18 @@ class CallIndex:
     def nr_spans(self) -> int:
         """How many spans there are one by one."""
     @property
-    def bytes(self) -> int:
+    def nr_bytes(self) -> int:
         """How many bytes spans, cells and marks have."""
+    def save(self, fd: int, key: bytes, /) -> None:
+        """Write the index to an empty file, for Reader.load_call_index().
+
+        Args:
+            fd: the file.
+            key: 32 bytes that say which trace it is of.
+
+        Raises:
+            OSError: it cannot be written.
+        """
     def lanes(self) -> list[tuple[int, int, int, int, int, int]]:
         """Return of each lane: the number of its first task, first_ns, last_ns, calls, spans and depths."""
     def picture(
@@ -412,10 +437,22 @@ class CallIndex:
         """Return the innermost span that is in progress at a time."""
     def parents(self, lane: int, depth: int, time_ns: int, /) -> ColumnTuple:
         """Return the spans that are in progress at a time at lower depths, the innermost first."""
-    def next_span(self, function: int, after_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:
-        """Return the first span of a function, in a lane or (2**32 - 1) in all, that begins after a time."""
-    def previous_span(self, function: int, before_ns: int, lane: int = 0xFFFFFFFF, /) -> ColumnTuple:
+    def next_span(
+        self, function: int, after_ns: int, lane: int = 0xFFFFFFFF, raised: bool = False, /
+    ) -> ColumnTuple:
+        """Return the first span of a function, in a lane or (2**32 - 1) in all, that begins after a time.
+
+        Args:
+            raised: only those that an exception ended.
+        """
+    def previous_span(
+        self, function: int, before_ns: int, lane: int = 0xFFFFFFFF, raised: bool = False, /
+    ) -> ColumnTuple:
         """Return the last span of a function that begins before a time, likewise."""
+    def rank(self, function: int, begin_ns: int, /) -> int:
+        """Return how many spans of a function, in all lanes, begin before a time."""
+    def functions(self) -> list[tuple[int, int, int, int, int]]:
+        """Return of each function that was called: number, calls, spans, calls that raised, nanoseconds."""
     def longest(self, function: int, least_ns: int, most: int, /) -> ColumnTuple:
         """Return at most `most` spans of a function that took at least so long, the longest first."""
     def durations(self, function: int, /) -> list[int]:

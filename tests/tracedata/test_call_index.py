@@ -3,8 +3,10 @@ are lost; what a picture has stays bounded, and nothing is left out of it."""
 
 from __future__ import annotations
 
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +69,8 @@ class Model:
     trace: Trace
     spans: list[Stretch] = field(default_factory=list)
     durations: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    calls: Counter[int] = field(default_factory=Counter)
+    calls: Counter[int] = field(default_factory=Counter)  # by lane
+    calls_of: Counter[int] = field(default_factory=Counter)  # by function
     raised: list[tuple[int, int, int]] = field(default_factory=list)  # lane, time, function
 
     def __post_init__(self) -> None:
@@ -108,6 +111,7 @@ class Model:
         if row.id not in self._met:
             self._met.add(row.id)
             self.calls[lane] += 1
+            self.calls_of[row.function] += 1
         if row.what in (BEGIN, RESUME):
             self._began[row.id] = (row.time, row.what == RESUME)
             return
@@ -382,6 +386,14 @@ def test_calls_of_a_function(
                 before = max((s.begin for s in there if s.begin < time), default=None)
                 assert [span and span.begin_ns for span in found] == [after, before]
                 assert all(span is None or stretch(span, model.trace.functions) in there for span in found)
+                raised = [s for s in there if s.ended == "raise"]
+                found = (
+                    index.next_call(function, time, lane, raised=True),
+                    index.previous_call(function, time, lane, raised=True),
+                )
+                after = min((s.begin for s in raised if s.begin > time), default=None)
+                before = max((s.begin for s in raised if s.begin < time), default=None)
+                assert [span and span.begin_ns for span in found] == [after, before]
             longest = index.longest_calls(function, least_ns, most)
             lengths = sorted((s.ns for s in of_it if s.ns >= least_ns), reverse=True)[:most]
             assert [span.end_ns - span.begin_ns for span in longest] == lengths
@@ -389,6 +401,54 @@ def test_calls_of_a_function(
             assert dict(index.histogram(function)) == {
                 1 << bits >> 1: count for bits, count in model.durations[number].items()
             }
+
+
+@settings(max_examples=100, deadline=None)
+@given(**programs, budget=budgets)
+def test_functions_have_all_their_calls(
+    scratch: Path, steps: list[Step], dropped: set[int], budget: int
+) -> None:
+    with made(scratch, steps, dropped, budget) as (index, model):
+        named = {function: number for number, function in enumerate(model.trace.functions)}
+        spans = Counter(span.function for span in model.spans)
+        raised = Counter(span.function for span in model.spans if span.ended == "raise")
+        found = {named[one.function] if one.function else len(named): one for one in index.functions()}
+        assert list(found) == sorted(model.calls_of)
+        for number, one in found.items():
+            counts = model.calls_of[number], spans[number], raised[number]
+            assert (one.calls, one.spans, one.raised) == counts
+
+
+def test_the_time_of_a_function_is_that_of_its_spans(scratch: Path) -> None:
+    trace = tracefile.Trace(["m.f", "m.g"])
+    task = trace.task(7)
+    task.enter(1000, 0, 0)
+    task.enter(1100, 0, 1)
+    task.leave(1300, 0, 1, calltime=1100)
+    task.enter(1400, 1, 1)
+    task.leave(1900, 1, 1, calltime=1400)
+    task.leave(2000, 0, 0, calltime=1000)
+    task.enter(2000, 1, 0)
+    task.leave(2001, 1, 0, calltime=2000)
+    trace.save(scratch)
+    with funcgraph.open(scratch) as opened:
+        index, (f, g) = opened.index(), opened.functions
+        assert index.functions() == [(f, 2, 2, 0, 1200), (g, 2, 2, 0, 501)]
+        spans = [index.next_call(f, 0), index.next_call(f, 1000), index.next_call(g, 1400)]
+        assert [span and index.number_of(span) for span in spans] == [1, 2, 2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(**programs)
+def test_the_number_of_a_call(scratch: Path, steps: list[Step], dropped: set[int]) -> None:
+    with made(scratch, steps, dropped, ALL) as (index, model):
+        spans = Counter(span.function for span in model.spans)
+        for number, function in enumerate(model.trace.functions):
+            begins = sorted(span.begin for span in model.spans if span.function == number)
+            for span in index.longest_calls(function):
+                is_known = model.calls_of[number] == spans[number]
+                expected = begins.index(span.begin_ns) + 1 if is_known else None
+                assert index.number_of(span) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -459,6 +519,89 @@ def test_an_index_is_made_once(scratch: Path) -> None:
             funcgraph.open(scratch).index(most_bytes=0)
 
 
+# ---- while it is made
+
+
+def long_trace(path: Path) -> Path:
+    """A trace of 600,000 events: more than are read between two reports of progress."""
+    ring = RingFile(path.with_suffix(".ring"), subbuf_bytes=1 << 16)
+    ring.function(0, "m.f")
+    ring.task(1, 4711, "main")
+    recorder = _tracedata.Recorder(path, clock="mono")
+    number = add_ring(recorder, ring.path)
+    for first in range(200):
+        ring.put(1, b"".join(leaf(S + 15_000 * first + 10 * i, 0, 0, 5) for i in range(1500)))
+        recorder.drain(number)
+    recorder.finish(number)
+    recorder.complete("{}")
+    recorder.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return long_trace(tmp_path_factory.mktemp("long") / "trace.fg")
+
+
+def test_progress_rises_to_one(long: Path) -> None:
+    parts: list[float] = []
+    with funcgraph.open(long) as trace:
+        assert trace.nr_events == 600_000
+        trace.index(progress=parts.append)
+    assert len(parts) >= 4
+    assert parts == sorted(parts)
+    assert 0 < parts[0] < 0.5
+    assert parts[-1] == 1
+
+
+def test_an_exception_of_progress_ends_the_making(long: Path) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(part: float) -> None:
+        raise StopError
+
+    with funcgraph.open(long) as trace:
+        with pytest.raises(StopError):
+            trace.index(progress=stop)
+        assert trace.index().functions()[0].calls == 300_000
+
+
+def test_a_signal_ends_the_making(long: Path) -> None:
+    """Ctrl-C, which comes while the first events are read."""
+    with funcgraph.open(long) as trace, pytest.raises(KeyboardInterrupt):
+        trace.index(progress=lambda part: signal.raise_signal(signal.SIGINT))
+
+
+def test_several_threads_ask_one_index(tmp_path: Path) -> None:
+    """All at once, some of what is read from the file; each gets what one alone gets."""
+    chunks = [b"".join(leaf(S + 1000 * k + 9 * i, i % 3, 0, 1 + i % 7) for i in range(40)) for k in range(64)]
+    with funcgraph.open(record_chunks(tmp_path, chunks)) as trace:
+        index = trace.index(most_bytes=1)
+
+        def ask(seed: int) -> list[object]:
+            found: list[object] = []
+            for i in range(40):
+                time = S + (seed * 7919 + i * 977) % 64_000
+                rows = index.spans(0, time, time + 500, 100)
+                call = index.call_at(0, time)
+                function = trace.functions[i % 3]
+                found += [
+                    stretches(rows),
+                    call,
+                    call and index.parents(call),
+                    index.next_call(function, time),
+                    index.previous_call(function, time, raised=True),
+                    index.longest_calls(function, most=3),
+                    index.marks(0),
+                ]
+            return found
+
+        alone = [ask(seed) for seed in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(ask, range(4))) == alone
+
+
 # ---- other files than a whole trace.dat
 
 
@@ -497,6 +640,37 @@ def test_a_growing_and_a_cut_trace_have_an_index(tmp_path: Path) -> None:
         (tmp_path / "cut.fg").write_bytes(whole[:size])
         found.add(len(spans_of(tmp_path / "cut.fg")))
     assert found == {0, 1, 2}
+
+
+def test_a_trace_that_grows_is_refreshed(tmp_path: Path) -> None:
+    ring = RingFile(tmp_path / "4711.0.ring")
+    ring.function(0, "m.f")
+    ring.task(1, 4711, "main")
+    recorder = _tracedata.Recorder(tmp_path / "trace.fg", clock="mono")
+    number = add_ring(recorder, ring.path)
+    ring.put(1, leaf(S, 0, 0, 5))
+    recorder.drain(number)
+    with funcgraph.open(tmp_path / "trace.fg") as trace:
+        first = trace.index()
+        assert not trace.refresh()
+        assert trace.index() is first
+        ring.function(1, "m.g")
+        ring.put(1, leaf(S + 100, 1, 0, 5))
+        recorder.drain(number)
+        assert len(trace.functions) == 1
+        assert trace.refresh()
+        assert [one.function for one in trace.index().functions()] == trace.functions
+        assert [function.qualname for function in trace.functions] == ["f", "g"]
+        assert [one.calls for one in first.functions()] == [1]
+        assert not trace.is_complete
+        recorder.finish(number)
+        recorder.complete("{}")
+        recorder.close()
+        assert trace.refresh()
+        assert trace.is_complete
+        assert not trace.refresh()
+    with pytest.raises(ValueError, match="closed"):
+        trace.refresh()
 
 
 @st.composite

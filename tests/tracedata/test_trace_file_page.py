@@ -11,11 +11,12 @@ from ringfile import enter, leave
 from tracereader import Desk, Trace
 
 from funcgraph import _tracedata
+from funcgraph.tracedata import index_cache
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "trace-file.md").read_text()
 SOURCE = ROOT / "src"
-BYTES = {"char": 1, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
+BYTES = {"char": 1, "uint8_t": 1, "uint16_t": 2, "uint32_t": 4, "int32_t": 4, "uint64_t": 8}
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +66,25 @@ STRUCTS = {
         "tracedata/spool/chunk.h",
     ),
 }
-ARRAYS = {"FG_INSTANCE_NAME_BYTES": 64, "FG_ROWS_STREAMS": 5}
+INDEX_STRUCTS = {
+    "fg_index_header": "tracedata/index/index_image.h",
+    **dict.fromkeys(
+        ["fg_index_lane", "fg_index_task", "fg_span", "fg_span_cell", "fg_index_mark", "fg_index_function"],
+        "tracedata/index/call_index.h",
+    ),
+}
+ARRAYS = {
+    "FG_INSTANCE_NAME_BYTES": 64,
+    "FG_ROWS_STREAMS": 5,
+    "FG_INDEX_KEY_BYTES": 32,
+    "FG_INDEX_MAX_LEVELS": 17,
+    "FG_INDEX_NR_DURATIONS": 65,
+}
 
 
 def fields_of(struct: str) -> list[tuple[str, int, int]]:
     """Return name, offset and size of each field, as a C compiler lays them out on a 64-bit machine."""
-    text = (SOURCE / STRUCTS[struct]).read_text()
+    text = (SOURCE / {**STRUCTS, **INDEX_STRUCTS}[struct]).read_text()
     body = re.sub(
         r"/\*.*?\*/", "", text.split(f"\nstruct {struct} {{", 1)[1].split("\n}", 1)[0], flags=re.DOTALL
     )
@@ -100,6 +114,33 @@ def test_the_page_has_all_structures_of_the_spool_with_their_places() -> None:
     assert sorted(page) == sorted(expected)
     header = (SOURCE / "engine/ring/ring_layout.h").read_text()
     assert "#define FG_INSTANCE_NAME_BYTES 64u" in header
+
+
+def test_the_page_has_all_structures_of_an_index_with_their_places() -> None:
+    expected = [(s.removeprefix("fg_"), *field) for s in INDEX_STRUCTS for field in fields_of(s)]
+    rows = table("| in the cache | field |")
+    assert [(row[0], row[1], int(row[2]), int(row[3])) for row in rows] == expected
+    header = (SOURCE / INDEX_STRUCTS["fg_index_header"]).read_text()
+    magic = re.search(r'#define FG_INDEX_MAGIC "(\w+)\\(\d)"', header)
+    assert magic
+    assert rows[0][4] == f"the text {magic[1]} and a byte with the version: {magic[2]}"
+    assert "#define FG_INDEX_KEY_BYTES 32\n" in header
+    ends = rows[[row[1] for row in rows].index("ended")][4]
+    assert [word.split()[0] for word in ends.split(", ")] == [
+        str(n) for n in range(len(_tracedata.SPAN_ENDS))
+    ]
+    for number, name in enumerate(_tracedata.SPAN_ENDS[:4]):
+        assert f"{number} {name}" in ends
+
+
+def test_the_cache_is_what_the_page_says() -> None:
+    text = PAGE[PAGE.index("## The cache of indexes") :]
+    assert index_cache.LEAST_EVENTS == 1_000_000
+    assert "of at least a million events" in text
+    assert index_cache.MOST_BYTES == 1 << 30
+    assert "at most 1 GiB" in text
+    assert (index_cache._BEGIN_BYTES, index_cache._END_BYTES) == (4 << 10, 1 << 20)
+    assert "the trace's first 4 KiB and last 1 MiB" in text
 
 
 def test_the_magic_numbers_and_limits_are_those_of_the_page() -> None:

@@ -1,5 +1,9 @@
-/* See call_index.h. An index never changes, so that several threads may ask it. */
+/* See call_index.h. An index never changes, so several threads may ask it at the same time; what takes long
+ * releases the GIL. */
 #include "binding/tracedata/call_index.h"
+
+#include <errno.h>
+#include <string.h>
 
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
@@ -7,11 +11,11 @@
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "tracedata/index/index_detail.h"
+#include "tracedata/index/index_image.h"
 
 struct call_index {
     PyObject_HEAD struct fg_reader *reader;
     struct fg_call_index *index;
-    PyObject *unknown_tasks; /* a list of (lane, tid) */
 };
 
 static inline struct fg_call_index *index_of(PyObject *self)
@@ -25,20 +29,56 @@ static inline const struct fg_recorded *recorded_of(PyObject *self)
     return ((struct call_index *)self)->reader->file.recorded;
 }
 
+static struct call_index *new_object(PyObject *reader)
+{
+    struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(reader));
+    PyObject *made = state->call_index_type->tp_alloc(state->call_index_type, 0);
+
+    if (made)
+        ((struct call_index *)made)->reader = (struct fg_reader *)Py_NewRef(reader);
+    return (struct call_index *)made;
+}
+
 /* ---- Reader.call_index() */
 
-static int make(struct call_index *made, struct fg_reader *reader, struct fg_name_table *names,
-                size_t most_bytes)
+/* While an index is made without the GIL. */
+struct watch {
+    PyObject *progress; /* is called with the number of events; None: nothing is */
+    PyThreadState *thread;
+};
+
+/* An exception of the callable, or of a signal's handler, ends the making. */
+static int report(void *context, uint64_t nr_events)
 {
+    struct watch *watch = context;
+    PyObject *result = NULL;
+    bool failed;
+
+    PyEval_RestoreThread(watch->thread);
+    failed = PyErr_CheckSignals() < 0;
+    if (!failed && watch->progress != Py_None) {
+        result = PyObject_CallFunction(watch->progress, "K", (unsigned long long)nr_events);
+        failed = !result;
+        Py_XDECREF(result);
+    }
+    watch->thread = PyEval_SaveThread();
+    return failed ? -ECANCELED : 0;
+}
+
+static int make(struct call_index *made, struct fg_name_table *names, size_t most_bytes, PyObject *progress)
+{
+    struct fg_reader *reader = made->reader;
+    struct watch watch = {.progress = progress};
+    struct fg_index_progress told = {report, &watch};
     struct fg_merge merge = {0};
     int error;
 
-    Py_BEGIN_ALLOW_THREADS;
+    watch.thread = PyEval_SaveThread();
     error = fg_merge_open(&merge, &reader->file, names);
     if (!error)
-        error = fg_call_index_make(&merge, most_bytes, &made->index);
-    Py_END_ALLOW_THREADS;
-    if (error)
+        error = fg_call_index_make(&merge, most_bytes, &told, &made->index);
+    PyEval_RestoreThread(watch.thread);
+    if (error && !PyErr_Occurred())
         fg_reader_raise(reader, error, merge.reason);
     fg_merge_close(&merge);
     return error;
@@ -46,38 +86,89 @@ static int make(struct call_index *made, struct fg_reader *reader, struct fg_nam
 
 PyObject *fg_reader_call_index(PyObject *self, PyObject *args)
 {
-    struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct fg_reader *reader = (struct fg_reader *)self;
     struct fg_name_table names = {0};
+    PyObject *functions, *tasks, *progress = Py_None;
     struct call_index *made;
-    PyObject *functions, *tasks;
     Py_ssize_t most_bytes;
 
-    if (!PyArg_ParseTuple(args, "O!O!n:call_index", &PyList_Type, &functions, &PyList_Type, &tasks,
-                          &most_bytes))
+    if (!PyArg_ParseTuple(args, "O!O!n|O:call_index", &PyList_Type, &functions, &PyList_Type, &tasks,
+                          &most_bytes, &progress))
         return NULL;
     if (most_bytes < 1) {
         PyErr_Format(PyExc_ValueError, "most_bytes must be >= 1, got %zd", most_bytes);
         return NULL;
     }
-    made = (struct call_index *)state->call_index_type->tp_alloc(state->call_index_type, 0);
+    made = new_object(self);
     if (made && (fg_fill_names(&names, &reader->file, functions, tasks, true) < 0 ||
-                 make(made, reader, &names, (size_t)most_bytes)))
-        Py_CLEAR(made);
-    if (made)
-        made->reader = (struct fg_reader *)Py_NewRef(self);
-    if (made && !(made->unknown_tasks = fg_unknown_tasks(&names)))
+                 make(made, &names, (size_t)most_bytes, progress)))
         Py_CLEAR(made);
     fg_name_table_free(&names);
     return (PyObject *)made;
 }
+
+/* ---- images */
+
+static bool is_key(Py_ssize_t bytes)
+{
+    if (bytes != FG_INDEX_KEY_BYTES)
+        PyErr_Format(PyExc_ValueError, "a key has %d bytes, got %zd", FG_INDEX_KEY_BYTES, bytes);
+    return bytes == FG_INDEX_KEY_BYTES;
+}
+
+PyObject *fg_reader_load_call_index(PyObject *self, PyObject *args)
+{
+    struct fg_index_trace trace = {.nr_lanes = ((struct fg_reader *)self)->file.nr_lanes};
+    struct call_index *made;
+    Py_ssize_t key_bytes;
+    const char *key;
+    int fd, error;
+
+    if (!PyArg_ParseTuple(args, "iy#II:load_call_index", &fd, &key, &key_bytes, &trace.nr_functions,
+                          &trace.nr_tasks) ||
+        !is_key(key_bytes))
+        return NULL;
+    memcpy(trace.key, key, sizeof(trace.key));
+    made = new_object(self);
+    if (!made)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_index_image_read(fd, &trace, &made->index);
+    Py_END_ALLOW_THREADS;
+    if (!error)
+        return (PyObject *)made;
+    Py_DECREF(made);
+    if (error != -EBADMSG)
+        return fg_raise_errno(error, NULL);
+    PyErr_SetString(PyExc_ValueError, "not the image of this trace's index, or damaged");
+    return NULL;
+}
+
+PyDoc_STRVAR(save_doc, "save($self, fd, key, /)\n--\n\nWrite the index to an empty file.");
+
+static PyObject *save(PyObject *self, PyObject *args)
+{
+    Py_ssize_t key_bytes;
+    const char *key;
+    int fd, error;
+
+    if (!PyArg_ParseTuple(args, "iy#:save", &fd, &key, &key_bytes) || !is_key(key_bytes))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_index_image_write(index_of(self), fd, (const uint8_t *)key);
+    Py_END_ALLOW_THREADS;
+    if (error)
+        return fg_raise_errno(error, NULL);
+    Py_RETURN_NONE;
+}
+
+/* ---- the object */
 
 static void call_index_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
 
     fg_call_index_free(index_of(self));
-    Py_XDECREF(((struct call_index *)self)->unknown_tasks);
     Py_XDECREF(((struct call_index *)self)->reader);
     type->tp_free(self);
     Py_DECREF(type);
@@ -205,20 +296,26 @@ static PyObject *parents(PyObject *self, PyObject *args)
     return rows_tuple(self, &rows, error);
 }
 
-typedef uint32_t (*find_t)(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t time_ns);
+typedef uint32_t (*find_t)(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t time_ns,
+                           bool raised);
 
 static PyObject *find(PyObject *self, PyObject *args, find_t find_span)
 {
     unsigned int function, lane = UINT32_MAX;
     unsigned long long time_ns;
+    int raised = false;
+    uint32_t span;
 
-    if (!PyArg_ParseTuple(args, "IK|I", &function, &time_ns, &lane) ||
+    if (!PyArg_ParseTuple(args, "IK|Ip", &function, &time_ns, &lane, &raised) ||
         (lane != UINT32_MAX && !is_lane(index_of(self), lane)))
         return NULL;
-    return one_row(self, find_span(index_of(self), function, lane, time_ns));
+    Py_BEGIN_ALLOW_THREADS;
+    span = find_span(index_of(self), function, lane, time_ns, raised);
+    Py_END_ALLOW_THREADS;
+    return one_row(self, span);
 }
 
-PyDoc_STRVAR(next_doc, "next_span($self, function, after_ns, lane=2**32-1, /)\n--\n\n"
+PyDoc_STRVAR(next_doc, "next_span($self, function, after_ns, lane=2**32-1, raised=False, /)\n--\n\n"
                        "Return the first span of a function that begins after a time: one row, or none.");
 
 static PyObject *next_span(PyObject *self, PyObject *args)
@@ -226,7 +323,7 @@ static PyObject *next_span(PyObject *self, PyObject *args)
     return find(self, args, fg_index_next);
 }
 
-PyDoc_STRVAR(previous_doc, "previous_span($self, function, before_ns, lane=2**32-1, /)\n--\n\n"
+PyDoc_STRVAR(previous_doc, "previous_span($self, function, before_ns, lane=2**32-1, raised=False, /)\n--\n\n"
                            "Return the last span of a function that begins before a time: one row, or none.");
 
 static PyObject *previous_span(PyObject *self, PyObject *args)
@@ -252,23 +349,64 @@ static PyObject *longest(PyObject *self, PyObject *args)
     return rows_tuple(self, &rows, error);
 }
 
+PyDoc_STRVAR(rank_doc, "rank($self, function, begin_ns, /)\n--\n\n"
+                       "Return how many spans of a function begin before a time.");
+
+static PyObject *rank(PyObject *self, PyObject *args)
+{
+    unsigned long long begin_ns, n;
+    unsigned int function;
+
+    if (!PyArg_ParseTuple(args, "IK:rank", &function, &begin_ns))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    n = fg_index_rank(index_of(self), function, begin_ns);
+    Py_END_ALLOW_THREADS;
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+/* NULL: it was not called. */
+static const struct fg_index_function *function_at(PyObject *self, uint32_t function)
+{
+    const struct fg_call_index *index = index_of(self);
+
+    return function <= index->nr_functions ? index->functions[function] : NULL;
+}
+
+PyDoc_STRVAR(functions_doc, "functions($self, /)\n--\n\n"
+                            "Return (function, calls, spans, raised, total_ns) of each that was called.");
+
+static PyObject *functions(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i <= index_of(self)->nr_functions; i++) {
+        const struct fg_index_function *function = function_at(self, i);
+
+        if (function)
+            fg_list_append(&list, Py_BuildValue("(IKKKK)", i, (unsigned long long)function->nr_calls,
+                                                (unsigned long long)function->nr_spans,
+                                                (unsigned long long)function->nr_raised,
+                                                (unsigned long long)function->total_ns));
+    }
+    return list;
+}
+
 PyDoc_STRVAR(durations_doc, "durations($self, function, /)\n--\n\n"
                             "Return how many whole calls of a function took so many bits of nanoseconds.");
 
 static PyObject *durations(PyObject *self, PyObject *args)
 {
-    const struct fg_call_index *index = index_of(self);
+    const struct fg_index_function *called;
     unsigned int function;
     PyObject *list;
 
     if (!PyArg_ParseTuple(args, "I:durations", &function))
         return NULL;
+    called = function_at(self, function);
     list = PyList_New(0);
-    for (size_t i = 0; list && i < FG_INDEX_NR_DURATIONS; i++) {
-        bool is_there = function <= index->nr_functions && index->durations[function];
-
-        fg_list_append(&list, PyLong_FromUnsignedLongLong(is_there ? index->durations[function][i] : 0));
-    }
+    for (size_t i = 0; list && i < FG_INDEX_NR_DURATIONS; i++)
+        fg_list_append(&list, PyLong_FromUnsignedLongLong(called ? called->durations[i] : 0));
     return list;
 }
 
@@ -306,8 +444,11 @@ static PyMethodDef call_index_methods[] = {
     {"next_span", next_span, METH_VARARGS, next_doc},
     {"previous_span", previous_span, METH_VARARGS, previous_doc},
     {"longest", longest, METH_VARARGS, longest_doc},
+    {"rank", rank, METH_VARARGS, rank_doc},
+    {"functions", functions, METH_NOARGS, functions_doc},
     {"durations", durations, METH_VARARGS, durations_doc},
     {"marks", marks, METH_VARARGS, marks_doc},
+    {"save", save, METH_VARARGS, save_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -315,7 +456,12 @@ static PyMethodDef call_index_methods[] = {
 
 static PyObject *get_unknown_tasks(PyObject *self, void *Py_UNUSED(closure))
 {
-    return Py_NewRef(((struct call_index *)self)->unknown_tasks);
+    const struct fg_call_index *index = index_of(self);
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < index->nr_tasks; i++)
+        fg_list_append(&list, Py_BuildValue("(Ii)", index->tasks[i].lane, index->tasks[i].tid));
+    return list;
 }
 
 static PyObject *get_base(PyObject *self, void *Py_UNUSED(closure))
@@ -328,10 +474,11 @@ static PyObject *get_nr_spans(PyObject *self, void *Py_UNUSED(closure))
     return PyLong_FromSize_t(index_of(self)->nr_spans);
 }
 
-static PyObject *get_bytes(PyObject *self, void *Py_UNUSED(closure))
+static PyObject *get_nr_bytes(PyObject *self, void *Py_UNUSED(closure))
 {
     const struct fg_call_index *index = index_of(self);
-    size_t bytes = index->nr_spans * (sizeof(*index->spans) + sizeof(*index->by_function)) +
+    size_t bytes = index->nr_spans * sizeof(*index->spans) +
+                   (index->by_function.n + index->raised.n) * sizeof(uint32_t) +
                    index->nr_marks * sizeof(*index->marks);
 
     for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)
@@ -343,7 +490,7 @@ static PyGetSetDef call_index_getset[] = {
     {"unknown_tasks", get_unknown_tasks, NULL, "(lane, tid) of tasks that the list of tasks has not.", NULL},
     {"base", get_base, NULL, "Spans shorter than 4**base ns are in cells only.", NULL},
     {"nr_spans", get_nr_spans, NULL, "How many spans there are one by one.", NULL},
-    {"bytes", get_bytes, NULL, "How many bytes spans, cells and marks have.", NULL},
+    {"nr_bytes", get_nr_bytes, NULL, "How many bytes spans, cells and marks have.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

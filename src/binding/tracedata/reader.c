@@ -226,8 +226,11 @@ PyDoc_STRVAR(calls_doc, "calls($self, functions, tasks, select_unknown, size, se
                         "Return an iterator over the calls: for each batch a tuple of columns, as in "
                         "CALL_COLUMNS. See the stub.");
 
-PyDoc_STRVAR(call_index_doc, "call_index($self, functions, tasks, most_bytes, /)\n--\n\n"
+PyDoc_STRVAR(call_index_doc, "call_index($self, functions, tasks, most_bytes, progress=None, /)\n--\n\n"
                              "Read the whole trace, and return the index of its calls. See the stub.");
+
+PyDoc_STRVAR(load_call_index_doc, "load_call_index($self, fd, key, nr_functions, nr_tasks, /)\n--\n\n"
+                                  "Read the index of the trace's calls from its image. See the stub.");
 
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
@@ -237,6 +240,7 @@ FG_ALONE(fg_reader_call_tree)
 FG_ALONE(fg_reader_columns)
 FG_ALONE(fg_reader_calls)
 FG_ALONE(fg_reader_call_index)
+FG_ALONE(fg_reader_load_call_index)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -270,6 +274,7 @@ static PyMethodDef reader_methods[] = {
     {"columns", fg_reader_columns_alone, METH_VARARGS, columns_doc},
     {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
     {"call_index", fg_reader_call_index_alone, METH_VARARGS, call_index_doc},
+    {"load_call_index", fg_reader_load_call_index_alone, METH_VARARGS, load_call_index_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

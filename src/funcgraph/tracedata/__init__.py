@@ -12,7 +12,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_columns import CallColumns
-    from funcgraph.tracedata.call_index import CallIndex, Lane, Mark, Span, SpanColumns
+    from funcgraph.tracedata.call_index import CallIndex, FunctionCalls, Lane, Mark, Span, SpanColumns
     from funcgraph.tracedata.call_tree import CallTree
     from funcgraph.tracedata.calls import Call
     from funcgraph.tracedata.description import (
@@ -44,6 +44,7 @@ __all__ = [
     "EventType",
     "FieldValue",
     "Function",
+    "FunctionCalls",
     "FunctionSummary",
     "Lane",
     "Mark",
@@ -76,6 +77,7 @@ _LAZY = {
     "EventType": "description",
     "FieldValue": "values",
     "Function": "description",
+    "FunctionCalls": "call_index",
     "FunctionSummary": "summary",
     "Lane": "call_index",
     "Mark": "call_index",

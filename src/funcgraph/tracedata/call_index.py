@@ -77,6 +77,25 @@ class Mark(NamedTuple):
     function: Function | None
 
 
+class FunctionCalls(NamedTuple):
+    """A function that was called, as an index counts it.
+
+    Attributes:
+        function: the function; None: all that the trace does not name.
+        calls: how many calls there are: also those whose end or begin is not in the trace.
+        spans: how many stretches they have.
+        raised: how many of them an exception ended.
+        total_ns: how long the stretches took together. A call counts in full in that of the function that
+            called it, and a recursive function is counted once for each level.
+    """
+
+    function: Function | None
+    calls: int
+    spans: int
+    raised: int
+    total_ns: int
+
+
 class SpanColumns:
     """Rows of a picture: an array for each of their properties. A row is a span, or a cell.
 
@@ -147,6 +166,7 @@ class CallIndex:
         self._index = index
         self._functions = functions
         self._numbers = {function: number for number, function in enumerate(functions)}
+        self._called = {row[0]: FunctionCalls(self._named(row[0]), *row[1:]) for row in index.functions()}
         self.resolution_ns = 4**index.base
         self._lanes = [Lane(number, tasks[row[0]], *row[1:]) for number, row in enumerate(index.lanes())]
 
@@ -227,27 +247,58 @@ class CallIndex:
         """
         return list(self._spans(self._index.parents(self._lane(span.lane), span.depth, span.begin_ns)))
 
-    def next_call(self, function: Function, after_ns: int, lane: Lane | int | None = None) -> Span | None:
+    def functions(self) -> list[FunctionCalls]:
+        """Return the functions that were called, in the order of the trace's `functions`.
+
+        Example:
+            >>> busiest = max(trace.index().functions(), key=lambda one: one.calls)
+        """
+        return list(self._called.values())
+
+    def next_call(
+        self, function: Function, after_ns: int, lane: Lane | int | None = None, *, raised: bool = False
+    ) -> Span | None:
         """Return the first span of a function that begins after a time; None: there is none.
 
         Args:
             function: one of the trace's `functions`.
             after_ns: on the trace's clock.
             lane: the lane, or its number; None: all.
+            raised: only spans that an exception ended.
 
         Raises:
             ValueError: the function or the lane is none of the trace's, or the time is impossible.
+
+        Example:
+            >>> first = trace.index().next_call(trace.functions[0], 0, raised=True)
         """
-        return self._first(self._index.next_span(*self._place(function, after_ns, lane)))
+        return self._first(self._index.next_span(*self._place(function, after_ns, lane), raised))
 
     def previous_call(
-        self, function: Function, before_ns: int, lane: Lane | int | None = None
+        self, function: Function, before_ns: int, lane: Lane | int | None = None, *, raised: bool = False
     ) -> Span | None:
         """Return the last span of a function that begins before a time; None: there is none.
 
         Args, raises: as `next_call`.
         """
-        return self._first(self._index.previous_span(*self._place(function, before_ns, lane)))
+        return self._first(self._index.previous_span(*self._place(function, before_ns, lane), raised))
+
+    def number_of(self, span: Span) -> int | None:
+        """Return which call of its function, in all lanes, a span is, from 1 on, in the order of begins.
+
+        Returns:
+            The number. None: that is not known, as the function is suspended and resumed, is not named, or
+            has calls that are too short for the index.
+        """
+        if span.function is None:
+            return None
+        number = self._function(span.function)
+        called = self._called.get(number)
+        if called is None or called.calls != called.spans:
+            return None
+        if self._index.rank(number, 2**64 - 1) != called.spans:
+            return None
+        return self._index.rank(number, _time(span.begin_ns)) + 1
 
     def longest_calls(self, function: Function, least_ns: int = 0, most: int = 100) -> list[Span]:
         """Return the longest spans of a function, the longest first.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
 _MAX_BATCH = 2**24
-# Of an index: a byte for each event of a large trace, and all calls of a small one.
-_INDEX_BYTES = 64 << 20
+# Of an index: a byte for each event, so that all calls of a small trace have room, and a viewer of a huge one
+# needs bounded memory.
+_LEAST_INDEX_BYTES, _MOST_INDEX_BYTES = 32 << 20, 128 << 20
+# Of the time in which an index is made: reading the events. The rest is putting their calls in order.
+_READING_SHARE = 0.9
 
 
 class Trace:
@@ -85,10 +88,10 @@ class Trace:
 
     def __init__(self, path: str | os.PathLike[str] | int) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
-        try:
-            reader = open_reader(self.path)
-        except ValueError as error:
-            raise TraceError(str(error)) from None
+        self._looked_at = -1  # size of the file when refresh() looked
+        self._set_reader(_reader_of(self.path))
+
+    def _set_reader(self, reader: _tracedata.Reader) -> None:
         head, description = describe(reader)
         self.is_kernel = head is not None
         self.formats = head.formats if head else {}
@@ -247,14 +250,57 @@ class Trace:
         batches = self.columns(size=_SMALL_BATCH, tasks=tasks, buffers=buffers, select=select)
         return calls_of(batches, self.functions, threads_of(self.is_kernel))
 
-    def index(self, *, most_bytes: int | None = None) -> CallIndex:
+    def refresh(self) -> bool:
+        """Look whether the file has grown since it was opened. If so, the trace is what it has now.
+
+        The attributes have other objects then, and numbers of functions and tasks may differ. Iterators,
+        and an index that somebody holds, stay as they are; `index` makes another one.
+
+        Returns:
+            Whether it has grown.
+
+        Raises:
+            ValueError: the trace is closed.
+            TraceError: the file is damaged, or another one was written over it; the trace stays as it was.
+            OSError: it cannot be read.
+
+        Example:
+            >>> while not trace.is_complete:
+            ...     if trace.refresh():
+            ...         print(trace.nr_events)
+        """
+        reader = self._opened()
+        size = os.fstat(reader.fileno()).st_size
+        if size == self._looked_at:
+            return False
+        newer = _reader_of(reader.fileno())
+        grown = (newer.end, newer.is_complete) != (reader.end, reader.is_complete)
+        if grown:
+            self._set_reader(newer)
+        self._looked_at = size
+        return grown
+
+    def index(
+        self,
+        *,
+        most_bytes: int | None = None,
+        progress: Callable[[float], object] | None = None,
+        cached: bool = True,
+    ) -> CallIndex:
         """Return the index of the trace's calls, which answers questions without reading the trace again.
 
-        The first call reads the trace once; it is kept then. What the function tracer recorded is no calls.
+        The first call reads the trace once; the object has the index then. That of a trace of a million
+        events and more is kept in `~/.cache/funcgraph/index` too, and read from there the next time; not
+        while the trace is recorded. What the function tracer recorded is no calls.
 
         Args:
-            most_bytes: bounds the memory of calls; if they need more, the shortest are only counted. None: a
-                byte for each event, or 64 MiB if that is more. An index that is there is not made again.
+            most_bytes: bounds the memory of the index; if it needs more, the shortest calls are only
+                counted. None: a byte for each event, but at least 32 MiB, and at most 128 MiB. An index that
+                is there is not made again.
+            progress: called now and then while the trace is read, with the part of the work that is done, 0
+                to 1, in the thread that makes the index, without others waiting for it. What it raises ends
+                the making, and comes from here.
+            cached: read the index from the cache, and keep it there.
 
         Raises:
             ValueError: `most_bytes` is less than 1, or the trace is closed.
@@ -262,13 +308,13 @@ class Trace:
             OSError: it cannot be read.
 
         Example:
-            >>> index = trace.index()
+            >>> index = trace.index(progress=lambda part: print(f"{part:.0%}"))
             >>> slowest = index.longest_calls(trace.functions[0], most=1)
         """
         if self._index is None:
-            self._index = self._make_index(
-                max(self.nr_events, _INDEX_BYTES) if most_bytes is None else most_bytes
-            )
+            if most_bytes is None:
+                most_bytes = min(max(self.nr_events, _LEAST_INDEX_BYTES), _MOST_INDEX_BYTES)
+            self._index = self._find_index(most_bytes, progress, cached)
         return self._index
 
     def lanes(self) -> list[Lane]:
@@ -386,16 +432,46 @@ class Trace:
             raise ValueError("the trace is closed")
         return self._reader
 
-    def _make_index(self, most_bytes: int) -> CallIndex:
-        from funcgraph.tracedata.call_index import CallIndex  # only now: a traced process needs none of it
+    def _find_index(
+        self, most_bytes: int, progress: Callable[[float], object] | None, cached: bool
+    ) -> CallIndex:
+        # Only now: a traced process needs none of it.
+        from funcgraph.tracedata.call_index import CallIndex
+        from funcgraph.tracedata.index_cache import LEAST_EVENTS, IndexCache, trace_key
 
         reader = self._opened()
         if most_bytes < 1:
             raise ValueError(f"most_bytes must be at least 1, got {most_bytes}")
+        if not cached or self.nr_events < LEAST_EVENTS or self._grows():
+            found = self._make_index(most_bytes, progress)
+        else:
+            with closing(IndexCache()) as cache:
+                key = trace_key(reader.fileno(), most_bytes)
+                kept = cache.get(key, reader, len(self.functions), len(self.tasks))
+                found = kept or self._make_index(most_bytes, progress)
+                if not kept and trace_key(reader.fileno(), most_bytes) == key:
+                    cache.put(key, found)
+        if progress:
+            progress(1.0)
+        unknown = (Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in found.unknown_tasks)
+        return CallIndex(found, self.functions, [*self.tasks, *unknown])
+
+    def _make_index(
+        self, most_bytes: int, progress: Callable[[float], object] | None
+    ) -> _tracedata.CallIndex:
+        total = max(self.nr_events, 1)
+
+        def report(events: int) -> None:
+            if progress:
+                progress(_READING_SHARE * min(events / total, 1))
+
         with _damage():
-            made = reader.call_index(function_rows(self.functions), task_rows(self.tasks, None), most_bytes)
-        unknown = (Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in made.unknown_tasks)
-        return CallIndex(made, self.functions, [*self.tasks, *unknown])
+            rows = function_rows(self.functions), task_rows(self.tasks, None)
+            return self._opened().call_index(*rows, most_bytes, report)
+
+    def _grows(self) -> bool:
+        reader = self._opened()
+        return not reader.is_complete and _is_recorded(reader.fileno())
 
     def _selected(
         self, tasks: Sequence[Task] | None, buffers: Sequence[str] | None, select: Selection | None
@@ -434,6 +510,13 @@ class Trace:
                 yield columns_of(columns, tasks)
         except ValueError as error:
             raise TraceError(str(error)) from None
+
+
+def _reader_of(path: str | int) -> _tracedata.Reader:
+    try:
+        return open_reader(path)
+    except ValueError as error:
+        raise TraceError(str(error)) from None
 
 
 def _check_size(size: int) -> None:

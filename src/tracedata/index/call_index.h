@@ -56,6 +56,7 @@ struct fg_span {
     uint32_t depth;
     uint8_t ended;      /* enum fg_span_end */
     uint8_t is_resumed; /* it began with a resume */
+    uint16_t unused;    /* 0 */
 };
 
 struct fg_span_cell {
@@ -94,6 +95,7 @@ struct fg_index_mark {
     uint32_t lane;
     uint32_t func; /* of the first; FG_FUNC_UNKNOWN: it has none */
     uint32_t kind;
+    uint32_t unused; /* 0 */
 };
 
 struct fg_index_lane {
@@ -104,6 +106,30 @@ struct fg_index_lane {
     uint32_t nr_depths;         /* 1 + that of its deepest span; 0: it has none */
     uint32_t file_lane;         /* where its first event lies */
     int32_t tid, pid;
+    uint32_t unused; /* 0 */
+};
+
+/* A task that the list of tasks has not: its number is the next one after those that it has. */
+struct fg_index_task {
+    uint32_t lane;
+    int32_t tid;
+};
+
+/* A function that was called. Its calls are counted where they are met for the first time. */
+struct fg_index_function {
+    uint32_t func;
+    uint32_t unused; /* 0 */
+    uint64_t nr_calls;
+    uint64_t nr_spans;  /* also those in cells only */
+    uint64_t nr_raised; /* calls that an exception ended */
+    uint64_t total_ns;  /* how long its spans took, without waits for the recorder; recursion counts twice */
+    uint64_t durations[FG_INDEX_NR_DURATIONS]; /* a histogram of its calls that are whole */
+};
+
+/* Numbers of spans, by (function, lane, class, begin). */
+struct fg_span_order {
+    uint32_t *numbers;
+    size_t n;
 };
 
 struct fg_call_index {
@@ -111,25 +137,37 @@ struct fg_call_index {
     size_t nr_lanes;
     struct fg_span *spans;
     size_t nr_spans;
-    uint32_t *by_function;                            /* spans by (function, lane, class, begin) */
+    struct fg_span_order by_function;                 /* all spans */
+    struct fg_span_order raised;                      /* those that an exception ended */
     struct fg_cell_level levels[FG_INDEX_MAX_LEVELS]; /* by level / FG_INDEX_STEP; below base: none */
     unsigned base, top;                               /* levels */
     struct fg_index_mark *marks;                      /* by (lane, kind, time) */
     size_t nr_marks;
-    uint64_t **durations; /* by function: a histogram of calls that are whole, or NULL: there was none */
+    struct fg_index_task *tasks; /* those that the list of tasks has not */
+    size_t nr_tasks;
+    struct fg_index_function **functions; /* by function; NULL: it was not called */
     uint32_t nr_functions;
     uint64_t first_ns, last_ns;
+    void *image; /* of a cache: all arrays lie in it, but `functions`. NULL: each is memory of its own */
+};
+
+/* Called now and then while an index is made. */
+struct fg_index_progress {
+    /* @nr_events: that were read so far. Return: 0; or a negative errno: the index is given up. */
+    int (*report)(void *context, uint64_t nr_events);
+    void *context;
 };
 
 /**
  * fg_call_index_make() - Read a whole trace and make its index.
  * @merge: open; stays the caller's, who may close it afterwards
- * @most_bytes: of spans and cells, if there are not more lanes and depths than that has room for; marks have
- *     an eighth of it besides
+ * @most_bytes: of spans, cells and marks, if there are not more lanes and depths than that has room for
+ * @progress: NULL: nobody is told
  *
- * Return: 0; -ENOMEM; or an error of fg_merge_next().
+ * Return: 0; -ENOMEM; an error of fg_merge_next(), or of @progress.
  */
-int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call_index **index);
+int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, const struct fg_index_progress *progress,
+                       struct fg_call_index **index);
 
 /**
  * fg_call_index_make_part() - Read a part of a lane for the spans that the index has only in cells.
@@ -142,6 +180,7 @@ int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call
  */
 int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_call_index *index,
                             uint32_t lane, uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part);
+struct fg_call_index *fg_call_index_new(uint32_t nr_functions); /* empty; NULL: memory is short */
 void fg_call_index_free(struct fg_call_index *index);
 
 static inline unsigned fg_duration_class(uint64_t ns)

@@ -11,9 +11,11 @@
 #include "tracedata/index/index_cells.h"
 #include "tracedata/index/index_sort.h"
 
-#define MARKS_SHARE 8 /* of the bytes of spans and cells */
+#define MARKS_SHARE 8 /* of all bytes */
 #define LEAST_MARKS 64
+#define REPORT_EVENTS (UINT64_C(1) << 18) /* from one report of progress to the next: some 20 ms */
 #define NO_LANE UINT32_MAX
+#define SPAN_BYTES (sizeof(struct fg_span) + sizeof(uint32_t)) /* and its place among those of its function */
 
 /* A call: what is known of it besides its level. */
 struct call {
@@ -35,6 +37,8 @@ struct lane_ends {
 struct builder {
     struct fg_call_assembler calls;
     struct fg_merge *merge; /* NULL: a part of a lane is read */
+    const struct fg_index_progress *progress;
+    uint64_t nr_events;
     const struct fg_name_table *names;
     bool is_kernel;
     struct fg_call_index *index;
@@ -60,6 +64,36 @@ static inline struct index_thread *thread_of(const struct fg_stretch *stretch)
 static inline struct fg_index_lane *lane_of(struct fg_call_assembler *calls, const struct fg_stretch *stretch)
 {
     return &builder_of(calls)->index->lanes[thread_of(stretch)->lane];
+}
+
+static int report(const struct builder *builder)
+{
+    return builder->progress ? builder->progress->report(builder->progress->context, builder->nr_events) : 0;
+}
+
+/* ---- functions */
+
+FG_NOINLINE static int add_function(struct fg_call_index *index, uint32_t func)
+{
+    struct fg_index_function *function = calloc(1, sizeof(*function));
+
+    if (!function)
+        return -ENOMEM;
+    function->func = func;
+    index->functions[func] = function;
+    return 0;
+}
+
+/* That of a stretch, whose call has begun. */
+static inline struct fg_index_function *function_of(const struct builder *builder,
+                                                    const struct fg_stretch *stretch)
+{
+    return builder->index->functions[stretch->level->func];
+}
+
+static void add_duration(struct fg_index_function *function, uint64_t ns)
+{
+    function->durations[ns ? 64 - __builtin_clzll(ns) : 0]++;
 }
 
 /* ---- lanes */
@@ -111,7 +145,7 @@ static size_t bytes_of(const struct fg_call_index *index)
 {
     const struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
 
-    return index->nr_spans * sizeof(*index->spans) + cells->n * sizeof(*cells->cells);
+    return index->nr_spans * SPAN_BYTES + cells->n * sizeof(*cells->cells);
 }
 
 /* Folds the spans that are too short for the base. If spans and cells still have more than half of the bytes
@@ -155,6 +189,8 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
                                                        .ended = ended,
                                                        .is_resumed = stretch->level->is_resumed};
     index->lanes[lane].nr_spans++;
+    function_of(builder, stretch)->nr_spans++;
+    function_of(builder, stretch)->total_ns += stretch->ran_ns;
     if (begin_ns < index->lanes[lane].first_ns)
         index->lanes[lane].first_ns = begin_ns; /* its begin was lost, but its end tells when that was */
     if (index->lanes[lane].nr_depths <= stretch->depth)
@@ -228,9 +264,14 @@ static int add_mark(struct builder *builder, uint32_t lane, enum fg_index_mark_k
 FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                       const struct fg_graph_data *graph, const void *event)
 {
+    struct builder *builder = builder_of(calls);
+
     (void)event;
     *(struct call *)stretch->call = (struct call){.is_whole = fg_begins_whole(stretch->level, graph)};
     lane_of(calls, stretch)->nr_calls++;
+    if (fg_unlikely(!function_of(builder, stretch)) && add_function(builder->index, stretch->level->func) < 0)
+        return -ENOMEM;
+    function_of(builder, stretch)->nr_calls++;
     return 0;
 }
 
@@ -249,19 +290,6 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
     return add_span(builder_of(calls), stretch, ((const struct fg_event *)event)->time_ns, FG_SPAN_suspend);
 }
 
-/* Counts a whole call in the histogram of its function. */
-static int add_duration(struct fg_call_index *index, uint32_t func, uint64_t ns)
-{
-    uint64_t **durations = &index->durations[func];
-
-    if (fg_unlikely(!*durations))
-        *durations = calloc(FG_INDEX_NR_DURATIONS, sizeof(**durations));
-    if (!*durations)
-        return -ENOMEM;
-    (*durations)[ns ? 64 - __builtin_clzll(ns) : 0]++;
-    return 0;
-}
-
 FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                     const struct fg_graph_data *exit, const void *source)
 {
@@ -273,10 +301,12 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
 
     call->ran_ns += stretch->ran_ns;
     if (call->is_whole && ended != FG_SPAN_suspend)
-        error = add_duration(builder->index, stretch->level->func, call->ran_ns);
-    if (!error && ended == FG_SPAN_raise)
+        add_duration(function_of(builder, stretch), call->ran_ns);
+    if (fg_unlikely(ended == FG_SPAN_raise)) {
+        function_of(builder, stretch)->nr_raised++;
         error = add_mark(builder, thread_of(stretch)->lane, FG_MARK_raise, event->time_ns,
                          stretch->level->func, 1);
+    }
     return error ? error : add_span(builder, stretch, event->time_ns, ended);
 }
 
@@ -383,6 +413,8 @@ static int add_events(struct builder *builder)
 
     while ((result = fg_merge_next(builder->merge, &event)) > 0) {
         result = add_event(builder, &event);
+        if (!result && fg_unlikely(++builder->nr_events % REPORT_EVENTS == 0))
+            result = report(builder);
         if (result < 0)
             return result;
     }
@@ -411,10 +443,9 @@ static int make_levels(struct builder *builder)
     int error;
 
     for (;;) {
-        size_t left = builder->most_bytes - builder->most_bytes / 4;
+        size_t left = builder->most_bytes, bytes = index->nr_spans * SPAN_BYTES;
 
-        left -=
-            left < index->nr_spans * sizeof(*index->spans) ? left : index->nr_spans * sizeof(*index->spans);
+        left -= left < bytes ? left : bytes;
         error = fg_cells_make_levels(index, left / sizeof(struct fg_span_cell));
         if (error != -ENOSPC || index->base + FG_INDEX_STEP > FG_INDEX_NR_CLASSES)
             return error == -ENOSPC ? 0 : error;
@@ -425,17 +456,39 @@ static int make_levels(struct builder *builder)
     }
 }
 
+/* Tasks that were met while the trace was read. */
+static int add_tasks(struct fg_call_index *index, const struct fg_name_table *names)
+{
+    size_t n = names->nr_tasks - names->nr_known_tasks;
+
+    index->tasks = malloc((n + 1) * sizeof(*index->tasks));
+    for (size_t i = 0; index->tasks && i < n; i++) {
+        const struct fg_task_name *task = &names->tasks[names->nr_known_tasks + i];
+
+        index->tasks[index->nr_tasks++] = (struct fg_index_task){task->lane, task->tid};
+    }
+    return index->tasks ? 0 : -ENOMEM;
+}
+
 static int finish(struct builder *builder)
 {
     struct fg_call_index *index = builder->index;
     int error = index->base ? make_room(builder) : fg_index_sort_by_place(index);
 
     set_times(index);
+    if (!error)
+        error = add_tasks(index, builder->names);
     sort_marks(index);
+    if (!error)
+        error = report(builder);
     if (!error)
         error = make_levels(builder);
     if (!error)
+        error = report(builder);
+    if (!error)
         error = fg_index_sort_by_class(index);
+    if (!error)
+        error = report(builder);
     return error ? error : fg_index_sort_by_function(index);
 }
 
@@ -448,25 +501,11 @@ static void free_builder(struct builder *builder)
     free(builder->lane_of);
 }
 
-static struct fg_call_index *new_index(uint32_t nr_functions)
-{
-    struct fg_call_index *index = calloc(1, sizeof(*index));
-
-    if (!index)
-        return NULL;
-    index->nr_functions = nr_functions;
-    index->durations = calloc((size_t)nr_functions + 1, sizeof(*index->durations));
-    if (index->durations)
-        return index;
-    free(index);
-    return NULL;
-}
-
 static int begin_builder(struct builder *builder, size_t most_bytes, bool has_times)
 {
-    builder->most_bytes = most_bytes;
+    builder->most_bytes = most_bytes - most_bytes / MARKS_SHARE;
     builder->most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS;
-    builder->index = new_index(builder->names->nr_functions);
+    builder->index = fg_call_index_new(builder->names->nr_functions);
     fg_call_assembler_init(&builder->calls, &consumer, builder->names, has_times);
     return builder->index ? 0 : -ENOMEM;
 }
@@ -481,10 +520,13 @@ static int end_builder(struct builder *builder, int error, struct fg_call_index 
     return error;
 }
 
-int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, struct fg_call_index **index)
+int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, const struct fg_index_progress *progress,
+                       struct fg_call_index **index)
 {
-    struct builder builder = {
-        .merge = merge, .names = merge->names, .is_kernel = merge->file->kernel != NULL};
+    struct builder builder = {.merge = merge,
+                              .progress = progress,
+                              .names = merge->names,
+                              .is_kernel = merge->file->kernel != NULL};
     int error = begin_builder(&builder, most_bytes, merge->file->unit == FG_UNIT_NS);
 
     if (!error)
@@ -582,20 +624,4 @@ int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_
     if (!error)
         error = fg_index_sort_by_class(builder.index);
     return end_builder(&builder, error, part);
-}
-
-void fg_call_index_free(struct fg_call_index *index)
-{
-    if (!index)
-        return;
-    for (uint32_t i = 0; i <= index->nr_functions; i++)
-        free(index->durations[i]);
-    for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)
-        free(index->levels[i].cells);
-    free(index->durations);
-    free(index->lanes);
-    free(index->spans);
-    free(index->by_function);
-    free(index->marks);
-    free(index);
 }

@@ -298,14 +298,15 @@ static bool function_is_before(const struct fg_span *span, const struct function
     return span->begin_ns < place->begin_ns;
 }
 
-static size_t find_function(const struct fg_call_index *index, const struct function_place *place)
+static size_t find_function(const struct fg_call_index *index, const struct fg_span_order *order,
+                            const struct function_place *place)
 {
-    size_t low = 0, high = index->nr_spans;
+    size_t low = 0, high = order->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (function_is_before(&index->spans[index->by_function[middle]], place))
+        if (function_is_before(&index->spans[order->numbers[middle]], place))
             low = middle + 1;
         else
             high = middle;
@@ -313,20 +314,21 @@ static size_t find_function(const struct fg_call_index *index, const struct func
     return low;
 }
 
-/* The span at a place of by_function, if it is of these; or NULL. */
-static const struct fg_span *span_of(const struct fg_call_index *index, size_t at, uint32_t func,
-                                     uint32_t lane, unsigned class)
+/* The span at a place of an order, if it is of these; or NULL. */
+static const struct fg_span *span_of(const struct fg_call_index *index, const struct fg_span_order *order,
+                                     size_t at, uint32_t func, uint32_t lane, unsigned class)
 {
     const struct fg_span *span;
 
-    if (at >= index->nr_spans)
+    if (at >= order->n)
         return NULL;
-    span = &index->spans[index->by_function[at]];
+    span = &index->spans[order->numbers[at]];
     return span->func == func && span->lane == lane && fg_span_class(span) == class ? span : NULL;
 }
 
 /* What is looked for in each lane and class: the nearest one after a time, or before it. */
 struct nearest {
+    const struct fg_span_order *order;
     uint32_t func;
     bool is_next;
     uint64_t time_ns;
@@ -336,12 +338,12 @@ struct nearest {
 static void look_in(const struct fg_call_index *index, struct nearest *nearest, uint32_t lane, unsigned class)
 {
     struct function_place place = {nearest->func, lane, class, nearest->time_ns + nearest->is_next};
-    size_t at = find_function(index, &place);
+    size_t at = find_function(index, nearest->order, &place);
     const struct fg_span *span;
 
     if (!nearest->is_next && at-- == 0)
         return;
-    span = span_of(index, at, nearest->func, lane, class);
+    span = span_of(index, nearest->order, at, nearest->func, lane, class);
     if (span && (!nearest->found || (nearest->is_next ? span->begin_ns < nearest->found->begin_ns
                                                       : span->begin_ns > nearest->found->begin_ns)))
         nearest->found = span;
@@ -358,17 +360,38 @@ static uint32_t find_nearest(const struct fg_call_index *index, struct nearest n
     return nearest.found ? (uint32_t)(nearest.found - index->spans) : FG_NO_SPAN;
 }
 
-uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t after_ns)
+static const struct fg_span_order *order_of(const struct fg_call_index *index, bool raised)
+{
+    return raised ? &index->raised : &index->by_function;
+}
+
+uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t after_ns,
+                       bool raised)
 {
     if (after_ns == UINT64_MAX)
         return FG_NO_SPAN;
-    return find_nearest(index, (struct nearest){.func = func, .is_next = true, .time_ns = after_ns}, lane);
+    return find_nearest(index, (struct nearest){order_of(index, raised), func, true, after_ns, NULL}, lane);
 }
 
 uint32_t fg_index_previous(const struct fg_call_index *index, uint32_t func, uint32_t lane,
-                           uint64_t before_ns)
+                           uint64_t before_ns, bool raised)
 {
-    return find_nearest(index, (struct nearest){.func = func, .time_ns = before_ns}, lane);
+    return find_nearest(index, (struct nearest){order_of(index, raised), func, false, before_ns, NULL}, lane);
+}
+
+uint64_t fg_index_rank(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns)
+{
+    uint64_t n = 0;
+
+    for (uint32_t lane = 0; lane < index->nr_lanes; lane++)
+        for (unsigned class = index->base; class < FG_INDEX_NR_CLASSES; class ++) {
+            struct function_place place = {func, lane, class, 0};
+            size_t first = find_function(index, &index->by_function, &place);
+
+            place.begin_ns = begin_ns;
+            n += find_function(index, &index->by_function, &place) - first;
+        }
+    return n;
 }
 
 /* A heap of the longest spans so far, the shortest on top; of equally long ones the earlier number counts as
@@ -434,13 +457,14 @@ static int offer(struct heap *heap, size_t most, uint32_t number)
 static int offer_class(const struct fg_call_index *index, struct heap *heap,
                        const struct function_place *place, uint64_t least_ns, size_t most)
 {
-    size_t at = find_function(index, place);
+    const struct fg_span_order *order = &index->by_function;
+    size_t at = find_function(index, order, place);
     const struct fg_span *span;
     int error = 0;
 
-    while (!error && (span = span_of(index, at, place->func, place->lane, place->class)) != NULL) {
+    while (!error && (span = span_of(index, order, at, place->func, place->lane, place->class)) != NULL) {
         if (span->end_ns - span->begin_ns >= least_ns)
-            error = offer(heap, most, index->by_function[at]);
+            error = offer(heap, most, order->numbers[at]);
         at++;
     }
     return error;

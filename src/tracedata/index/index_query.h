@@ -56,10 +56,14 @@ uint64_t fg_index_count_short(const struct fg_call_index *index, uint32_t lane, 
                               uint64_t begin_ns, uint64_t end_ns, uint64_t most);
 
 /* The function's first span that begins after a time, or its last one that begins before; of those that begin
- * at one time any. @lane: UINT32_MAX: all. */
-uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t after_ns);
+ * at one time any. @lane: UINT32_MAX: all. @raised: only those that an exception ended. */
+uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t after_ns,
+                       bool raised);
 uint32_t fg_index_previous(const struct fg_call_index *index, uint32_t func, uint32_t lane,
-                           uint64_t before_ns);
+                           uint64_t before_ns, bool raised);
+
+/* How many of the function's spans, in all lanes, begin before a time. */
+uint64_t fg_index_rank(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns);
 
 /* Adds the function's longest spans of at least @least_ns: at most @most of them, the longest first. */
 int fg_index_longest(const struct fg_call_index *index, uint32_t func, uint64_t least_ns, size_t most,

@@ -143,17 +143,34 @@ static int sort_all(const struct fg_call_index *index, uint32_t *numbers, uint32
     return error;
 }
 
+/* The spans that an exception ended, in the order of all. */
+static int find_raised(struct fg_call_index *index)
+{
+    struct fg_span_order *raised = &index->raised;
+    size_t n = 0;
+
+    for (size_t i = 0; i < index->nr_spans; i++)
+        n += index->spans[i].ended == FG_SPAN_raise;
+    raised->numbers = malloc((n + 1) * sizeof(*raised->numbers));
+    if (!raised->numbers)
+        return -ENOMEM;
+    for (size_t i = 0; raised->n < n; i++)
+        if (index->spans[index->by_function.numbers[i]].ended == FG_SPAN_raise)
+            raised->numbers[raised->n++] = index->by_function.numbers[i];
+    return 0;
+}
+
 int fg_index_sort_by_function(struct fg_call_index *index)
 {
-    size_t bytes = (index->nr_spans + 1) * sizeof(*index->by_function);
-    uint32_t *room = malloc(bytes);
+    size_t bytes = (index->nr_spans + 1) * sizeof(uint32_t);
+    uint32_t *room = malloc(bytes), *numbers = malloc(bytes);
     int error = -ENOMEM;
 
-    index->by_function = malloc(bytes);
-    for (size_t i = 0; index->by_function && i < index->nr_spans; i++)
-        index->by_function[i] = (uint32_t)i;
-    if (index->by_function && room)
-        error = sort_all(index, index->by_function, room);
+    index->by_function = (struct fg_span_order){numbers, index->nr_spans};
+    for (size_t i = 0; numbers && i < index->nr_spans; i++)
+        numbers[i] = (uint32_t)i;
+    if (numbers && room)
+        error = sort_all(index, numbers, room);
     free(room);
-    return error;
+    return error ? error : find_raised(index);
 }

@@ -10,7 +10,7 @@ int fg_index_sort_by_place(struct fg_call_index *index);
 /* By (lane, depth, class, begin), the order of a made index. @index->spans are in the order of their ends, or
  * by place. */
 int fg_index_sort_by_class(struct fg_call_index *index);
-/* Makes by_function. */
+/* Makes by_function and raised. */
 int fg_index_sort_by_function(struct fg_call_index *index);
 
 #endif

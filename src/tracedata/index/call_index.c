@@ -1,0 +1,43 @@
+/* See call_index.h: the memory of an index. */
+#include "tracedata/index/call_index.h"
+
+#include <stdlib.h>
+
+struct fg_call_index *fg_call_index_new(uint32_t nr_functions)
+{
+    struct fg_call_index *index = calloc(1, sizeof(*index));
+
+    if (!index)
+        return NULL;
+    index->nr_functions = nr_functions;
+    index->functions = calloc((size_t)nr_functions + 1, sizeof(*index->functions));
+    if (index->functions)
+        return index;
+    free(index);
+    return NULL;
+}
+
+static void free_arrays(struct fg_call_index *index)
+{
+    for (uint32_t i = 0; i <= index->nr_functions; i++)
+        free(index->functions[i]);
+    for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)
+        free(index->levels[i].cells);
+    free(index->lanes);
+    free(index->spans);
+    free(index->by_function.numbers);
+    free(index->raised.numbers);
+    free(index->marks);
+    free(index->tasks);
+}
+
+void fg_call_index_free(struct fg_call_index *index)
+{
+    if (!index)
+        return;
+    if (!index->image)
+        free_arrays(index);
+    free(index->image);
+    free((void *)index->functions);
+    free(index);
+}
