@@ -449,8 +449,8 @@ class CallIndex:
         self, function: int, before_ns: int, lane: int = 0xFFFFFFFF, raised: bool = False, /
     ) -> ColumnTuple:
         """Return the last span of a function that begins before a time, likewise."""
-    def rank(self, function: int, begin_ns: int, /) -> int:
-        """Return how many spans of a function, in all lanes, begin before a time."""
+    def rank(self, function: int, begin_ns: int, /) -> int | None:
+        """Return how many spans of a function, in all lanes, begin before a time; None: it is not known."""
     def functions(self) -> list[tuple[int, int, int, int, int]]:
         """Return of each function that was called: number, calls, spans, calls that raised, nanoseconds."""
     def longest(self, function: int, least_ns: int, most: int, /) -> ColumnTuple:

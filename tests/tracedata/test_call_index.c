@@ -18,6 +18,7 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/index/index_detail.h"
 #include "tracedata/index/index_image.h"
+#include "tracedata/index/index_step.h"
 #include "tracedata/read/trace_file.h"
 
 #define ROUNDS (getenv("FUNCGRAPH_NIGHTLY") ? 20000 : 1500)
@@ -94,6 +95,7 @@ static uint64_t ask(const struct fg_call_index *index, const struct fg_recorded 
                                  .last_depth = UINT32_MAX};
     struct fg_span_rows rows = {0};
     size_t first;
+    int error;
 
     if (picture.end_ns <= picture.begin_ns)
         return 0;
@@ -101,12 +103,16 @@ static uint64_t ask(const struct fg_call_index *index, const struct fg_recorded 
     assert(fg_detail_call_at(index, recorded, lane, one, &rows) == 0);
     assert(fg_detail_parents(index, recorded, lane, UINT32_MAX, other, &rows) == 0);
     assert(fg_index_longest(index, func, 1, 10, &rows) == 0);
+    for (int way = 0; way < 4; way++) {
+        struct fg_step step = {func, way & 1 ? lane : UINT32_MAX, one, way & 1, way & 2};
+
+        assert(fg_index_step(index, recorded, &step, &rows) == 0);
+    }
+    error = fg_index_rank(index, recorded, func, one, &sum);
+    assert(error == 0 || error == -ENODATA);
     for (size_t i = 0; i < rows.n; i++)
         sum = sum * 31 + rows.begin_ns[i] + rows.count[i] + rows.function[i];
     fg_span_rows_free(&rows);
-    sum += fg_index_next(index, func, UINT32_MAX, one, false);
-    sum += fg_index_previous(index, func, lane, other, true);
-    sum += fg_index_rank(index, func, one);
     sum += fg_index_marks(index, lane, FG_MARK_raise, picture.begin_ns, picture.end_ns, &first);
     return sum;
 }

@@ -683,7 +683,7 @@ def recorded(draw: st.DrawFn) -> list[bytes]:
         time += draw(st.integers(1, scale))
         if stack and (len(stack) > 5 or draw(st.booleans())):
             function, begin = stack.pop()
-            record = leave(time, function, len(stack), begin)
+            record = leave(time, function, len(stack), begin, kind=draw(st.sampled_from((2, 2, 3))))
         else:
             stack.append((draw(st.integers(0, 2)), time))
             record = enter(time, stack[-1][0], len(stack) - 1)
@@ -694,18 +694,19 @@ def recorded(draw: st.DrawFn) -> list[bytes]:
     return [chunk for chunk in (*chunks, records) if chunk]
 
 
-def record_chunks(folder: Path, chunks: list[bytes]) -> Path:
+def record_chunks(folder: Path, *tasks: list[bytes]) -> Path:
     for file in folder.iterdir():
         file.unlink()
     ring = RingFile(folder / "4711.0.ring")
     for number in range(3):
         ring.function(number, f"m.f{number}")
-    ring.task(1, 4711, "main")
     recorder = _tracedata.Recorder(folder / "trace.fg", clock="mono")
     number = add_ring(recorder, ring.path)
-    for chunk in chunks:
-        ring.put(1, chunk)
-        recorder.drain(number)
+    for task, chunks in enumerate(tasks, 1):
+        ring.task(task, 4710 + task, "main")
+        for chunk in chunks:
+            ring.put(task, chunk)
+            recorder.drain(number)
     recorder.finish(number)
     recorder.complete("{}")
     recorder.close()
@@ -742,6 +743,64 @@ def test_what_is_dropped_is_read_from_the_file(
                 assert spans[0] == spans[1]
                 if spans[0]:
                     assert index.parents(spans[0]) == whole.parents(spans[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tasks=st.lists(recorded(), min_size=1, max_size=3),
+    budget=st.sampled_from((1, 300, 1000, 3000)),
+    place=st.integers(0, 2000),
+)
+def test_calls_of_a_function_that_were_dropped_are_found(
+    scratch: Path, tasks: list[list[bytes]], budget: int, place: int
+) -> None:
+    """The next and the previous call, those that raised, and which call it is, over several threads."""
+    folder = scratch.parent / "recorded"
+    folder.mkdir(exist_ok=True)
+    path = record_chunks(folder, *tasks)
+    with funcgraph.open(path) as trace, funcgraph.open(path) as other:
+        whole, index = trace.index(most_bytes=ALL), other.index(most_bytes=budget)
+        assert index.functions() == whole.functions()
+        lanes = whole.lanes()
+        begin, end = (lanes[0].begin_ns, lanes[0].end_ns) if lanes else (0, 0)
+        time = begin + (end - begin) * place // 2000
+        for function in trace.functions:
+            for lane in (None, *range(len(lanes))):
+                for raised in (False, True):
+                    found, expected = (
+                        (
+                            one.next_call(function, time, lane, raised=raised),
+                            one.previous_call(function, time, lane, raised=raised),
+                        )
+                        for one in (index, whole)
+                    )
+                    assert [s and s.begin_ns for s in found] == [s and s.begin_ns for s in expected]
+                    if lane is not None:
+                        assert found == expected
+            for span in (whole.next_call(function, time), whole.previous_call(function, time)):
+                if span:
+                    assert index.number_of(span) == whole.number_of(span)
+
+
+def test_calls_are_found_in_any_block(tmp_path: Path) -> None:
+    """One function is called once in 5,000 calls of another, over several blocks of counts."""
+    chunks = [
+        b"".join(leaf(S + 1000 * k + 10 * i, int(k % 100 == 0 and i == 7), 0, 3) for i in range(50))
+        for k in range(500)
+    ]
+    with funcgraph.open(record_chunks(tmp_path, chunks)) as trace:
+        index = trace.index(most_bytes=1000)
+        rare = trace.functions[1]
+        assert index.resolution_ns > 3
+        found, span = [], index.next_call(rare, 0)
+        while span:
+            found.append((span.begin_ns - S, index.number_of(span)))
+            span = index.next_call(rare, span.begin_ns)
+        assert found == [(100_000 * n + 70, n + 1) for n in range(5)]
+        span = index.previous_call(rare, 2**63)
+        assert span
+        assert span.begin_ns == S + 400_070
+        assert index.next_call(rare, 0, raised=True) is None
 
 
 def test_a_picture_of_calls_from_the_file_stays_bounded(tmp_path: Path) -> None:

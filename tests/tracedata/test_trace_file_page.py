@@ -69,7 +69,10 @@ STRUCTS = {
 INDEX_STRUCTS = {
     "fg_index_header": "tracedata/index/index_image.h",
     **dict.fromkeys(
-        ["fg_index_lane", "fg_index_task", "fg_span", "fg_span_cell", "fg_index_mark", "fg_index_function"],
+        [
+            *("fg_index_lane", "fg_index_task", "fg_span", "fg_span_cell", "fg_index_block"),
+            *("fg_index_short", "fg_index_mark", "fg_index_function"),
+        ],
         "tracedata/index/call_index.h",
     ),
 }

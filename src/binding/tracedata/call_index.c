@@ -12,6 +12,7 @@
 #include "binding/tracedata/reader_object.h"
 #include "tracedata/index/index_detail.h"
 #include "tracedata/index/index_image.h"
+#include "tracedata/index/index_step.h"
 
 struct call_index {
     PyObject_HEAD struct fg_reader *reader;
@@ -205,15 +206,6 @@ static PyObject *rows_tuple(PyObject *self, struct fg_span_rows *rows, int error
     return fg_column_tuple(PyType_GetModuleState(Py_TYPE(self)), arrays, FG_NR_ITEMS(arrays));
 }
 
-/* The row of a span; none of FG_NO_SPAN. */
-static PyObject *one_row(PyObject *self, uint32_t span)
-{
-    struct fg_span_rows rows = {0};
-    int error = span == FG_NO_SPAN ? 0 : fg_span_rows_add(&rows, index_of(self), span);
-
-    return rows_tuple(self, &rows, error);
-}
-
 /* ---- questions */
 
 PyDoc_STRVAR(lanes_doc, "lanes($self, /)\n--\n\n"
@@ -296,23 +288,22 @@ static PyObject *parents(PyObject *self, PyObject *args)
     return rows_tuple(self, &rows, error);
 }
 
-typedef uint32_t (*find_t)(const struct fg_call_index *index, uint32_t func, uint32_t lane, uint64_t time_ns,
-                           bool raised);
-
-static PyObject *find(PyObject *self, PyObject *args, find_t find_span)
+static PyObject *step_to(PyObject *self, PyObject *args, bool is_next)
 {
-    unsigned int function, lane = UINT32_MAX;
+    struct fg_step step = {.lane = UINT32_MAX, .is_next = is_next};
+    struct fg_span_rows rows = {0};
     unsigned long long time_ns;
-    int raised = false;
-    uint32_t span;
+    int raised = false, error;
 
-    if (!PyArg_ParseTuple(args, "IK|Ip", &function, &time_ns, &lane, &raised) ||
-        (lane != UINT32_MAX && !is_lane(index_of(self), lane)))
+    if (!PyArg_ParseTuple(args, "IK|Ip", &step.func, &time_ns, &step.lane, &raised) ||
+        (step.lane != UINT32_MAX && !is_lane(index_of(self), step.lane)))
         return NULL;
+    step.time_ns = time_ns;
+    step.raised = raised;
     Py_BEGIN_ALLOW_THREADS;
-    span = find_span(index_of(self), function, lane, time_ns, raised);
+    error = fg_index_step(index_of(self), recorded_of(self), &step, &rows);
     Py_END_ALLOW_THREADS;
-    return one_row(self, span);
+    return rows_tuple(self, &rows, error);
 }
 
 PyDoc_STRVAR(next_doc, "next_span($self, function, after_ns, lane=2**32-1, raised=False, /)\n--\n\n"
@@ -320,7 +311,7 @@ PyDoc_STRVAR(next_doc, "next_span($self, function, after_ns, lane=2**32-1, raise
 
 static PyObject *next_span(PyObject *self, PyObject *args)
 {
-    return find(self, args, fg_index_next);
+    return step_to(self, args, true);
 }
 
 PyDoc_STRVAR(previous_doc, "previous_span($self, function, before_ns, lane=2**32-1, raised=False, /)\n--\n\n"
@@ -328,7 +319,7 @@ PyDoc_STRVAR(previous_doc, "previous_span($self, function, before_ns, lane=2**32
 
 static PyObject *previous_span(PyObject *self, PyObject *args)
 {
-    return find(self, args, fg_index_previous);
+    return step_to(self, args, false);
 }
 
 PyDoc_STRVAR(longest_doc, "longest($self, function, least_ns, most, /)\n--\n\n"
@@ -350,19 +341,23 @@ static PyObject *longest(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(rank_doc, "rank($self, function, begin_ns, /)\n--\n\n"
-                       "Return how many spans of a function begin before a time.");
+                       "Return how many spans of a function begin before a time; None: it is not known.");
 
 static PyObject *rank(PyObject *self, PyObject *args)
 {
-    unsigned long long begin_ns, n;
+    unsigned long long begin_ns;
     unsigned int function;
+    uint64_t found = 0;
+    int error;
 
     if (!PyArg_ParseTuple(args, "IK:rank", &function, &begin_ns))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    n = fg_index_rank(index_of(self), function, begin_ns);
+    error = fg_index_rank(index_of(self), recorded_of(self), function, begin_ns, &found);
     Py_END_ALLOW_THREADS;
-    return PyLong_FromUnsignedLongLong(n);
+    if (error == -ENODATA)
+        Py_RETURN_NONE;
+    return error ? fg_raise_errno(error, NULL) : PyLong_FromUnsignedLongLong(found);
 }
 
 /* NULL: it was not called. */
@@ -479,6 +474,7 @@ static PyObject *get_nr_bytes(PyObject *self, void *Py_UNUSED(closure))
     const struct fg_call_index *index = index_of(self);
     size_t bytes = index->nr_spans * sizeof(*index->spans) +
                    (index->by_function.n + index->raised.n) * sizeof(uint32_t) +
+                   index->nr_blocks * sizeof(*index->blocks) + index->nr_shorts * sizeof(*index->shorts) +
                    index->nr_marks * sizeof(*index->marks);
 
     for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++)

@@ -145,8 +145,8 @@ class CallIndex:
 
     Its memory is bounded. If a trace has too many calls, the shortest are in cells only: those of less than
     `resolution_ns`. Of a `.fg` they are read from the file where that is little: for a picture of a short
-    time, and for the call at a time. What looks for calls of a function knows only the others. An index does
-    not change, and several threads may use it.
+    time, the call at a time, and the next call of a function. Only the longest calls are among the others.
+    An index does not change, and several threads may use it at the same time.
 
     Attributes:
         resolution_ns: all spans that took so long are in memory one by one; 1: all are.
@@ -287,8 +287,12 @@ class CallIndex:
         """Return which call of its function, in all lanes, a span is, from 1 on, in the order of begins.
 
         Returns:
-            The number. None: that is not known, as the function is suspended and resumed, is not named, or
-            has calls that are too short for the index.
+            The number. None: that is not known, as the function is suspended and resumed, or not named; or
+            it has calls that are too short for the index, and would have to be counted in too much of the
+            trace, or the trace is not a `.fg`.
+
+        Raises:
+            OSError: the trace cannot be read.
         """
         if span.function is None:
             return None
@@ -296,9 +300,8 @@ class CallIndex:
         called = self._called.get(number)
         if called is None or called.calls != called.spans:
             return None
-        if self._index.rank(number, 2**64 - 1) != called.spans:
-            return None
-        return self._index.rank(number, _time(span.begin_ns)) + 1
+        before = self._index.rank(number, _time(span.begin_ns))
+        return None if before is None else before + 1
 
     def longest_calls(self, function: Function, least_ns: int = 0, most: int = 100) -> list[Span]:
         """Return the longest spans of a function, the longest first.

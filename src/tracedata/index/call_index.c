@@ -27,6 +27,8 @@ static void free_arrays(struct fg_call_index *index)
     free(index->spans);
     free(index->by_function.numbers);
     free(index->raised.numbers);
+    free(index->blocks);
+    free(index->shorts);
     free(index->marks);
     free(index->tasks);
 }

@@ -126,6 +126,20 @@ struct fg_index_function {
     uint64_t durations[FG_INDEX_NR_DURATIONS]; /* a histogram of its calls that are whole */
 };
 
+/* Spans of a lane that ended one after the other. */
+struct fg_index_block {
+    uint64_t first_ns, last_ns; /* the first and the last end: no other block of the lane has one of them */
+    uint32_t lane;
+    uint32_t unused; /* 0 */
+};
+
+/* The spans of a function that ended in a block and are in cells only. */
+struct fg_index_short {
+    uint32_t func, block;
+    uint32_t count;
+    uint32_t nr_raised; /* of them */
+};
+
 /* Numbers of spans, by (function, lane, class, begin). */
 struct fg_span_order {
     uint32_t *numbers;
@@ -141,7 +155,11 @@ struct fg_call_index {
     struct fg_span_order raised;                      /* those that an exception ended */
     struct fg_cell_level levels[FG_INDEX_MAX_LEVELS]; /* by level / FG_INDEX_STEP; below base: none */
     unsigned base, top;                               /* levels */
-    struct fg_index_mark *marks;                      /* by (lane, kind, time) */
+    struct fg_index_block *blocks;                    /* by (lane, time) */
+    size_t nr_blocks;
+    struct fg_index_short *shorts; /* by (function, block) */
+    size_t nr_shorts;
+    struct fg_index_mark *marks; /* by (lane, kind, time) */
     size_t nr_marks;
     struct fg_index_task *tasks; /* those that the list of tasks has not */
     size_t nr_tasks;
@@ -186,6 +204,12 @@ void fg_call_index_free(struct fg_call_index *index);
 static inline unsigned fg_duration_class(uint64_t ns)
 {
     return ns ? (63u - (unsigned)__builtin_clzll(ns)) / 2 : 0;
+}
+
+/* A slot of the base cells. */
+static inline uint64_t fg_index_slot_ns(const struct fg_call_index *index)
+{
+    return index->base < FG_INDEX_NR_CLASSES ? UINT64_C(1) << 2 * index->base : UINT64_MAX;
 }
 
 static inline unsigned fg_span_class(const struct fg_span *span)

@@ -9,9 +9,10 @@
 #include "tracedata/calls/assemble.h"
 #include "tracedata/index/call_index.h"
 #include "tracedata/index/index_cells.h"
+#include "tracedata/index/index_short.h"
 #include "tracedata/index/index_sort.h"
 
-#define MARKS_SHARE 8 /* of all bytes */
+#define MARKS_SHARE 8 /* of all bytes; blocks have such a share, too */
 #define LEAST_MARKS 64
 #define REPORT_EVENTS (UINT64_C(1) << 18) /* from one report of progress to the next: some 20 ms */
 #define NO_LANE UINT32_MAX
@@ -44,7 +45,8 @@ struct builder {
     struct fg_call_index *index;
     size_t most_bytes, most_marks;
     size_t spans_capacity, lanes_capacity, marks_capacity;
-    struct lane_ends *ends; /* by lane */
+    struct fg_shorts shorts; /* not of a part */
+    struct lane_ends *ends;  /* by lane */
     size_t ends_capacity;
     uint32_t *lane_of; /* by key: 1 + lane */
     size_t nr_keys;
@@ -188,6 +190,9 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
                                                        .depth = stretch->depth,
                                                        .ended = ended,
                                                        .is_resumed = stretch->level->is_resumed};
+    if (builder->merge &&
+        fg_unlikely(fg_shorts_add(&builder->shorts, &index->spans[index->nr_spans - 1]) < 0))
+        return -ENOMEM;
     index->lanes[lane].nr_spans++;
     function_of(builder, stretch)->nr_spans++;
     function_of(builder, stretch)->total_ns += stretch->ran_ns;
@@ -489,7 +494,9 @@ static int finish(struct builder *builder)
         error = fg_index_sort_by_class(index);
     if (!error)
         error = report(builder);
-    return error ? error : fg_index_sort_by_function(index);
+    if (!error)
+        error = fg_index_sort_by_function(index);
+    return error ? error : fg_shorts_finish(&builder->shorts, index);
 }
 
 static void free_builder(struct builder *builder)
@@ -498,12 +505,13 @@ static void free_builder(struct builder *builder)
     for (size_t i = 0; i < builder->ends_capacity; i++)
         free(builder->ends[i].ends_ns);
     free(builder->ends);
+    fg_shorts_free(&builder->shorts);
     free(builder->lane_of);
 }
 
 static int begin_builder(struct builder *builder, size_t most_bytes, bool has_times)
 {
-    builder->most_bytes = most_bytes - most_bytes / MARKS_SHARE;
+    builder->most_bytes = most_bytes - 2 * (most_bytes / MARKS_SHARE);
     builder->most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS;
     builder->index = fg_call_index_new(builder->names->nr_functions);
     fg_call_assembler_init(&builder->calls, &consumer, builder->names, has_times);
@@ -529,6 +537,8 @@ int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, const struct f
                               .is_kernel = merge->file->kernel != NULL};
     int error = begin_builder(&builder, most_bytes, merge->file->unit == FG_UNIT_NS);
 
+    if (!error)
+        error = fg_shorts_init(&builder.shorts, merge->names->nr_functions, most_bytes / MARKS_SHARE);
     if (!error)
         error = add_events(&builder);
     if (!error)

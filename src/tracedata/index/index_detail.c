@@ -4,19 +4,13 @@
 
 #include <errno.h>
 
-/* A slot of the base cells. */
-static uint64_t resolution_ns(const struct fg_call_index *index)
-{
-    return index->base < FG_INDEX_NR_CLASSES ? UINT64_C(1) << 2 * index->base : UINT64_MAX;
-}
-
 struct range {
     uint64_t begin_ns, end_ns;
 };
 
 static struct range widened(const struct fg_call_index *index, uint64_t begin_ns, uint64_t end_ns)
 {
-    uint64_t ns = resolution_ns(index);
+    uint64_t ns = fg_index_slot_ns(index);
 
     return (struct range){begin_ns > ns ? begin_ns - ns : 0,
                           end_ns < UINT64_MAX - ns ? end_ns + ns : UINT64_MAX};
@@ -32,9 +26,8 @@ static bool is_little(const struct fg_call_index *index, uint32_t lane, struct r
     return n <= FG_DETAIL_MAX_SPANS;
 }
 
-/* Reads the short spans of a part of a lane. *part is NULL if the index has them, or they cannot be read. */
-static int read_part(const struct fg_call_index *index, const struct fg_recorded *recorded, uint32_t lane,
-                     uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part)
+int fg_detail_read_part(const struct fg_call_index *index, const struct fg_recorded *recorded, uint32_t lane,
+                        uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part)
 {
     struct range range = widened(index, begin_ns, end_ns);
 
@@ -64,8 +57,9 @@ int fg_detail_picture(const struct fg_call_index *index, const struct fg_recorde
     struct fg_call_index *part = NULL;
     int error = 0;
 
-    if (pixel_ns < resolution_ns(index))
-        error = read_part(index, recorded, picture->lane, picture->begin_ns, picture->end_ns, &part);
+    if (pixel_ns < fg_index_slot_ns(index))
+        error =
+            fg_detail_read_part(index, recorded, picture->lane, picture->begin_ns, picture->end_ns, &part);
     if (!error)
         error = part ? fg_index_long_spans(index, picture, rows) : fg_index_picture(index, picture, rows);
     if (!error && has_lane(part)) {
@@ -87,12 +81,12 @@ static int add_at(const struct fg_call_index *index, const struct fg_call_index 
     int error;
 
     if (span != FG_NO_SPAN) {
-        error = fg_span_rows_add(rows, index, span);
+        error = fg_span_rows_add(rows, &index->spans[span]);
     } else {
         span = has_lane(part) ? fg_index_span_at(part, 0, depth, time_ns) : FG_NO_SPAN;
         if (span == FG_NO_SPAN)
             return 0;
-        error = fg_span_rows_add(rows, part, span);
+        error = fg_span_rows_add(rows, &part->spans[span]);
         if (!error)
             rows->lane[rows->n - 1] = lane;
     }
@@ -103,7 +97,7 @@ int fg_detail_call_at(const struct fg_call_index *index, const struct fg_recorde
                       uint64_t time_ns, struct fg_span_rows *rows)
 {
     struct fg_call_index *part;
-    int result = read_part(index, recorded, lane, time_ns, time_ns, &part);
+    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, &part);
 
     for (uint32_t depth = index->lanes[lane].nr_depths; !result && depth-- > 0;)
         result = add_at(index, part, lane, depth, time_ns, rows);
@@ -115,7 +109,7 @@ int fg_detail_parents(const struct fg_call_index *index, const struct fg_recorde
                       uint32_t depth, uint64_t time_ns, struct fg_span_rows *rows)
 {
     struct fg_call_index *part;
-    int result = read_part(index, recorded, lane, time_ns, time_ns, &part);
+    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, &part);
 
     if (depth > index->lanes[lane].nr_depths)
         depth = index->lanes[lane].nr_depths;

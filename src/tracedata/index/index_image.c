@@ -12,13 +12,18 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/trace_event.h"
 
-/* The arrays of an index but `functions`, in the order of the image: X(pointer, number of its items). */
+/* The arrays of an index but cells and `functions`, in the order of the image: X(pointer, number of items). */
 #define ARRAYS_BEFORE_CELLS(X)                                                                               \
     X(lanes, nr_lanes)                                                                                       \
     X(tasks, nr_tasks)                                                                                       \
     X(spans, nr_spans)                                                                                       \
     X(by_function.numbers, by_function.n)                                                                    \
     X(raised.numbers, raised.n)
+
+#define ARRAYS_AFTER_CELLS(X)                                                                                \
+    X(blocks, nr_blocks)                                                                                     \
+    X(shorts, nr_shorts)                                                                                     \
+    X(marks, nr_marks)
 
 static uint64_t padded(uint64_t bytes)
 {
@@ -92,6 +97,8 @@ int fg_index_image_write(const struct fg_call_index *index, int fd, const uint8_
         .nr_tasks = index->nr_tasks,
         .nr_spans = index->nr_spans,
         .nr_raised = index->raised.n,
+        .nr_blocks = index->nr_blocks,
+        .nr_shorts = index->nr_shorts,
         .nr_marks = index->nr_marks,
         .first_ns = index->first_ns,
         .last_ns = index->last_ns,
@@ -101,12 +108,12 @@ int fg_index_image_write(const struct fg_call_index *index, int fd, const uint8_
     memcpy(header.key, key, sizeof(header.key));
 #define X(array, n) put(&image, index->array, index->n, sizeof(*index->array));
     ARRAYS_BEFORE_CELLS(X)
-#undef X
     for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++) {
         header.nr_cells[i] = index->levels[i].n;
         put(&image, index->levels[i].cells, index->levels[i].n, sizeof(struct fg_span_cell));
     }
-    put(&image, index->marks, index->nr_marks, sizeof(*index->marks));
+    ARRAYS_AFTER_CELLS(X)
+#undef X
     header.nr_called = put_functions(&image, index);
     put_header(&image, &header);
     return image.error;
@@ -181,13 +188,24 @@ static bool are_marks_sound(const struct fg_call_index *index)
     return true;
 }
 
+static bool are_blocks_sound(const struct fg_call_index *index)
+{
+    for (size_t i = 0; i < index->nr_blocks; i++)
+        if (index->blocks[i].lane >= index->nr_lanes || index->blocks[i].first_ns > index->blocks[i].last_ns)
+            return false;
+    for (size_t i = 0; i < index->nr_shorts; i++)
+        if (index->shorts[i].block >= index->nr_blocks)
+            return false;
+    return index->nr_blocks < UINT32_MAX;
+}
+
 static bool is_sound(const struct fg_call_index *index, const struct fg_index_trace *trace)
 {
     return index->first_ns <= index->last_ns && are_tasks_sound(index, trace->nr_lanes) &&
            are_lanes_sound(index, trace->nr_tasks) && are_spans_sound(index) &&
            is_order_sound(&index->by_function, index->nr_spans) &&
            is_order_sound(&index->raised, index->nr_spans) && are_levels_sound(index) &&
-           are_marks_sound(index);
+           are_blocks_sound(index) && are_marks_sound(index);
 }
 
 /* ---- reading */
@@ -247,21 +265,23 @@ static bool take_arrays(struct fg_call_index *index, const struct fg_index_heade
     index->nr_tasks = header->nr_tasks;
     index->nr_spans = index->by_function.n = header->nr_spans;
     index->raised.n = header->nr_raised;
+    index->nr_blocks = header->nr_blocks;
+    index->nr_shorts = header->nr_shorts;
     index->nr_marks = header->nr_marks;
 #define X(array, n)                                                                                          \
     index->array = take(&rest, index->n, sizeof(*index->array));                                             \
     if (!index->array)                                                                                       \
         return false;
     ARRAYS_BEFORE_CELLS(X)
-#undef X
     for (unsigned i = 0; i < FG_INDEX_MAX_LEVELS; i++) {
         index->levels[i].n = header->nr_cells[i];
         index->levels[i].cells = take(&rest, index->levels[i].n, sizeof(struct fg_span_cell));
         if (!index->levels[i].cells)
             return false;
     }
-    index->marks = take(&rest, index->nr_marks, sizeof(*index->marks));
-    return index->marks && take_functions(index, &rest, header->nr_called) && rest.bytes == 0;
+    ARRAYS_AFTER_CELLS(X)
+#undef X
+    return take_functions(index, &rest, header->nr_called) && rest.bytes == 0;
 }
 
 /* Makes the index of all after the header. Return: 0, -EBADMSG, -ENOMEM or an error of reading. */

@@ -10,6 +10,8 @@
  *     | uint32_t                | numbers of spans: by_function
  *     | uint32_t                | numbers of spans: raised
  *     | struct fg_span_cell     | cells of level 0, by (lane, depth, slot); of level 2; ... of level 32
+ *     | struct fg_index_block   | blocks, by (lane, time)
+ *     | struct fg_index_short   | counts, by (function, block)
  *     | struct fg_index_mark    | marks, by (lane, kind, time)
  *     | struct fg_index_function| functions that were called, by number
  *     +-------------------------+ header.bytes
@@ -34,7 +36,7 @@ struct fg_index_header {
     uint32_t base, top;              /* levels */
     uint32_t nr_functions;           /* of the trace */
     uint32_t nr_called;              /* functions */
-    uint64_t nr_lanes, nr_tasks, nr_spans, nr_raised, nr_marks;
+    uint64_t nr_lanes, nr_tasks, nr_spans, nr_raised, nr_blocks, nr_shorts, nr_marks;
     uint64_t first_ns, last_ns;
     uint64_t nr_cells[FG_INDEX_MAX_LEVELS]; /* of the levels 0, 2, ... 32 */
 };

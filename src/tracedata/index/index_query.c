@@ -34,9 +34,8 @@ int fg_span_rows_reserve(struct fg_span_rows *rows)
     return 0;
 }
 
-int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_call_index *index, uint32_t number)
+int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_span *span)
 {
-    const struct fg_span *span = &index->spans[number];
     size_t i = rows->n;
 
     if (fg_span_rows_reserve(rows) < 0)
@@ -178,7 +177,7 @@ static int add_class(const struct fg_call_index *index, const struct fg_picture 
         if (!is_of(span, picture->lane, depth, class) || span->begin_ns >= picture->end_ns)
             break;
         if (is_seen(span, picture))
-            error = fg_span_rows_add(rows, index, (uint32_t)i);
+            error = fg_span_rows_add(rows, span);
     }
     return error;
 }
@@ -379,7 +378,7 @@ uint32_t fg_index_previous(const struct fg_call_index *index, uint32_t func, uin
     return find_nearest(index, (struct nearest){order_of(index, raised), func, false, before_ns, NULL}, lane);
 }
 
-uint64_t fg_index_rank(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns)
+uint64_t fg_index_count_before(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns)
 {
     uint64_t n = 0;
 
@@ -393,6 +392,56 @@ uint64_t fg_index_rank(const struct fg_call_index *index, uint32_t func, uint64_
         }
     return n;
 }
+
+/* ---- blocks */
+
+/* The first block of which the lane is later, or the same and the end not before a time. */
+static size_t find_block(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns)
+{
+    size_t low = 0, high = index->nr_blocks;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct fg_index_block *block = &index->blocks[middle];
+
+        if (block->lane != lane ? block->lane < lane : block->last_ns < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t fg_index_block_at(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns)
+{
+    size_t found = find_block(index, lane, time_ns);
+
+    return (uint32_t)(found < index->nr_blocks && index->blocks[found].lane == lane ? found
+                                                                                    : index->nr_blocks);
+}
+
+uint32_t fg_index_block_from(const struct fg_call_index *index, uint32_t lane)
+{
+    return (uint32_t)find_block(index, lane, 0);
+}
+
+size_t fg_index_find_short(const struct fg_call_index *index, uint32_t func, uint32_t block)
+{
+    size_t low = 0, high = index->nr_shorts;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct fg_index_short *count = &index->shorts[middle];
+
+        if (count->func != func ? count->func < func : count->block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- the longest spans */
 
 /* A heap of the longest spans so far, the shortest on top; of equally long ones the earlier number counts as
  * longer. */
@@ -484,7 +533,7 @@ static int drain(struct heap *heap, const struct fg_call_index *index, struct fg
         sift_down(heap, 0);
     }
     for (size_t i = 0; i < n && !error; i++)
-        error = fg_span_rows_add(rows, index, heap->numbers[i]);
+        error = fg_span_rows_add(rows, &index->spans[heap->numbers[i]]);
     return error;
 }
 

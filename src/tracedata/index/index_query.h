@@ -62,14 +62,21 @@ uint32_t fg_index_next(const struct fg_call_index *index, uint32_t func, uint32_
 uint32_t fg_index_previous(const struct fg_call_index *index, uint32_t func, uint32_t lane,
                            uint64_t before_ns, bool raised);
 
-/* How many of the function's spans, in all lanes, begin before a time. */
-uint64_t fg_index_rank(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns);
+/* How many of the function's spans that the index has one by one, in all lanes, begin before a time. */
+uint64_t fg_index_count_before(const struct fg_call_index *index, uint32_t func, uint64_t begin_ns);
+
+/* The lane's block in which a time is, or the first one after it; nr_blocks: there is none. */
+uint32_t fg_index_block_at(const struct fg_call_index *index, uint32_t lane, uint64_t time_ns);
+/* The first block of this lane or a later one; nr_blocks: there is none. */
+uint32_t fg_index_block_from(const struct fg_call_index *index, uint32_t lane);
+/* The place in `shorts` of a function and block, or the next one. */
+size_t fg_index_find_short(const struct fg_call_index *index, uint32_t func, uint32_t block);
 
 /* Adds the function's longest spans of at least @least_ns: at most @most of them, the longest first. */
 int fg_index_longest(const struct fg_call_index *index, uint32_t func, uint64_t least_ns, size_t most,
                      struct fg_span_rows *rows);
 
-int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_call_index *index, uint32_t span);
+int fg_span_rows_add(struct fg_span_rows *rows, const struct fg_span *span);
 
 /* The lane's marks of a kind: their places are from *first to before the value that is returned. */
 size_t fg_index_marks(const struct fg_call_index *index, uint32_t lane, uint32_t kind, uint64_t begin_ns,
