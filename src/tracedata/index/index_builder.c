@@ -44,6 +44,7 @@ struct builder {
     bool is_kernel;
     struct fg_call_index *index;
     size_t most_bytes, most_marks;
+    size_t most_spans; /* so many have room, until some are folded */
     size_t spans_capacity, lanes_capacity, marks_capacity;
     struct fg_shorts shorts; /* not of a part */
     struct lane_ends *ends;  /* by lane */
@@ -150,6 +151,16 @@ static size_t bytes_of(const struct fg_call_index *index)
     return index->nr_spans * SPAN_BYTES + cells->n * sizeof(*cells->cells);
 }
 
+static void set_most_spans(struct builder *builder)
+{
+    const struct fg_call_index *index = builder->index;
+    size_t bytes = bytes_of(index);
+
+    builder->most_spans = index->nr_spans;
+    if (bytes < builder->most_bytes)
+        builder->most_spans += (builder->most_bytes - bytes) / SPAN_BYTES;
+}
+
 /* Folds the spans that are too short for the base. If spans and cells still have more than half of the bytes
  * that they may have, the base is raised. More lanes and depths than there is room for are no reason to fold
  * again with each span. */
@@ -164,6 +175,7 @@ FG_NOINLINE static int make_room(struct builder *builder)
         error = fg_cells_fold(index, index->base + FG_INDEX_STEP);
     if (bytes_of(index) > builder->most_bytes / 2)
         builder->most_bytes = 2 * bytes_of(index);
+    set_most_spans(builder);
     return error;
 }
 
@@ -172,7 +184,9 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
     struct fg_call_index *index = builder->index;
     uint32_t lane = thread_of(stretch)->lane;
     struct lane_ends *ends = &builder->ends[lane];
+    struct fg_index_function *function = function_of(builder, stretch);
     uint64_t begin_ns = stretch->level->entered_ns;
+    struct fg_span *span;
 
     if (fg_unlikely(fg_array_reserve_zeroed(&ends->ends_ns, &ends->capacity, (size_t)stretch->depth + 1) <
                         0 ||
@@ -183,24 +197,24 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
     if (end_ns < begin_ns)
         end_ns = begin_ns;
     ends->ends_ns[stretch->depth] = end_ns;
-    index->spans[index->nr_spans++] = (struct fg_span){.begin_ns = begin_ns,
-                                                       .end_ns = end_ns,
-                                                       .func = stretch->level->func,
-                                                       .lane = lane,
-                                                       .depth = stretch->depth,
-                                                       .ended = ended,
-                                                       .is_resumed = stretch->level->is_resumed};
-    if (builder->merge &&
-        fg_unlikely(fg_shorts_add(&builder->shorts, &index->spans[index->nr_spans - 1]) < 0))
+    span = &index->spans[index->nr_spans++];
+    *span = (struct fg_span){.begin_ns = begin_ns,
+                             .end_ns = end_ns,
+                             .func = stretch->level->func,
+                             .lane = lane,
+                             .depth = stretch->depth,
+                             .ended = ended,
+                             .is_resumed = stretch->level->is_resumed};
+    if (builder->merge && fg_unlikely(fg_shorts_add(&builder->shorts, span) < 0))
         return -ENOMEM;
     index->lanes[lane].nr_spans++;
-    function_of(builder, stretch)->nr_spans++;
-    function_of(builder, stretch)->total_ns += stretch->ran_ns;
+    function->nr_spans++;
+    function->total_ns += stretch->ran_ns;
     if (begin_ns < index->lanes[lane].first_ns)
         index->lanes[lane].first_ns = begin_ns; /* its begin was lost, but its end tells when that was */
     if (index->lanes[lane].nr_depths <= stretch->depth)
         index->lanes[lane].nr_depths = stretch->depth + 1;
-    return fg_unlikely(bytes_of(index) > builder->most_bytes) ? make_room(builder) : 0;
+    return fg_unlikely(index->nr_spans > builder->most_spans) ? make_room(builder) : 0;
 }
 
 /* ---- marks */
@@ -515,7 +529,10 @@ static int begin_builder(struct builder *builder, size_t most_bytes, bool has_ti
     builder->most_marks = most_bytes / MARKS_SHARE / sizeof(struct fg_index_mark) + LEAST_MARKS;
     builder->index = fg_call_index_new(builder->names->nr_functions);
     fg_call_assembler_init(&builder->calls, &consumer, builder->names, has_times);
-    return builder->index ? 0 : -ENOMEM;
+    if (!builder->index)
+        return -ENOMEM;
+    set_most_spans(builder);
+    return 0;
 }
 
 static int end_builder(struct builder *builder, int error, struct fg_call_index **index)

@@ -13,14 +13,8 @@
 #define MAX_FIRST_SPANS 4096u
 #define MIN_FIRST_SPANS 8u
 #define FIRST_COUNTS 64u           /* blocks of so many functions have room */
-#define RAISED (UINT32_C(1) << 31) /* in a log: the span ended by an exception */
+#define MAX_BLOCK_SPANS (1u << 30)
 #define NO_BLOCK UINT32_MAX
-
-struct fg_short_lane {
-    uint32_t *log; /* functions */
-    size_t n, capacity;
-    uint32_t block; /* the current one */
-};
 
 int fg_shorts_init(struct fg_shorts *shorts, uint32_t nr_functions, size_t most_bytes)
 {
@@ -52,10 +46,10 @@ static int count_log(struct fg_shorts *shorts, struct fg_short_lane *lane)
     size_t nr_functions = 0;
 
     for (size_t i = 0; i < lane->n; i++) {
-        uint32_t func = lane->log[i] & ~RAISED;
+        uint32_t func = lane->log[i] & ~FG_SHORT_RAISED;
         struct fg_index_short *count = &shorts->counts[func];
 
-        count->nr_raised += (lane->log[i] & RAISED) != 0;
+        count->nr_raised += (lane->log[i] & FG_SHORT_RAISED) != 0;
         if (!count->count++)
             lane->log[nr_functions++] = func; /* the place was read before */
     }
@@ -138,7 +132,7 @@ FG_NOINLINE static int merge_blocks(struct fg_shorts *shorts)
         shorts->nr_blocks = n;
         rename_blocks(shorts, names);
         sort_shorts(shorts);
-        shorts->block_spans = shorts->block_spans < RAISED / 2 ? 2 * shorts->block_spans : RAISED;
+        shorts->block_spans = shorts->block_spans < MAX_BLOCK_SPANS ? 2 * shorts->block_spans : MAX_BLOCK_SPANS;
     }
     free(names);
     free(firsts);
@@ -165,26 +159,20 @@ FG_NOINLINE static int change_block(struct fg_shorts *shorts, uint32_t number, c
     return error ? error : begin_block(shorts, &shorts->lanes[number], span);
 }
 
-int fg_shorts_add(struct fg_shorts *shorts, const struct fg_span *span)
+int fg_shorts_make_room(struct fg_shorts *shorts, const struct fg_span *span)
 {
     struct fg_short_lane *lane;
     int error = 0;
 
-    if (fg_unlikely(fg_array_reserve_zeroed(&shorts->lanes, &shorts->lanes_capacity, (size_t)span->lane + 1) <
-                    0))
+    if (fg_array_reserve_zeroed(&shorts->lanes, &shorts->lanes_capacity, (size_t)span->lane + 1) < 0)
         return -ENOMEM;
     lane = &shorts->lanes[span->lane];
-    if (fg_unlikely(lane->n == 0))
+    if (lane->n == 0)
         error = begin_block(shorts, lane, span);
-    else if (fg_unlikely(lane->n >= shorts->block_spans) &&
+    else if (lane->n >= shorts->block_spans &&
              span->end_ns > shorts->blocks[lane->block].last_ns) /* so no two blocks have one time */
         error = change_block(shorts, span->lane, span);
-    if (error || fg_unlikely(fg_array_reserve(&lane->log, &lane->capacity, lane->n + 1) < 0))
-        return -ENOMEM;
-    lane->log[lane->n++] = span->func | (span->ended == FG_SPAN_raise ? RAISED : 0);
-    if (span->end_ns > shorts->blocks[lane->block].last_ns)
-        shorts->blocks[lane->block].last_ns = span->end_ns;
-    return 0;
+    return error ? error : fg_array_reserve(&lane->log, &lane->capacity, lane->n + 1);
 }
 
 /* ---- the end */

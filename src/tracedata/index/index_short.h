@@ -3,7 +3,18 @@
 #ifndef FG_INDEX_SHORT_H
 #define FG_INDEX_SHORT_H
 
+#include <errno.h>
+
+#include "engine/core/compiler.h"
 #include "tracedata/index/call_index.h"
+
+#define FG_SHORT_RAISED (UINT32_C(1) << 31) /* in a log: the span ended by an exception */
+
+struct fg_short_lane {
+    uint32_t *log; /* functions of the spans in the current block */
+    size_t n, capacity;
+    uint32_t block;
+};
 
 /* What is gathered while an index is made. Zeroed, it is empty. */
 struct fg_shorts {
@@ -21,8 +32,28 @@ struct fg_shorts {
 int fg_shorts_init(struct fg_shorts *shorts, uint32_t nr_functions, size_t most_bytes);
 void fg_shorts_free(struct fg_shorts *shorts);
 
+/* Begins a lane's first block or its next one with a span, or makes room in its log. */
+int fg_shorts_make_room(struct fg_shorts *shorts, const struct fg_span *span);
+
 /* Adds a span, whatever its length. Those of a lane come in the order of their ends. */
-int fg_shorts_add(struct fg_shorts *shorts, const struct fg_span *span);
+static inline int fg_shorts_add(struct fg_shorts *shorts, const struct fg_span *span)
+{
+    struct fg_short_lane *lane;
+    struct fg_index_block *block;
+
+    if (fg_unlikely(span->lane >= shorts->lanes_capacity || shorts->lanes[span->lane].n == 0 ||
+                    shorts->lanes[span->lane].n >= shorts->lanes[span->lane].capacity ||
+                    shorts->lanes[span->lane].n >= shorts->block_spans) &&
+        fg_shorts_make_room(shorts, span) < 0)
+        return -ENOMEM;
+    lane = &shorts->lanes[span->lane];
+    block = &shorts->blocks[lane->block];
+    lane->log[lane->n++] = span->func | (span->ended == FG_SPAN_raise ? FG_SHORT_RAISED : 0);
+    if (span->end_ns > block->last_ns)
+        block->last_ns = span->end_ns;
+    return 0;
+}
+
 /* Gives the index what was gathered, without the spans that it has one by one, which are sorted. */
 int fg_shorts_finish(struct fg_shorts *shorts, struct fg_call_index *index);
 
