@@ -150,12 +150,14 @@ class CallIndex:
 
     Attributes:
         resolution_ns: all spans that took so long are in memory one by one; 1: all are.
+        nr_bytes: what spans, cells, marks and blocks take.
     """
 
     MARKS: ClassVar[tuple[MarkKind, ...]] = cast(tuple[MarkKind, ...], _tracedata.MARK_KINDS)
     "The kinds of marks."
 
     resolution_ns: int
+    nr_bytes: int
 
     def __init__(
         self,
@@ -168,6 +170,7 @@ class CallIndex:
         self._numbers = {function: number for number, function in enumerate(functions)}
         self._called = {row[0]: FunctionCalls(self._named(row[0]), *row[1:]) for row in index.functions()}
         self.resolution_ns = 4**index.base
+        self.nr_bytes = index.nr_bytes
         self._lanes = [Lane(number, tasks[row[0]], *row[1:]) for number, row in enumerate(index.lanes())]
 
     def __repr__(self) -> str:

@@ -191,13 +191,15 @@ int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, const struct f
  * fg_call_index_make_part() - Read a part of a lane for the spans that the index has only in cells.
  * @recorded: the `.fg`, whose clock counts nanoseconds
  * @lane: of @index
+ * @last_level: of cells in the part
  * @part: set to an index with the base 0, in which the lane is number 0, if it has events there
  *
  * The part has the spans of classes below @index->base that begin from @begin_ns on and end before @end_ns.
  * Return: 0 or a negative errno.
  */
 int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_call_index *index,
-                            uint32_t lane, uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part);
+                            uint32_t lane, uint64_t begin_ns, uint64_t end_ns, unsigned last_level,
+                            struct fg_call_index **part);
 struct fg_call_index *fg_call_index_new(uint32_t nr_functions); /* empty; NULL: memory is short */
 void fg_call_index_free(struct fg_call_index *index);
 

@@ -465,7 +465,7 @@ static int make_levels(struct builder *builder)
         size_t left = builder->most_bytes, bytes = index->nr_spans * SPAN_BYTES;
 
         left -= left < bytes ? left : bytes;
-        error = fg_cells_make_levels(index, left / sizeof(struct fg_span_cell));
+        error = fg_cells_make_levels(index, left / sizeof(struct fg_span_cell), FG_INDEX_NR_CLASSES);
         if (error != -ENOSPC || index->base + FG_INDEX_STEP > FG_INDEX_NR_CLASSES)
             return error == -ENOSPC ? 0 : error;
         fg_cells_free_levels(index);
@@ -626,7 +626,8 @@ static int read_part(struct builder *builder, struct fg_row_pass *pass, size_t t
 }
 
 int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_call_index *index,
-                            uint32_t number, uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part)
+                            uint32_t number, uint64_t begin_ns, uint64_t end_ns, unsigned last_level,
+                            struct fg_call_index **part)
 {
     const struct fg_index_lane *lane = &index->lanes[number];
     struct fg_task_name task = {.pid = lane->pid, .number = lane->task};
@@ -647,7 +648,7 @@ int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_
         error = fg_index_sort_by_place(builder.index);
     }
     if (!error)
-        error = fg_cells_make_levels(builder.index, SIZE_MAX);
+        error = fg_cells_make_levels(builder.index, SIZE_MAX, last_level);
     if (!error)
         error = fg_index_sort_by_class(builder.index);
     return end_builder(&builder, error, part);

@@ -156,13 +156,13 @@ int fg_cells_fold(struct fg_call_index *index, unsigned level)
     return 0;
 }
 
-int fg_cells_make_levels(struct fg_call_index *index, size_t most)
+int fg_cells_make_levels(struct fg_call_index *index, size_t most, unsigned last)
 {
     size_t n = index->levels[index->base / FG_INDEX_STEP].n;
     uint64_t ns = index->last_ns - index->first_ns;
 
     index->top = index->base;
-    while (index->top < FG_INDEX_NR_CLASSES && slot_of(ns, index->top)) {
+    while (index->top < last && slot_of(ns, index->top)) {
         struct fg_cell_level *level = &index->levels[index->top / FG_INDEX_STEP];
         int error =
             make_cells(index, level, FG_INDEX_STEP, index->top, index->top + FG_INDEX_STEP, &level[1]);

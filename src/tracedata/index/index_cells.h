@@ -9,9 +9,9 @@
  * cells of @level then: it is the base, or the next level, which is made the base. Return: 0 or -ENOMEM. */
 int fg_cells_fold(struct fg_call_index *index, unsigned level);
 
-/* Makes the levels above `base`, and sets `top`. Return: 0; -ENOSPC: there are more than @most cells, and not
- * all levels; or -ENOMEM. */
-int fg_cells_make_levels(struct fg_call_index *index, size_t most);
+/* Makes the levels above `base`, at most up to @last, and sets `top`. Return: 0; -ENOSPC: there are more than
+ * @most cells, and not all levels; or -ENOMEM. */
+int fg_cells_make_levels(struct fg_call_index *index, size_t most, unsigned last);
 void fg_cells_free_levels(struct fg_call_index *index);
 
 #endif

@@ -27,14 +27,14 @@ static bool is_little(const struct fg_call_index *index, uint32_t lane, struct r
 }
 
 int fg_detail_read_part(const struct fg_call_index *index, const struct fg_recorded *recorded, uint32_t lane,
-                        uint64_t begin_ns, uint64_t end_ns, struct fg_call_index **part)
+                        uint64_t begin_ns, uint64_t end_ns, unsigned last_level, struct fg_call_index **part)
 {
     struct range range = widened(index, begin_ns, end_ns);
 
     *part = NULL;
     if (!index->base || !recorded || recorded->unit != FG_UNIT_NS || !is_little(index, lane, range))
         return 0;
-    return fg_call_index_make_part(recorded, index, lane, range.begin_ns, range.end_ns, part);
+    return fg_call_index_make_part(recorded, index, lane, range.begin_ns, range.end_ns, last_level, part);
 }
 
 static bool has_lane(const struct fg_call_index *part)
@@ -58,8 +58,8 @@ int fg_detail_picture(const struct fg_call_index *index, const struct fg_recorde
     int error = 0;
 
     if (pixel_ns < fg_index_slot_ns(index))
-        error =
-            fg_detail_read_part(index, recorded, picture->lane, picture->begin_ns, picture->end_ns, &part);
+        error = fg_detail_read_part(index, recorded, picture->lane, picture->begin_ns, picture->end_ns,
+                                    fg_duration_class(pixel_ns), &part);
     if (!error)
         error = part ? fg_index_long_spans(index, picture, rows) : fg_index_picture(index, picture, rows);
     if (!error && has_lane(part)) {
@@ -97,7 +97,7 @@ int fg_detail_call_at(const struct fg_call_index *index, const struct fg_recorde
                       uint64_t time_ns, struct fg_span_rows *rows)
 {
     struct fg_call_index *part;
-    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, &part);
+    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, 0, &part);
 
     for (uint32_t depth = index->lanes[lane].nr_depths; !result && depth-- > 0;)
         result = add_at(index, part, lane, depth, time_ns, rows);
@@ -109,7 +109,7 @@ int fg_detail_parents(const struct fg_call_index *index, const struct fg_recorde
                       uint32_t depth, uint64_t time_ns, struct fg_span_rows *rows)
 {
     struct fg_call_index *part;
-    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, &part);
+    int result = fg_detail_read_part(index, recorded, lane, time_ns, time_ns, 0, &part);
 
     if (depth > index->lanes[lane].nr_depths)
         depth = index->lanes[lane].nr_depths;

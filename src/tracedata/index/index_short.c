@@ -12,7 +12,7 @@
 /* Of a block at first: as many as are read in a millisecond or two, and fewer if there is room for few counts. */
 #define MAX_FIRST_SPANS 4096u
 #define MIN_FIRST_SPANS 8u
-#define FIRST_COUNTS 64u           /* blocks of so many functions have room */
+#define FIRST_COUNTS 64u /* blocks of so many functions have room */
 #define MAX_BLOCK_SPANS (1u << 30)
 #define NO_BLOCK UINT32_MAX
 
@@ -132,7 +132,8 @@ FG_NOINLINE static int merge_blocks(struct fg_shorts *shorts)
         shorts->nr_blocks = n;
         rename_blocks(shorts, names);
         sort_shorts(shorts);
-        shorts->block_spans = shorts->block_spans < MAX_BLOCK_SPANS ? 2 * shorts->block_spans : MAX_BLOCK_SPANS;
+        shorts->block_spans =
+            shorts->block_spans < MAX_BLOCK_SPANS ? 2 * shorts->block_spans : MAX_BLOCK_SPANS;
     }
     free(names);
     free(firsts);

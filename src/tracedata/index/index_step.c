@@ -21,7 +21,7 @@ static int visit_block(const struct fg_call_index *index, const struct fg_record
     const struct fg_index_block *block = &index->blocks[number];
     struct fg_call_index *part;
     int error =
-        fg_detail_read_part(index, recorded, block->lane, block->first_ns, add(block->last_ns, 1), &part);
+        fg_detail_read_part(index, recorded, block->lane, block->first_ns, add(block->last_ns, 1), 0, &part);
 
     if (!error && !part)
         return -ENODATA;
