@@ -1,4 +1,4 @@
-"""The figures of questions to large traces, and of a cluster whose traces are collected while it works."""
+"""The figures of questions to large traces, of their indexes, and of a cluster that is recorded while it works."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from benchmarks.harness import Bench, Figure, at_most, median_of
 _FIB = 33  # 22.8 million events
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
 _MOST_S = 3
+#: Rounds of the program whose trace gets an index: 50 million events. Questions of each kind to it.
+_INDEXED_ROUNDS, _ASKED = 191_000, 500
 #: Rounds of a cluster's work in one process, and what collecting may add to it.
 _CLUSTER_ROUNDS, _COLLECTED = 6, 1.1
 
@@ -33,6 +35,24 @@ def _took(bench: Bench, name: str, words: list[str]) -> Figure:
     return at_most(f"{name}, start-up included", seconds, _MOST_S, " s")
 
 
+def index(bench: Bench) -> Iterator[Figure]:
+    """Measure how long the index of a trace takes, made and from the cache, and how long its answers."""
+    trace = str(bench.folder / "indexed.fg")
+    words = ["record", "-q", "-o", trace, *bench.program("many_calls.py", bench.sized(_INDEXED_ROUNDS))]
+    bench.run([*bench.funcgraph, *words])
+    bench.environment["XDG_CACHE_HOME"] = str(bench.folder / "cache")
+    made, kept = (bench.result(bench.plain("ask_index.py", trace, _ASKED)) for _ in range(2))
+    label = f"index of {made['events'] / 1e6:.1f} million events"
+    yield at_most(f"{label}: made", made["made_s"], 4, " s")
+    yield at_most(f"{label}: from the cache", kept["made_s"], 1, " s")
+    yield at_most(f"{label}: bytes an event", made["bytes"] / made["events"], 1)
+    yield at_most(f"{label}: memory while it is made", made["peak_mib"], 200, " MiB", 0)
+    yield at_most(f"{label}: memory of who asks it", kept["peak_mib"], 200, " MiB", 0)
+    for name, seconds in kept["seconds"].items():
+        slowest = statistics.quantiles(seconds, n=100)[-1]
+        yield at_most(f"{label}: `{name}`, 99 of 100 within", slowest * 1e3, 20, " ms")
+
+
 def cluster(bench: Bench) -> Iterator[Figure]:
     """Measure a Dask cluster that is recorded, with and without a collector that pulls meanwhile."""
     if not find_spec("distributed"):
@@ -45,4 +65,8 @@ def cluster(bench: Bench) -> Iterator[Figure]:
     yield at_most(f"{label}: of recorded alone", ratio, _COLLECTED)
 
 
-ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"questions": questions, "cluster": cluster}
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "questions": questions,
+    "index": index,
+    "cluster": cluster,
+}
