@@ -1,4 +1,4 @@
-"""The figures of questions to large traces, of their indexes, and of a cluster that is recorded while it works."""
+"""The figures of questions to large traces, of their indexes, and of a cluster that is recorded meanwhile."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ int fg_detail_parents(const struct fg_call_index *index, const struct fg_recorde
                       uint32_t depth, uint64_t time_ns, struct fg_span_rows *rows);
 
 /* Reads the spans of a part of a lane that the index has only in cells, where the lane is number 0, and those
- * around it. @last_level: of its cells. *part: NULL: the index has them, or they are too many, or cannot be read. */
+ * around it. @last_level: of its cells. *part: NULL: the index has them, or they are
+ * too many, or cannot be read. */
 int fg_detail_read_part(const struct fg_call_index *index, const struct fg_recorded *recorded, uint32_t lane,
                         uint64_t begin_ns, uint64_t end_ns, unsigned last_level, struct fg_call_index **part);
 

@@ -12,7 +12,7 @@
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/trace_event.h"
 
-/* The arrays of an index but cells and `functions`, in the order of the image: X(pointer, number of items). */
+/* The arrays of an index but cells and `functions`, in the order of the image: X(pointer, their number). */
 #define ARRAYS_BEFORE_CELLS(X)                                                                               \
     X(lanes, nr_lanes)                                                                                       \
     X(tasks, nr_tasks)                                                                                       \

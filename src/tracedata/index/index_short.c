@@ -9,7 +9,7 @@
 #include "engine/core/compiler.h"
 #include "tracedata/index/index_query.h"
 
-/* Of a block at first: as many as are read in a millisecond or two, and fewer if there is room for few counts. */
+/* Of a block at first: as many as are read in a millisecond or two; fewer if few counts have room. */
 #define MAX_FIRST_SPANS 4096u
 #define MIN_FIRST_SPANS 8u
 #define FIRST_COUNTS 64u /* blocks of so many functions have room */

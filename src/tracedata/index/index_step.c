@@ -1,5 +1,5 @@
-/* See index_step.h. A block has spans by their ends. A span that is in cells only begins at most a slot of the
- * base cells before its end. */
+/* See index_step.h. A block has spans by their ends. A span that is in cells only begins at most a slot of
+ * the base cells before its end. */
 #include "tracedata/index/index_step.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void offer(void *context, const struct fg_span *span)
     search->has_best = true;
 }
 
-/* The place from @place on, in the direction of the step, that has spans of a lane; NO_PLACE: there is none. */
+/* The place from @place on, in the direction of the step, that has spans of a lane; or NO_PLACE. */
 static size_t settle(const struct search *search, uint32_t lane, size_t place)
 {
     const struct fg_call_index *index = search->index;
