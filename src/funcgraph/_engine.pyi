@@ -600,7 +600,7 @@ def native_matching(patterns: Sequence[str], /) -> list[Function]:
 def native_functions() -> list[tuple[str, str, bool, str | None]]:
     """Return object, name, whether it is hooked, and else why not, of each native function with a record."""
 
-def native_registers() -> list[str]:
+def native_registers() -> tuple[list[str], int]:
     """Return the names of the registers that events of native functions can have, by number."""
 
 def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:

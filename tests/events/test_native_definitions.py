@@ -16,7 +16,7 @@ from funcgraph.definitions import messages
 from funcgraph.definitions.definition import Definition
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.definitions.field import Field
-from funcgraph.definitions.native_argument import REGISTERS
+from funcgraph.definitions.native_argument import PLACE_REGISTERS, REGISTERS
 from funcgraph.definitions.parse import parse_definition
 from funcgraph.events.registry import Registry
 
@@ -133,6 +133,44 @@ def test_what_is_wrong(line: str, message: messages.Message, at: str) -> None:
     assert error.command[error.caret :].partition(" ")[0] == at
 
 
+def test_a_place_in_a_native_function() -> None:
+    """It is named as in filters: OBJECT:SYMBOL would be the kernel's [MOD:]SYM, a Python module."""
+    definition = parse("p:mem/at malloc+0x8:mod:libc size=%bx:u64 ip=%ip sp=%sp")
+    assert (definition.is_native, definition.symbol, definition.place) == (True, "libc:malloc", ("offset", 8))
+    assert definition.pattern == definition.target == "malloc+8:mod:libc"
+    assert definition.text == "p:mem/at malloc+8:mod:libc size=%bx:u64 ip=%ip sp=%sp"
+    assert definition.fields[0].source == ("reg", len(REGISTERS) + PLACE_REGISTERS.index("bx"))
+    assert [field.source for field in definition.fields[1:]] == [("ip",), ("sp",)]
+    assert parse("p malloc+8:mod:libc").event == "p_malloc_8"
+    assert not parse("p malloc:mod:libc $arg1").place
+    assert parse("r malloc:mod:libc $retval").is_return
+    assert parse("p operator+:mod:libx").symbol == "libx:operator+"
+    assert parse("p operator++8:mod:libx").place == ("offset", 8)
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "at"),
+    [
+        ("p malloc+8:mod:", messages.BAD_PROBE_ADDR, ""),
+        ("p +8:mod:libc", messages.BAD_PROBE_ADDR, "+8:mod:libc"),
+        ("p mal*+8:mod:libc", messages.BAD_PROBE_ADDR, "mal*+8:mod:libc"),
+        ("p malloc+8:mod:lib*", messages.BAD_PROBE_ADDR, "lib*"),
+        ("p malloc+8:mod:/lib/libc.so", messages.NO_MATCHING_TYPE, ""),
+        (f"p malloc+{1 << 32}:mod:libc", messages.BAD_PROBE_ADDR, f"{1 << 32}:mod:libc"),
+        ("r malloc+8:mod:libc", messages.BAD_RETPROBE, "malloc+8:mod:libc"),
+        ("p malloc+8:mod:libc $arg1", messages.ARG_INSIDE, "$arg1"),
+        ("p malloc+8:mod:libc $retval", messages.RETVAL_ON_PROBE, "$retval"),
+        ("p malloc:mod:libc %bx", messages.BAD_REGISTER, "%bx"),
+        ("f libc:malloc %r12", messages.BAD_REGISTER, "%r12"),
+    ],
+)
+def test_what_is_wrong_with_a_place(line: str, message: messages.Message, at: str) -> None:
+    with pytest.raises(ProbeError) as caught:
+        parse_definition(line)
+    assert caught.value.message == message.text
+    assert not at or caught.value.command[caught.value.caret :].partition(" ")[0] == at
+
+
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
@@ -153,7 +191,7 @@ def test_an_error_says_what_would_be_right(line: str, hint: str) -> None:
 def test_registers_are_those_that_the_hook_has_saved() -> None:
     if not hasattr(_engine, "native_registers"):
         pytest.skip("native functions cannot be hooked on this machine")
-    assert tuple(_engine.native_registers()) == REGISTERS
+    assert _engine.native_registers() == ([*REGISTERS, *PLACE_REGISTERS], len(PLACE_REGISTERS))
 
 
 def test_the_table_lists_and_deletes_them() -> None:

@@ -125,7 +125,7 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, c
                                   .registers = registers,
                                   .vectors = vectors,
                                   .return_address = entry->return_address,
-                                  .is_return = true};
+                                  .point = FG_NATIVE_RETURN};
 
     end_call(entry, counter, FG_END_RETURN, section.is_first, &regs);
     slow_end(section);
@@ -180,13 +180,18 @@ static struct fg_native_entry *find_entry(struct fg_native_thread *thread)
     return entry || !fg_native_entries_more(thread) ? entry : fg_native_entry_take(thread);
 }
 
+/* What the current task's thread owns; NULL: it is not traced. A thread that is apart has a task that is not
+ * its current one. */
+static struct fg_native_thread *current_thread(struct fg_task *task)
+{
+    return task && task == fg_task_self && !task->exiting ? fg_native_thread_of(task) : NULL;
+}
+
 static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack,
                                      struct fg_native_regs *regs)
 {
     struct fg_task *task = fg_task_current();
-    /* A thread that is apart has a task that is not its current one. */
-    bool is_current = task && task == fg_task_self && !task->exiting;
-    struct fg_native_thread *thread = is_current ? fg_native_thread_of(task) : NULL;
+    struct fg_native_thread *thread = current_thread(task);
     struct fg_native_entry *entry;
 
     if (!thread)
@@ -225,4 +230,37 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
         fg_native_take_off();
     slow_end(section);
     return entry;
+}
+
+/* ---- places */
+
+/* Users of places want no returns. Should one have wanted it, its frame goes at once. */
+static void hit(struct fg_func *func, const uintptr_t *stack, struct fg_native_regs *regs)
+{
+    struct fg_task *task = fg_task_current();
+    struct fg_native_thread *thread = current_thread(task);
+    struct fg_native_regs nothing = {.ip = 0};
+
+    if (!thread)
+        return;
+    close_those_over(task, thread, stack);
+    if (trace_entry(task, func, (uintptr_t)regs, regs))
+        fg_return_at(task, (uintptr_t)regs, fg_return_begin(task), &nothing.regs, FG_END_CLOSE);
+}
+
+void fg_native_place(const struct fg_native_site *site, const uintptr_t *stack, const void *vectors,
+                     const struct fg_machine_registers *registers)
+{
+    struct slow_section section = slow_begin();
+    struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .registers = registers,
+                                  .vectors = vectors,
+                                  .ip = site->address,
+                                  .point = FG_NATIVE_PLACE};
+
+    if (!fg_is_killed())
+        hit(site->func, stack, &regs);
+    else
+        fg_native_take_off();
+    slow_end(section);
 }

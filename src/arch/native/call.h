@@ -8,7 +8,7 @@
  *
  *     - while this thread is in a slow function: the engine, or what it calls, makes the call;
  *     - while it holds one of the engine's mutexes;
- *     - if this library makes the call itself. */
+ *     - if this library makes the call itself. At a place within a function nobody knows who called it. */
 #ifndef FG_NATIVE_CALL_H
 #define FG_NATIVE_CALL_H
 
@@ -41,6 +41,12 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
 uint64_t fg_native_leave(struct fg_native_entry *entry);
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
                               const struct fg_machine_registers *registers);
+
+/* A thread comes to a place within a function. Called from trampolines only: fg_native_place() if the first
+ * says that it has users. @stack: the function's stack pointer. */
+bool fg_native_place_has_users(const struct fg_native_site *site);
+void fg_native_place(const struct fg_native_site *site, const uintptr_t *stack, const void *vectors,
+                     const struct fg_machine_registers *registers);
 
 /* True if a call is not made inside that of @entry, provided that it is on the same stack. A function
  * that ends with a jump to another one gives it its own return address. */

@@ -80,6 +80,12 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
     return entry;
 }
 
+/* After the kill switch was thrown, fg_native_place() takes all hooks off. */
+bool fg_native_place_has_users(const struct fg_native_site *site)
+{
+    return !fg_native_holds && slow_if_traced(site->func) == FG_NATIVE_SLOW;
+}
+
 static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
 {
     uint64_t *frame = fg_plain_top_frame(task, fp);

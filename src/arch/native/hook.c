@@ -67,6 +67,17 @@ static uintptr_t address_of(const struct fg_native_hook *hook)
     return hook->object->loaded.base + hook->function->address + hook->function->patch;
 }
 
+static bool is_place(const struct fg_plan_function *function)
+{
+    return function->flags & FG_PLAN_PLACE;
+}
+
+/* The address of the place that a plan is for; 0: it is for all functions of its object. */
+static uint64_t place_of(const struct fg_plan_file *plan)
+{
+    return plan->header->functions && is_place(&plan->functions[0]) ? plan->functions[0].address : 0;
+}
+
 static bool make_trampoline(struct fg_native_hook *hook, const struct fg_code_writer *writer)
 {
     const struct fg_plan_function *function = hook->function;
@@ -78,6 +89,7 @@ static bool make_trampoline(struct fg_native_hook *hook, const struct fg_code_wr
         .fix_ups = plan->fix_ups + function->fix_up,
         .nr_fix_ups = function->fix_ups,
         .base = hook->object->loaded.base,
+        .is_place = is_place(function),
     };
 
     hook->trampoline = fg_pool_make(&hook->object->pool, writer, &trampoline);
@@ -94,8 +106,27 @@ static bool has_planned_bytes(const struct fg_native_hook *hook, const struct fg
            memcmp(bytes, hook->function->original, hook->function->displaced) == 0;
 }
 
+/* True if another place has displaced some of the same bytes. If it is off by now, a thread may still be in
+ * its trampoline, and go on where its displaced bytes end: nothing else may be there. */
+static bool is_taken(const struct fg_native_object *object, const struct fg_plan_function *place)
+{
+    uintptr_t begin = object->loaded.base + place->address + place->patch;
+
+    for (const struct fg_native_object *other = native.objects; other; other = other->next) {
+        const struct fg_native_hook *hook =
+            place_of(&other->plan) && other != object ? other->hooks[0] : NULL;
+
+        if (hook && hook->trampoline && begin < address_of(hook) + hook->function->displaced &&
+            address_of(hook) < begin + place->displaced)
+            return true;
+    }
+    return false;
+}
+
 static const char *refuse_to_hook(struct fg_native_hook *hook, const struct fg_code_writer *writer)
 {
+    if (is_taken(hook->object, hook->function))
+        return "another place has displaced some of its bytes";
     if ((hook->function->flags & FG_PLAN_CALLS) && fg_machine_has_shadow_stack())
         return "a shadow stack is on, and it begins with a call";
     if (!has_planned_bytes(hook, writer))
@@ -388,17 +419,18 @@ bool fg_native_start(const void *own, struct fg_native_refusal *refusal)
 
 /* ---- objects */
 
-static bool is_same(const struct fg_native_object *object, const struct fg_plan_header *header)
+static bool is_same(const struct fg_plan_file *a, const struct fg_plan_file *b)
 {
-    return object->plan.header->build_id_bytes == header->build_id_bytes &&
-           memcmp(object->plan.header->build_id, header->build_id, header->build_id_bytes) == 0;
+    return a->header->build_id_bytes == b->header->build_id_bytes &&
+           memcmp(a->header->build_id, b->header->build_id, a->header->build_id_bytes) == 0 &&
+           place_of(a) == place_of(b);
 }
 
-static struct fg_native_object *find_same(const struct fg_plan_header *header)
+static struct fg_native_object *find_same(const struct fg_plan_file *plan)
 {
     struct fg_native_object *object = native.objects;
 
-    while (object && !is_same(object, header))
+    while (object && !is_same(&object->plan, plan))
         object = object->next;
     return object;
 }
@@ -427,10 +459,13 @@ static bool bind_object(struct fg_native_object *object, struct fg_native_refusa
         return fg_native_refuse(refusal, "it is for a library of funcgraph itself");
     if (!n)
         return fg_native_refuse(refusal, "none of its functions can be hooked");
+    if (place_of(&object->plan) && is_taken(object, &object->plan.functions[0]))
+        return fg_native_refuse(refusal, "another place has displaced some of its bytes");
     object->hooks = calloc(header->functions, sizeof(object->hooks[0]));
     if (!object->hooks)
         return fg_native_refuse(refusal, "memory is short");
-    return fg_pool_reserve(&object->pool, object->loaded.begin, object->loaded.end, n, refusal);
+    return fg_pool_reserve(&object->pool, object->loaded.begin, object->loaded.end, n,
+                           place_of(&object->plan) != 0, refusal);
 }
 
 static struct fg_native_object *object_new(struct fg_plan_file *plan, const char *name,
@@ -463,7 +498,7 @@ struct fg_native_object *fg_native_open(const char *path, const char *name, stru
     if (!fg_plan_file_open(path, fg_machine_elf, &plan, refusal))
         return NULL;
     fg_mutex_lock(&native.lock);
-    same = find_same(plan.header);
+    same = find_same(&plan);
     object = same ? same : object_new(&plan, name, refusal);
     fg_mutex_unlock(&native.lock);
     if (same || !object)
@@ -503,7 +538,7 @@ static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t
         .file = "",
         .args = "",
         .line = function->size,
-        .flags = FG_FUNC_NATIVE,
+        .flags = FG_FUNC_NATIVE | (is_place(function) ? FG_FUNC_PLACE : 0),
         .arch_data = hook,
         .domain = &fg_native_domain,
     };

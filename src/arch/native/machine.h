@@ -8,6 +8,7 @@
 
 #include "arch/native/entry.h"
 #include "arch/native/plan.h"
+#include "arch/native/point.h"
 #include "arch/native/site.h"
 #include "engine/core/regs.h"
 
@@ -40,6 +41,7 @@ struct fg_trampoline {
     const struct fg_plan_fix_up *fix_ups;
     size_t nr_fix_ups;
     uintptr_t base; /* what an address of the object's file is relative to */
+    bool is_place;  /* of an instruction within a function */
 };
 
 /* Makes it. False: it has no room, or something is out of reach. */
@@ -56,18 +58,19 @@ extern const char fg_machine_first_return[] __attribute__((visibility("hidden"))
 /* The entry whose stub a function returns to, at this address; NULL: there is no stub. */
 struct fg_native_entry *fg_machine_entry_at(uintptr_t address);
 
-/* Tells unwinders of a range of trampolines. Without them, nothing can be unwound from the few
- * instructions there. */
-void fg_machine_register_frames(uintptr_t begin, size_t bytes);
+/* Tells unwinders of a range of trampolines, of functions or of places. Without them, nothing can be unwound
+ * from the few instructions there. */
+void fg_machine_register_frames(uintptr_t begin, size_t bytes, bool are_places);
 
 /* The registers of a call where the hook has saved them: the machine's own. */
 struct fg_machine_registers;
 
 /* Stores a word of a call, as ftrace_regs_ops.word does. @vectors: where the vector registers are saved. */
-bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors, bool is_return,
-                     enum fg_word word, uint32_t n, uint64_t *out);
+bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors,
+                     enum fg_native_point point, enum fg_word word, uint32_t n, uint64_t *out);
 /* The names of the registers that FG_WORD_REGISTER counts, as definitions of events have them; NULL ends
- * them. */
+ * them. The last fg_machine_place_registers of them are there at a place alone. */
+extern const uint32_t fg_machine_place_registers;
 extern const char *const fg_machine_register_names[];
 
 /* A system call without the C library. Returns what the kernel does. */

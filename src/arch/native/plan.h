@@ -32,6 +32,8 @@ enum fg_plan_reason {
     FG_PLAN_IFUNC_RESOLVER = 8, /* the dynamic loader calls it before the object is relocated */
     FG_PLAN_BAD_CODE = 9,       /* no instructions, or not at the beginning of one */
     FG_PLAN_UNSAFE = 10,        /* the hook itself or the dynamic loader uses it */
+    FG_PLAN_NO_PLACE = 11,      /* no instruction of the function begins at this place */
+    FG_PLAN_IN_HEAD = 12,       /* the hook of the function's entry displaces the place */
     FG_PLAN_NR_REASONS
 };
 
@@ -39,6 +41,7 @@ enum fg_plan_reason {
 enum fg_plan_flags {
     FG_PLAN_ROOM = 1,  /* the compiler left room for a hook: the displaced bytes are nops */
     FG_PLAN_CALLS = 2, /* its moved call has another return address than a shadow stack would have */
+    FG_PLAN_PLACE = 4, /* no function, but an instruction within one: the one entry of a plan of its own */
 };
 
 /* Kinds of fix-ups. */

@@ -47,7 +47,7 @@ static bool map_near(struct fg_pool *pool, uintptr_t begin, uintptr_t end, uintp
 }
 
 bool fg_pool_reserve(struct fg_pool *pool, uintptr_t text_begin, uintptr_t text_end, size_t n,
-                     struct fg_native_refusal *refusal)
+                     bool are_places, struct fg_native_refusal *refusal)
 {
     size_t usable = per_page() - 1;
 
@@ -61,7 +61,7 @@ bool fg_pool_reserve(struct fg_pool *pool, uintptr_t text_begin, uintptr_t text_
         pool->image = NULL;
         return fg_native_refuse(refusal, "no memory is free within reach of the object");
     }
-    fg_machine_register_frames(pool->begin, pool->bytes);
+    fg_machine_register_frames(pool->begin, pool->bytes, are_places);
     return true;
 }
 

@@ -21,9 +21,9 @@ struct fg_pool {
     size_t nr_written;  /* of these */
 };
 
-/* Reserves addresses for @n trampolines. */
+/* Reserves addresses for @n trampolines, of functions or of places. */
 bool fg_pool_reserve(struct fg_pool *pool, uintptr_t text_begin, uintptr_t text_end, size_t n,
-                     struct fg_native_refusal *refusal);
+                     bool are_places, struct fg_native_refusal *refusal);
 
 /* Makes a trampoline: image and address are filled in here. Returns its address; 0: there is no room,
  * or something is out of reach. It can be used once fg_pool_write() has returned. */

@@ -16,7 +16,7 @@ static bool word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, 
         *out = native->ip;
         return true;
     }
-    return fg_machine_word(native->registers, native->vectors, native->is_return, word, n, out);
+    return fg_machine_word(native->registers, native->vectors, native->point, word, n, out);
 }
 
 const struct ftrace_regs_ops fg_native_regs_ops = {.return_address = return_address, .word = word};

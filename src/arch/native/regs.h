@@ -1,11 +1,13 @@
 /* ftrace_regs of a native call: what the hook has saved at the entry or the return. Partial: the registers
- * that a calling convention passes arguments and results in, the stack pointer and the addresses. */
+ * that a calling convention passes arguments and results in, the stack pointer and the addresses. At a place
+ * within a function, these are all general registers. */
 #ifndef FG_NATIVE_REGS_H
 #define FG_NATIVE_REGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/native/point.h"
 #include "engine/core/regs.h"
 
 struct fg_machine_registers;
@@ -14,9 +16,9 @@ struct fg_native_regs {
     struct ftrace_regs regs; /* ops: fg_native_regs_ops */
     const struct fg_machine_registers *registers;
     const void *vectors;
-    uintptr_t ip; /* the function's address */
-    uintptr_t return_address;
-    bool is_return;
+    uintptr_t ip;             /* the function's address, or the place's */
+    uintptr_t return_address; /* 0: not known */
+    enum fg_native_point point;
 };
 
 extern const struct ftrace_regs_ops fg_native_regs_ops;

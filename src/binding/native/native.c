@@ -86,7 +86,8 @@ static void select_function(const struct fg_native_state *state, void *arg)
 {
     struct selection *selection = arg;
 
-    if (selection->error || !fg_patterns_match_native(selection->patterns, state->name, state->object))
+    if (selection->error || (state->func->flags & FG_FUNC_PLACE) ||
+        !fg_patterns_match_native(selection->patterns, state->name, state->object))
         return;
     selection->error = fg_array_reserve(&selection->funcs, &selection->capacity, selection->n + 1);
     if (!selection->error)
@@ -124,7 +125,7 @@ static PyObject *registers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
 
     for (const char *const *name = fg_machine_register_names; list && *name; name++)
         fg_list_append(&list, PyUnicode_FromString(*name));
-    return list;
+    return list ? Py_BuildValue("(NI)", list, fg_machine_place_registers) : NULL;
 }
 
 static PyObject *hide_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -146,7 +147,9 @@ PyMethodDef fg_native_functions[] = {
      "a "
      "record."},
     {"native_registers", registers, METH_NOARGS,
-     "native_registers() -> list: the names of the registers that events can have, by number."},
+     "native_registers() -> tuple: the names of the registers that events can have, by number; how many of "
+     "the "
+     "last are there at places alone."},
     FG_RUN_ROW,
     {NULL, NULL, 0, NULL},
 };

@@ -14,5 +14,7 @@ enum fg_func_flags {
     FG_FUNC_NATIVE = 64,
     /* imports a module: its arguments, of which the first is the module's name, are always recorded */
     FG_FUNC_IMPORTS = 128,
+    /* an instruction within machine code; also FG_FUNC_NATIVE. It is entered, and never returns */
+    FG_FUNC_PLACE = 256,
 };
 #endif

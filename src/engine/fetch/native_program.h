@@ -18,6 +18,7 @@
     X(REGISTER, "reg")  /* its number */                                                                     \
     X(STACK, "stack")   /* an entry of the stack: its number */                                              \
     X(SP, "sp")         /* the stack pointer */                                                              \
+    X(IP, "ip")         /* the address of the function, or of the place in it */                             \
     X(COMM, "comm")     /* the thread's name: a text */                                                      \
     X(SYMBOL, "symbol") /* the function */                                                                   \
     X(IMM, "imm")       /* the operand, or a text */

@@ -2,10 +2,13 @@
 #include "engine/fetch/native_run.h"
 
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "engine/core/task.h"
 #include "engine/fetch/memory.h"
 #include "engine/fetch/texts.h"
+
+#define COMM_BYTES 16u /* prctl(2) */
 
 /* What all fields of a run are read from. */
 struct origin {
@@ -67,6 +70,8 @@ static bool first_word(const struct fg_native_field *field, const struct origin 
         return read_stack_entry(origin->regs, field->operand, out);
     case FG_NATIVE_SP:
         return fg_regs_word(origin->regs, FG_WORD_SP, 0, out);
+    case FG_NATIVE_IP:
+        return fg_regs_word(origin->regs, FG_WORD_IP, 0, out);
     case FG_NATIVE_SYMBOL:
         *out = origin->func;
         return origin->func;
@@ -182,13 +187,18 @@ static bool follow(const struct fg_native_field *field, uint64_t *word)
     return true;
 }
 
+/* A text of the definition; or the thread's name, which the engine does not know before the thread has run
+ * Python functions. The kernel does. */
 static bool put_name(const struct place *place)
 {
     const struct fg_task *task = fg_task_self;
-    const char *text = place->field->text ? place->field->text : task ? task->name : NULL;
+    const char *text = place->field->text ? place->field->text : task ? task->name : "";
+    char name[COMM_BYTES] = "";
 
-    if (!text)
-        return put_fault(place, 0);
+    if (!place->field->text && !*text) {
+        prctl(PR_GET_NAME, name);
+        text = name;
+    }
     fg_texts_put_bytes(place->texts, element(place, 0), place->later, text, strlen(text));
     return true;
 }

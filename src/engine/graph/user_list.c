@@ -23,6 +23,8 @@ bool fg_user_wants(const struct fg_func *func, struct fgraph_ops *ops, const str
 
     if ((func->flags & FG_FUNC_NATIVE) && !sees_native(ops))
         return false;
+    if ((func->flags & FG_FUNC_PLACE) && !user->is_fprobes)
+        return false;
     return user->wantsfunc ? user->wantsfunc(func, ops) : fg_filter_matches(filter, func);
 }
 

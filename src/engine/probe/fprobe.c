@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/core/root.h"
 #include "engine/graph/user_list.h"
@@ -61,8 +62,23 @@ static bool sees_native(const struct fprobe *fp)
     return fp->flags & FTRACE_OPS_FL_NATIVE;
 }
 
+/* A place within a function is no function: the pattern alone that is its name selects it. */
+static bool names_place(const struct fg_patterns *set, const struct fg_func *func)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const struct fg_pattern *pattern = &set->items[i];
+
+        if (pattern->module && !pattern->excludes_module && strcmp(pattern->module, func->module) == 0 &&
+            strcmp(pattern->name, func->qualname) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool matches_native(const struct fg_fprobe_filter *filter, const struct fg_func *func)
 {
+    if (func->flags & FG_FUNC_PLACE)
+        return filter->is_native && names_place(&filter->filter, func);
     return fg_patterns_match_native(&filter->filter, func->qualname, func->module) &&
            !fg_patterns_match_native(&filter->notfilter, func->qualname, func->module);
 }

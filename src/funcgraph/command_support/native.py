@@ -30,7 +30,7 @@ def plans_of_process(planner: Planner, pid: int, objects: str = "*") -> Iterator
     Raises:
         OSError: we may not look into the process.
     """
-    for found in planner.of_process(pid, lambda name: _engine.glob_match(objects, name)):
+    for found in planner.of_process(pid, lambda name: ("",) if _engine.glob_match(objects, name) else ()):
         if isinstance(found, ObjectPlan):
             yield found
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from funcgraph.native.patterns import is_of_object, may_be_native, object_glob
+from funcgraph.native.patterns import is_of_object, may_be_native, object_glob, place_of
 from funcgraph.recorder.directory import Session
 
 if TYPE_CHECKING:
@@ -30,9 +30,12 @@ def plan_ahead(pid: int, patterns: Iterable[str]) -> Iterator[ObjectPlan]:
     from funcgraph.native.object_name import object_name
     from funcgraph.native.objects import ObjectPlan, Planner
 
+    def places(name: str) -> set[str]:
+        return {place_of(pattern) for pattern in native if is_of_object(pattern, name)}
+
     names = {object_glob(pattern) for pattern in native}
     with suppress(OSError), closing(Planner()) as planner:
-        for found in planner.of_process(pid, lambda name: any(is_of_object(one, name) for one in native)):
+        for found in planner.of_process(pid, places):
             if isinstance(found, ObjectPlan):
                 yield found
             elif object_name(found[0]) in names:
@@ -60,4 +63,5 @@ class PlanHandover:
                     from funcgraph.native.cache import plan_name  # it is loaded, as there are plans
 
                     with suppress(OSError):  # no space left: it looks into its own cache
-                        self._session.add_plan(plan_name(found.plan.build_id.hex()), found.plan.data)
+                        name = plan_name(found.plan.build_id.hex(), found.place)
+                        self._session.add_plan(name, found.plan.data)

@@ -14,6 +14,7 @@ from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.command_support.recording import Ending, close, environment, follow, give_up, prepare
 from funcgraph.command_support.running import RunningProcesses
 from funcgraph.control.processes import running
+from funcgraph.events.recording_events import native_patterns
 from funcgraph.recorder.child import Child, NotStartedError, occupy_standard_descriptors, resolve
 from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
 from funcgraph.recorder.progress import ProgressLine
@@ -181,7 +182,11 @@ def _begin(
 
 
 def _patterns(settings: dict[str, Any]) -> list[str]:
-    return [pattern for instance in settings["instances"] for pattern in instance["filter"]]
+    instances = settings["instances"]
+    return [
+        *(pattern for instance in instances for pattern in instance["filter"]),
+        *(pattern for instance in instances for pattern in native_patterns(instance["events"])),
+    ]
 
 
 def _newcomers(processes: RunningProcesses) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from funcgraph.command_support.messages import print_message, process_error_text
@@ -31,18 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a library or program; a process: all that it has loaded",
     )
+    parser.add_argument(
+        "--place",
+        metavar="SYMBOL+OFFSET",
+        action="append",
+        help="plan only this place in a function, where a `p` event can be; may be given several times",
+    )
     parser.add_argument("--afresh", action="store_true", help="plan again what the cache has")
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan each object; return the exit status."""
-    plans: dict[str, ObjectPlan] = {}  # by path: several processes may have loaded an object
+    # By path and place: several processes may have loaded an object.
+    plans: dict[tuple[str, str], ObjectPlan] = {}
     failed = 0
     with closing(Planner(afresh=args.afresh)) as planner:
         for name in args.objects:
             try:
-                found = plans_of_process(planner, int(name)) if name.isdecimal() else [planner.of_file(name)]
-                plans.update((plan.path, plan) for plan in found)
+                plans.update(((plan.path, plan.place), plan) for plan in _plans(planner, name, args.place))
             except (OSError, PlanError) as error:
                 failed += 1
                 _print_error(name, error)
@@ -52,6 +58,12 @@ def run(args: argparse.Namespace) -> int:
         for line in _table(list(plans.values())).splitlines():
             print_line(line)
     return 0 if not failed else 1 if plans else 2
+
+
+def _plans(planner: Planner, name: str, places: Sequence[str] | None) -> Iterable[ObjectPlan]:
+    if not name.isdecimal():
+        return [planner.of_file(name, place) for place in places or ("",)]
+    return plans_of_process(planner, int(name))
 
 
 def _print_error(name: str, error: OSError | PlanError) -> None:
@@ -71,6 +83,10 @@ def _table(plans: Sequence[ObjectPlan]) -> str:
     return "".join(lines)
 
 
+def _name(found: ObjectPlan) -> str:
+    return printable(f"{found.name}:{found.place}" if found.place else found.name)
+
+
 def _row(found: ObjectPlan) -> tuple[str, ...]:
     counts = found.plan.reasons()
     hookable = counts.get(Reason.HOOKABLE, 0)
@@ -79,7 +95,7 @@ def _row(found: ObjectPlan) -> tuple[str, ...]:
         (reason for reason in counts if reason is not Reason.HOOKABLE), key=lambda reason: -counts[reason]
     )
     return (
-        printable(found.name), str(total), str(hookable), f"{100 * hookable / total:.1f}" if total else "-",
+        _name(found), str(total), str(hookable), f"{100 * hookable / total:.1f}" if total else "-",
         f"{found.seconds:.3f}", "new" if found.is_new else "cache",
         ", ".join(f"{counts[reason]} {reason.text}" for reason in others),
     )  # fmt: skip

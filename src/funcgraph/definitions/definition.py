@@ -41,7 +41,7 @@ class Definition(NamedTuple):
             "t": on a static event; "e": on an event.
         group: the event's group: "fprobes", "kprobes", "tracepoints", "eprobes" or the one given.
         event: the event's name.
-        symbol: the function, "module.qualname", for an "f" also a glob, or on native functions
+        symbol: the function, "module.qualname", for an "f" also a glob; on native functions
             "object:symbol"; for a "t" the static event, for an "e" "group.event".
         place: the place of a "p" that is not at its function's entry.
         is_return: the event is at a function's return: "r", and "f" with `%return`.
@@ -71,6 +71,8 @@ class Definition(NamedTuple):
         function = self.symbol
         if self.module:
             function = f"{self.module}:{function.removeprefix(f'{self.module}.')}"
+        if self.is_native and self.kind != "f":
+            return self.pattern
         if self.place is not None:
             kind, number = self.place
             return f"{function}{':' if kind == 'line' else '+'}{number}"
@@ -78,14 +80,16 @@ class Definition(NamedTuple):
 
     @property
     def is_native(self) -> bool:
-        """Whether it is an "f" on native functions."""
-        return self.kind == "f" and ":" in self.symbol
+        """Whether it is on native functions."""
+        return self.kind in "fpr" and ":" in self.symbol
 
     @property
     def pattern(self) -> str:
-        """The functions of an "f", as filters have them: "shop.*", of native ones "malloc:mod:libc"."""
+        """The functions as filters have them: "shop.*", "malloc:mod:libc"; a place: "malloc+8:mod:libc"."""
+        if not self.is_native:
+            return self.symbol
         module, _, symbol = self.symbol.partition(":")
-        return f"{symbol}:mod:{module}" if self.is_native else self.symbol
+        return f"{symbol}{f'+{self.place[1]}' if self.place else ''}:mod:{module}"
 
     @property
     def base(self) -> tuple[str, str]:

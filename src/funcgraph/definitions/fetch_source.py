@@ -42,12 +42,14 @@ class Scope(NamedTuple):
             they are not known, as for a glob.
         is_native: the event is on native functions: words are fetched from registers and memory
             (native_argument.py).
+        is_inside: it is at an instruction of one, rather than at its entry or return.
     """
 
     kind: str
     is_return: bool
     names: Sequence[str] | None
     is_native: bool = False
+    is_inside: bool = False
 
 
 def parse_source(text: str, scope: Scope) -> tuple[Part, int]:

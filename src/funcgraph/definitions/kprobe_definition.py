@@ -1,5 +1,7 @@
 """Definitions of probes in functions, `p[:NAME] SYM[:LINE|+OFFSET] ...`, and at returns, `r[:NAME] SYM ...`.
 
+`p[:NAME] SYM[+OFFSET]:mod:OBJECT` is at an instruction of a native function.
+
 Documentation/trace/kprobetrace.rst.
 """
 
@@ -11,7 +13,7 @@ from funcgraph.definitions.command import Command, number
 from funcgraph.definitions.definition import Definition, Parameters
 from funcgraph.definitions.event_name import given_name, made_up
 from funcgraph.definitions.fetch_source import Scope
-from funcgraph.definitions.symbol import split_place, split_return
+from funcgraph.definitions.symbol import split_native, split_place, split_return
 
 __all__ = ["parse_kprobe"]
 
@@ -34,15 +36,25 @@ def parse_kprobe(command: Command, parameters: Parameters) -> Definition:
     maxactive = _parse_maxactive(command)
     symbol, is_return = split_return(command)
     is_return = is_return or head[0] == "r"
-    module, symbol, place = split_place(command, symbol)
+    native = split_native(command, symbol)
+    if native is not None:
+        module, (symbol, place) = "", native
+    else:
+        module, symbol, place = split_place(command, symbol)
     if is_return and place is not None:
         raise command.error(messages.BAD_RETPROBE, 1)
     colon = head.find(":")
     group, event = given_name(command, colon + 1) if colon >= 0 else ("", "")
     kind = "r" if is_return else "p"
     where, at = place or ("offset", 0)
-    event = event or made_up(symbol, f"{kind}_", f"_{'L' if where == 'line' else ''}{at}")
-    fields, texts = parse_arguments(command, Scope(kind, is_return, parameters(symbol)))
+    event = event or made_up(
+        symbol.partition(":")[2] or symbol, f"{kind}_", f"_{'L' if where == 'line' else ''}{at}"
+    )
+    names = None if native else parameters(symbol)
+    scope = Scope(
+        kind, is_return, names, native is not None, is_inside=native is not None and place is not None
+    )
+    fields, texts = parse_arguments(command, scope)
     if is_return:
         maxactive = maxactive or _MAXACTIVE
     return Definition(

@@ -109,6 +109,7 @@ NO_REGISTER = Message(EINVAL, "Registers cannot be fetched at a Python function"
 NO_MEMORY = Message(EINVAL, "Memory cannot be fetched at a Python function")
 NO_OBJECT = Message(EINVAL, "Attributes and items cannot be fetched at a native function")
 BAD_REGISTER = Message(EINVAL, "Invalid register name")
+ARG_INSIDE = Message(EINVAL, "$argN is not available within a native function")
 NO_NATIVE_TYPE = Message(EINVAL, "Only objects have this type")
 EXC_ON_PROBE = Message(EINVAL, "$exc is not available on probe")
 BAD_INDEX = Message(EINVAL, "Invalid index: must be a number or a quoted key, followed by ']'")

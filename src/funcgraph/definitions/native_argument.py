@@ -19,13 +19,17 @@ from funcgraph.definitions.fetch_steps import MOST_STEPS, STEP_CHARACTERS
 from funcgraph.definitions.fetch_type import FetchType, RefusedError, parse_type
 from funcgraph.definitions.field import FIELD_TYPES, Part
 
-__all__ = ["REGISTERS", "parse_native_body"]
+__all__ = ["PLACE_REGISTERS", "REGISTERS", "parse_native_body"]
 
 #: The registers that the hook of a native function has saved, by number: `_engine.native_registers()`.
 REGISTERS = (
     *("ax", "cx", "dx", "si", "di", "r8", "r9", "r10"),
     *("xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7"),
 )
+#: Those that are there at an instruction within a function besides; they come next.
+PLACE_REGISTERS = ("bx", "bp", "r11", "r12", "r13", "r14", "r15", "flags")
+#: Those that are known everywhere, with the source that each is.
+_POINTERS: dict[str, Part] = {"sp": ("sp",), "ip": ("ip",)}
 
 _VARIABLES = "Variables: $argN $retval $stack $stackN $comm $symbol, and registers as %di"
 _NO_NAMES = "The parameters of a native function have no names here: give $argN."
@@ -133,7 +137,7 @@ def _parse_source(text: str, at: int, scope: Scope) -> tuple[Part, tuple[Part, .
         if step >= 0:
             hint = f"Memory is read at an address: +OFFSET({first}{body[:step]})"
             raise RefusedError(messages.NO_OBJECT, 1 + step, hint)
-        return _register(body) if first == "%" else _variable(body, scope), (), end
+        return _register(body, scope) if first == "%" else _variable(body, scope), (), end
     if first == "@":
         return _address(body), (("deref", 0),), end
     if first.isidentifier():
@@ -146,10 +150,13 @@ def _end_of(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _register(name: str) -> Part:
-    if name not in REGISTERS:
-        raise RefusedError(messages.BAD_REGISTER, 0, f"Registers: {' '.join(REGISTERS)}")
-    return ("reg", REGISTERS.index(name))
+def _register(name: str, scope: Scope) -> Part:
+    if name in _POINTERS:
+        return _POINTERS[name]
+    registers = REGISTERS + (PLACE_REGISTERS if scope.is_inside else ())
+    if name not in registers:
+        raise RefusedError(messages.BAD_REGISTER, 0, f"Registers: {' '.join((*registers, *_POINTERS))}")
+    return ("reg", registers.index(name))
 
 
 def _address(text: str) -> Part:
@@ -182,6 +189,8 @@ def _variable(name: str, scope: Scope) -> Part:
         return ("stack", stack_entry(name.removeprefix("stack")))
     if name.startswith("arg") and name != "arg*":
         at = argument_number(name.removeprefix("arg"))
+        if scope.is_inside:
+            raise RefusedError(messages.ARG_INSIDE, 0, "Give the register that has it here: %di.")
         if at > _MOST_ARGUMENTS:
             raise RefusedError(messages.BAD_ARG_NUM, 0)
         return ("arg", at)

@@ -3,6 +3,9 @@
 Documentation/trace/fprobetrace.rst and kprobetrace.rst, "Synopsis". SYM is `module.qualname`, with `<locals>`
 and `<lambda>` as `__qualname__` has them. At a place it may be `module:qualname`, the kernel's `[MOD:]SYM`,
 and an address of `kallsyms` stands for the function that has it.
+
+Native functions are `OBJECT:SYMBOL` for an `f`. For a `p` or an `r` that would be a Python module, so there
+they are what filters have, `SYMBOL:mod:OBJECT` and `SYMBOL+OFFSET:mod:OBJECT`.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ from funcgraph.definitions.addresses import SYMBOLS
 from funcgraph.definitions.command import Command, number
 from funcgraph.definitions.definition import Place
 
-__all__ = ["check_native_symbol", "check_symbol", "split_place", "split_return"]
+__all__ = ["check_native_symbol", "check_symbol", "split_native", "split_place", "split_return"]
 
 _RETURN = "%return"
+_OF_OBJECT = ":mod:"
+_NO_NATIVE_NAME = "*?[]!^\\"
 _IN_NAMES = ".<>"
 _IN_GLOBS = "*?[]!-^\\"
 _MOST = (1 << 32) - 1
@@ -86,3 +91,32 @@ def check_native_symbol(command: Command, symbol: str) -> None:
         raise command.error(messages.BAD_PROBE_ADDR, 1, hint=hint)
     if not name or name.startswith("!") or ":mod:" in name:
         raise command.error(messages.BAD_PROBE_ADDR, 1, len(module) + 1, hint=hint)
+
+
+def split_native(command: Command, text: str) -> tuple[str, Place | None] | None:
+    """Return `object:symbol` and the place of `SYMBOL[+OFFSET]:mod:OBJECT`; None: it is no native function.
+
+    The place is None at the entry.
+
+    Raises:
+        ProbeError: a name is missing, or is a glob: a place is in one function.
+    """
+    name, found, module = text.rpartition(_OF_OBJECT)
+    if not found:
+        return None
+    symbol, plus, digits = name.rpartition("+")
+    offset = number(digits) if plus else None
+    if offset is None:
+        symbol, offset = name, 0
+    for part, at in ((symbol, 0), (module, len(name) + len(found))):
+        if (
+            not part
+            or "/" in part
+            or ":mod:" in part
+            or any(character in _NO_NATIVE_NAME for character in part)
+        ):
+            hint = "A place is in one function: malloc+8:mod:libc. `f` takes globs."
+            raise command.error(messages.BAD_PROBE_ADDR, 1, at, hint=hint)
+    if offset > _MOST:
+        raise command.error(messages.BAD_PROBE_ADDR, 1, len(symbol) + 1, hint="No function is as long.")
+    return f"{module}:{symbol}", ("offset", offset) if offset else None

@@ -48,7 +48,9 @@ def warnings_of(line: str, definition: Definition, variables: Variables) -> list
         variables: knows the variables of functions.
     """
     read = [str(field.source[1]) for field in definition.fields if field.source[0] == "name"]
-    known = variables(definition.symbol) if definition.kind == "p" and read else None
+    known = (
+        variables(definition.symbol) if definition.kind == "p" and read and not definition.is_native else None
+    )
     if known is None:
         return []
     return [_doubt(line, definition, name, known) for name in dict.fromkeys(read) if name not in known]

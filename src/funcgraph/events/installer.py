@@ -81,7 +81,7 @@ class LiveEvent:
             OSError: ENOENT: no function has the name. EEXIST: the fields are not the event's. Also the errors
                 of add_place().
         """
-        if definition.place:
+        if definition.place and not definition.is_native:
             add_place(self.engine, definition, is_pending=is_pending)
         else:
             self._add_functions(definition, is_pending)

@@ -6,6 +6,7 @@ In a recording's settings an event is a text: `DEFINITION` or the name of a stat
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from funcgraph.definitions.definition import Definition
@@ -18,11 +19,19 @@ from funcgraph.names import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from funcgraph.definitions.field import Field
 
-__all__ = ["RecordingEvent", "Together", "filter_fields", "parse", "with_filter", "with_trigger"]
+__all__ = [
+    "RecordingEvent",
+    "Together",
+    "filter_fields",
+    "native_patterns",
+    "parse",
+    "with_filter",
+    "with_trigger",
+]
 
 
 class RecordingEvent(NamedTuple):
@@ -92,6 +101,21 @@ def parse(text: str) -> RecordingEvent:
     if triggers:
         _check_triggers(triggers, name, fields, names)
     return RecordingEvent(line, name, definition, found, triggers)
+
+
+def native_patterns(texts: Iterable[str]) -> list[str]:
+    """Return the patterns of the native functions, and of places in them, that events are on.
+
+    Args:
+        texts: of events. Names of events, and what defines none, are passed over.
+    """
+    patterns = []
+    for text in texts:
+        with suppress(ValueError):
+            definition = parse(text).definition
+            if definition is not None and definition.is_native:
+                patterns.append(definition.pattern)
+    return patterns
 
 
 def _definition(line: str) -> Definition:

@@ -90,23 +90,27 @@ def debug_file_time(elf: Elf) -> float:
         return 0
 
 
-def name_of(elf: Elf, fd: int, is_trusted: bool) -> str:
+def name_of(elf: Elf, fd: int, is_trusted: bool, place: str = "") -> str:
     """Return the name of the file that the plan of an object has.
 
     Args:
         fd: of the object.
         is_trusted: whether its build id says what it is.
+        place: as plan_name() has it.
     """
-    return plan_name((elf.build_id.hex() if is_trusted else "") or _content_hash(fd))
+    return plan_name((elf.build_id.hex() if is_trusted else "") or _content_hash(fd), place)
 
 
-def plan_name(key: str) -> str:
+def plan_name(key: str, place: str = "") -> str:
     """Return the name of the file of a plan.
 
     Args:
         key: what the object is known by: its build id, or a hash of its content, in hexadecimal.
+        place: `SYMBOL+OFFSET`, for the plan of this place; "": of all functions.
     """
-    return f"{key}-{VERSION}.plan"
+    if place:
+        place = f"-{hashlib.blake2b(place.encode('utf-8', 'surrogateescape'), digest_size=16).hexdigest()}"
+    return f"{key}-{VERSION}{place}.plan"
 
 
 def _content_hash(fd: int) -> str:

@@ -37,11 +37,13 @@ class Extent:
 
     Attributes:
         is_entry: whether the return address is on top of the stack at its first byte, as after a call.
+        has_landing_pads: whether exceptions may go on in it.
     """
 
     begin: int
     end: int
     is_entry: bool
+    has_landing_pads: bool = False
 
 
 @dataclass(slots=True)
@@ -111,12 +113,16 @@ class _Reader:
             begin += self._address + at
         (length,) = struct.unpack_from(form.lower() if size == 8 else form, self._data, at + size)
         at += 2 * size
+        has_landing_pads = False
         if cie.has_data:
             skip, at = _uleb(self._data, at)
+            has_landing_pads = any(self._data[at : at + skip])  # the address of their table
             at += skip
         state = _State(cie.state.register, cie.state.offset, cie.state.return_offset)
         is_known = self._run_program(state, at, end)
-        return Extent(begin, begin + length, is_known and not cie.is_signal and state.is_entry)
+        return Extent(
+            begin, begin + length, is_known and not cie.is_signal and state.is_entry, has_landing_pads
+        )
 
     def _cie(self, at: int) -> _Cie | None:
         if at not in self._cies:

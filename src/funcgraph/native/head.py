@@ -106,6 +106,19 @@ class HeadReader:
         """Return how a function's head is displaced; or why it cannot be."""
         first = self._code.bytes_at(function.address, len(ENDBR64))
         head = Head(len(ENDBR64) if first == ENDBR64 else 0)
+        if self._displace_sled(head, function):
+            head.original = self._code.bytes_at(function.address + head.patch, head.displaced)
+            return head
+        return self._read(head, function)
+
+    def read_at(self, function: Function, offset: int) -> Head | Reason:
+        """Return how the instruction at an offset in a function is displaced, with what follows; or why not.
+
+        Whether an instruction begins there is the caller's to know.
+        """
+        return self._read(Head(offset), function)
+
+    def _read(self, head: Head, function: Function) -> Head | Reason:
         try:
             self._displace(head, function)
         except _RefusalError as refusal:
@@ -115,8 +128,6 @@ class HeadReader:
 
     def _displace(self, head: Head, function: Function) -> None:
         begin = address = used = function.address + head.patch
-        if self._displace_sled(head, function):
-            return
         is_reachable, head.has_room = True, True
         while address < begin + JUMP_BYTES:
             instruction = self._instruction(address, function)

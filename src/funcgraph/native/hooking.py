@@ -21,10 +21,13 @@ from funcgraph.native.cache import name_of, plans_path
 from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.object_name import object_name
-from funcgraph.native.patterns import function_glob, is_of_object, may_be_native, object_glob
+from funcgraph.native.patterns import function_glob, is_of_object, may_be_native, object_glob, place_of
+from funcgraph.native.plan_file import DamagedPlanError, Plan
+from funcgraph.native.reasons import Reason
 
 __all__ = [
     "EVERYBODYS",
+    "add_folder",
     "hook",
     "hook_all",
     "hook_objects",
@@ -101,10 +104,12 @@ def hook_all(owner: str, patterns: Iterable[str]) -> None:
     """As hook().
 
     Raises:
-        OSError: EOPNOTSUPP: something is wrong with an object that a pattern names.
+        OSError: EOPNOTSUPP: something is wrong with an object that a pattern names. The patterns are dropped.
     """
-    problems = hook(owner, patterns)
+    fresh = set(patterns) - _patterns.get(owner, set())
+    problems = hook(owner, fresh)
     if problems:
+        _drop(owner, fresh)
         raise OSError(errno.EOPNOTSUPP, "; ".join(problems))
 
 
@@ -134,6 +139,20 @@ def refuse(patterns: Iterable[str]) -> None:
         if name in objects:
             reason = f"selects native functions of {name}, whose calls can have no Python callbacks"
             raise OSError(errno.EOPNOTSUPP, f"pattern {pattern!r} {reason}")
+
+
+def _drop(owner: str, patterns: set[str]) -> None:
+    """Drop some patterns of an owner. What was looked for in vain is looked for again with the next ones."""
+    _patterns[owner] -= patterns
+    for known in _objects.values():
+        known.difference_update(patterns)
+    if not _patterns[owner]:
+        release(owner)
+
+
+def add_folder(owner: str, folder: str) -> None:
+    """Look for plans in a folder, too, until release()."""
+    _folders[owner] = folder
 
 
 def release(owner: str) -> None:
@@ -209,7 +228,7 @@ def _look(failures: list[str] | None = None) -> list[str]:
             continue
         _objects[path] = selected | _objects.get(path, set())
         try:
-            _engine.native_meet(_plan_of(path), name, tuple(selected))
+            _meet(path, name, selected)
         except (OSError, PlanError) as error:
             problem = f"{name}: {getattr(error, 'strerror', None) or error}"
             if failures is not None:
@@ -219,38 +238,64 @@ def _look(failures: list[str] | None = None) -> list[str]:
     return problems
 
 
+def _meet(path: str, name: str, patterns: set[str]) -> None:
+    """Make what patterns select of an object known to the engine.
+
+    Raises:
+        OSError, PlanError: one of them cannot be.
+    """
+    places = {pattern for pattern in patterns if place_of(pattern)}
+    if patterns - places:
+        _engine.native_meet(_plan_of(path), name, tuple(patterns - places))
+    for pattern in sorted(places):
+        plan = _plan_of(path, place_of(pattern))
+        if (reason := _reason_of_place(plan)) is not Reason.HOOKABLE:
+            raise PlanError(f"{place_of(pattern)}: {reason.text}")
+        _engine.native_meet(plan, name, (pattern,))
+
+
+def _reason_of_place(path: str) -> Reason:
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return next(Plan(data).entries()).reason
+    except (DamagedPlanError, StopIteration):
+        return Reason.HOOKABLE  # the engine says what is wrong with it
+
+
 def _loaded() -> Iterator[str]:
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
     return iter(dict.fromkeys(match[1].replace("\\012", "\n") for match in _EXECUTABLE.finditer(text)))
 
 
-def _plan_of(path: str) -> str:
-    """Return the path of an object's plan, which is made if it is missing.
+def _plan_of(path: str, place: str = "") -> str:
+    """Return the path of the plan of an object, or of a place in it. It is made if it is missing.
 
     Raises:
         OSError, PlanError: there is none.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        name = name_of(Elf(fd), fd, is_trusted=True)
+        name = name_of(Elf(fd), fd, True, place)
     finally:
         os.close(fd)
-    places = [f"{folder}/{name}" for folder in (*_folders.values(), plans_path())]
-    plan = next(filter(os.path.exists, places), places[-1])
+    paths = [f"{folder}/{name}" for folder in (*_folders.values(), plans_path())]
+    plan = next(filter(os.path.exists, paths), paths[-1])
     if not os.path.exists(plan):
-        _make_plan(path)
+        _make_plan(path, place)
     if not os.path.exists(plan):
         raise PlanError("has no plan, and none could be made: see `funcgraph plan`")
     return plan
 
 
-def _make_plan(path: str) -> None:
+def _make_plan(path: str, place: str) -> None:
     environment = (
         os.fsencode(f"{key}={value}") for key, value in os.environ.items() if not key.startswith("FUNCGRAPH")
     )
     ours = os.path.dirname(os.path.dirname(_engine.__file__))
-    command = (sys.executable, "-c", _PLAN, ours, "plan", "--", path)
+    options = (f"--place={place}",) if place else ()
+    command = (sys.executable, "-c", _PLAN, ours, "plan", *options, "--", path)
     _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from funcgraph.native.cache import PlanCache, name_of
@@ -13,6 +13,7 @@ from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.loaded import loaded_objects
 from funcgraph.native.object_name import object_name
+from funcgraph.native.place import make_place_plan
 from funcgraph.native.plan_file import Plan
 from funcgraph.native.planner import make_plan
 
@@ -28,6 +29,7 @@ class ObjectPlan:
         name: of the object, as in patterns.
         is_new: whether it was made now; else it is from the cache.
         seconds: how long that took.
+        place: `SYMBOL+OFFSET`, if it is the plan of this place alone.
     """
 
     path: str
@@ -35,6 +37,7 @@ class ObjectPlan:
     plan: Plan
     is_new: bool
     seconds: float
+    place: str = ""
 
 
 class Planner:
@@ -55,54 +58,58 @@ class Planner:
         """Let go of the cache."""
         self.cache.close()
 
-    def of_file(self, path: str) -> ObjectPlan:
-        """Return the plan of an object that the user named.
+    def of_file(self, path: str, place: str = "") -> ObjectPlan:
+        """Return the plan of an object that the user named, or of a place `SYMBOL+OFFSET` in it.
 
         Raises:
             OSError: it cannot be opened. PlanError: it cannot be planned.
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            return self._of_descriptor(fd, path, has_our_files=True)
+            return self._of_descriptor(fd, path, place, has_our_files=True)
         finally:
             os.close(fd)
 
     def of_process(
-        self, pid: int, wants: Callable[[str], bool] = lambda name: True
+        self, pid: int, places: Callable[[str], Iterable[str]] = lambda name: ("",)
     ) -> Iterator[ObjectPlan | tuple[str, OSError | PlanError]]:
         """Yield the plans of the objects that a process has loaded; path and error of what cannot be planned.
 
         Args:
-            wants: whether an object of a name is asked for.
+            places: returns which plans of an object of a name are needed: "" for that of all functions,
+                `SYMBOL+OFFSET` for that of a place.
 
         Raises:
             OSError: we may not look into the process.
         """
         with loaded_objects(pid) as (paths, open_object, has_our_files):
             for path in paths:
-                if not wants(object_name(path)):
-                    continue
-                try:
-                    fd = open_object(path)
+                for place in places(object_name(path)):
                     try:
-                        yield self._of_descriptor(fd, path, has_our_files=has_our_files)
-                    finally:
-                        os.close(fd)
-                except (OSError, PlanError) as error:
-                    yield path, error
+                        fd = open_object(path)
+                        try:
+                            yield self._of_descriptor(fd, path, place, has_our_files=has_our_files)
+                        finally:
+                            os.close(fd)
+                    except (OSError, PlanError) as error:
+                        yield path, error
 
-    def _of_descriptor(self, fd: int, path: str, *, has_our_files: bool) -> ObjectPlan:
+    def _of_descriptor(self, fd: int, path: str, place: str, *, has_our_files: bool) -> ObjectPlan:
         begin = time.perf_counter()
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             raise PlanError("is not a regular file")
         elf = Elf(fd)
         is_trusted = has_our_files and facts.st_uid in (0, os.geteuid()) and not facts.st_mode & 0o022
-        name = name_of(elf, fd, is_trusted)
+        name = name_of(elf, fd, is_trusted, place)
         plan = None if self._afresh else self.cache.get(name, elf)
         is_new = plan is None
         if plan is None:
-            data = make_plan(elf, is_trusted=is_trusted)
+            data = (
+                make_place_plan(elf, place, is_trusted=is_trusted)
+                if place
+                else make_plan(elf, is_trusted=is_trusted)
+            )
             self.cache.put(name, data)
             plan = Plan(data, elf.build_id)
-        return ObjectPlan(path, object_name(path), plan, is_new, time.perf_counter() - begin)
+        return ObjectPlan(path, object_name(path), plan, is_new, time.perf_counter() - begin, place)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from funcgraph import _engine
 
-__all__ = ["function_glob", "is_of_object", "may_be_native", "object_glob"]
+__all__ = ["function_glob", "is_of_object", "may_be_native", "object_glob", "place_of"]
 
 _OF_OBJECT = ":mod:"
+_PLACE = re.compile(r".+\+[1-9]\d*")
 
 
 def object_glob(pattern: str) -> str:
@@ -36,3 +39,13 @@ def may_be_native(pattern: str) -> bool:
 def is_of_object(pattern: str, name: str) -> bool:
     """Return whether a pattern may stand for functions of the object of that name."""
     return may_be_native(pattern) and _engine.glob_match(object_glob(pattern), name)
+
+
+def place_of(pattern: str) -> str:
+    """Return the place in a native function that a pattern of an event names; "": it names functions.
+
+    >>> place_of("sqlite3_step+12:mod:libsqlite3")
+    'sqlite3_step+12'
+    """
+    function = function_glob(pattern)
+    return function if _PLACE.fullmatch(function) else ""

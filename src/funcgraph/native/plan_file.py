@@ -30,6 +30,7 @@ __all__ = [
     "FUNCTION",
     "HEADER",
     "MAGIC",
+    "PLACE",
     "ROOM",
     "VERSION",
     "DamagedPlanError",
@@ -50,7 +51,7 @@ FUNCTION = struct.Struct("<QIIIIHBBBBBB16s")
 #: struct fg_plan_fix_up: target, at, end, kind.
 FIX_UP = struct.Struct("<QBBB5x")
 #: Bits of `flags`.
-ROOM, CALLS = 1, 2
+ROOM, CALLS, PLACE = 1, 2, 4
 _REASON_AT, _STRIDE = 12, FUNCTION.size // 2  # of `reason` among 16-bit words
 _DISPLACEMENT = 0  # the kind of a fix-up
 
@@ -157,17 +158,18 @@ class Plan:
 
     Args:
         data: the file.
-        build_id: of the object that it must be of.
+        build_id: of the object that it must be of; None: of any.
 
     Attributes:
-        data, build_id: as given.
+        data: as given.
+        build_id: of the object.
         machine: e_machine of the object.
 
     Raises:
         DamagedPlanError: it is of another version or object, or damaged.
     """
 
-    def __init__(self, data: bytes, build_id: bytes) -> None:
+    def __init__(self, data: bytes, build_id: bytes | None = None) -> None:
         if len(data) < HEADER.size:
             raise DamagedPlanError
         header = Header(*HEADER.unpack_from(data))
@@ -178,7 +180,7 @@ class Plan:
         view = memoryview(data)
         if (
             (header.magic, header.version, header.rules) != (MAGIC, VERSION, RULES)
-            or header.build_id[: header.build_id_bytes] != build_id
+            or build_id not in (None, header.build_id[: header.build_id_bytes])
             or header.file_bytes != len(data)
             or sum(sizes) != len(data)
             or header.pack() != data[: HEADER.size]
@@ -186,7 +188,7 @@ class Plan:
         ):
             raise DamagedPlanError
         self.data = data
-        self.build_id = build_id
+        self.build_id = header.build_id[: header.build_id_bytes]
         self.machine = header.machine
         ends = accumulate(sizes)
         self._functions, self._fix_ups, self._code, self._names = (

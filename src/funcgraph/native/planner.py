@@ -16,7 +16,7 @@ from funcgraph.native.layout import layout_of
 from funcgraph.native.plan_file import CALLS, ROOM, PlanEntry, pack
 from funcgraph.native.reasons import Reason
 
-__all__ = ["make_plan"]
+__all__ = ["make_plan", "names_of"]
 
 
 def make_plan(elf: Elf, *, is_trusted: bool = False) -> bytes:
@@ -41,7 +41,7 @@ def make_plan(elf: Elf, *, is_trusted: bool = False) -> bytes:
     refuse_branch_targets(code, watch)
     refuse_table_targets(elf, code, layout, watch)
     entries = (
-        _entry(function, heads.get(function.address), _names(function, is_trusted))
+        _entry(function, heads.get(function.address), names_of(function, is_trusted))
         for function in layout.functions
     )
     return pack(entries, elf.machine, elf.build_id)
@@ -70,7 +70,7 @@ def _entry(function: Function, head: Head | None, names: tuple[str, ...]) -> Pla
     )  # fmt: skip
 
 
-def _names(function: Function, is_trusted: bool) -> tuple[str, ...]:
+def names_of(function: Function, is_trusted: bool) -> tuple[str, ...]:
     """Return the names that people read, the best one first: a short one without underscores before it."""
     names = {readable(name, is_trusted=is_trusted) for name in function.names}
     return tuple(sorted(names, key=lambda name: (len(name), name.startswith("_"), name)))

@@ -21,6 +21,8 @@ class Reason(IntEnum):
     IFUNC_RESOLVER = 8
     BAD_CODE = 9
     UNSAFE = 10
+    NO_PLACE = 11
+    IN_HEAD = 12
 
     @property
     def text(self) -> str:
@@ -40,4 +42,6 @@ _TEXTS = {
     Reason.IFUNC_RESOLVER: "resolver of an ifunc",
     Reason.BAD_CODE: "its first bytes are no instructions",
     Reason.UNSAFE: "unsafe to trace",
+    Reason.NO_PLACE: "no instruction of a function begins there",
+    Reason.IN_HEAD: "a hook of the function's entry displaces it",
 }

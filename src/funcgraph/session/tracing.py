@@ -211,6 +211,10 @@ def _start_events(directory: str, handle: int, texts: "list[str]") -> None:
 
     from funcgraph.events import live, recording_events
 
+    if any(":" in text for text in texts) and recording_events.native_patterns(texts):
+        from funcgraph.native.hooking import add_folder
+
+        add_folder(directory, directory)  # an attacher may have put their plans there
     for text in texts:
         live.start(handle, recording_events.parse(text), partial(leave_note, directory))
 

@@ -62,7 +62,7 @@ static void test_functions(void)
 {
     struct fg_plan_function *add;
 
-    CHECK_REFUSED(function("target_add")->reason = 11, "unknown reason");
+    CHECK_REFUSED(function("target_add")->reason = FG_PLAN_NR_REASONS, "unknown reason");
     CHECK_REFUSED(function("target_add")->name = UINT32_MAX, "name outside");
     CHECK_REFUSED(function("target_add")->displaced = 0, "no displaced bytes");
     CHECK_REFUSED(function("target_check_vectors")->displaced = 17, "or too many");

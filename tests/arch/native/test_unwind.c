@@ -321,6 +321,25 @@ static void test_unwinding_from_any_instruction(void)
     CHECK_EQ(native_recorded().entries, 4);
 }
 
+static int see_place(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
+                     void *entry_data)
+{
+    (void)fp, (void)func, (void)ret_ip, (void)regs, (void)entry_data;
+    return 1;
+}
+
+/* At a place: through the trampoline, which steps over the red zone. */
+static void test_unwinding_from_any_instruction_at_a_place(void)
+{
+    struct fprobe fp = {.entry_handler = see_place};
+
+    native_place("target_place", 14, 8, 2);
+    native_probe_place(&fp, "target_place+14:mod:target");
+    CHECK_EQ(native_hooked(NULL), 1);
+    step_through(target_place, 19);
+    CHECK_EQ(fg_fprobe_unregister(&fp), 0);
+}
+
 int main(void)
 {
     struct fg_native_object *object = native_begin();
@@ -332,5 +351,6 @@ int main(void)
     test_a_thread_may_end_inside();
     test_backtraces_see_through();
     test_unwinding_from_any_instruction();
+    test_unwinding_from_any_instruction_at_a_place();
     return 0;
 }

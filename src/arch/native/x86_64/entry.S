@@ -215,6 +215,85 @@ fg_x86_64_leave:
     .cfi_endproc
     .size fg_x86_64_leave, . - fg_x86_64_leave
 
+/* ---- a place within a function
+ *
+ * A trampoline calls this with everything as the function has it, but the stack pointer, which is 128 bytes lower: the
+ * function may have values in its red zone. Its stack may have any alignment, and its flags are in use. */
+
+    .globl fg_x86_64_place
+    .hidden fg_x86_64_place
+    .type fg_x86_64_place, @function
+    .balign 64
+fg_x86_64_place:
+    .cfi_startproc
+    pushfq
+    .cfi_adjust_cfa_offset 8
+    cld
+    push_register r15
+    .cfi_rel_offset r15, 0
+    push_register r14
+    .cfi_rel_offset r14, 0
+    push_register r13
+    .cfi_rel_offset r13, 0
+    push_register r12
+    .cfi_rel_offset r12, 0
+    push_register rbp
+    .cfi_rel_offset rbp, 0
+    push_register rbx
+    .cfi_rel_offset rbx, 0
+    push_register rax
+    push_register rcx
+    push_register rdx
+    push_register rsi
+    push_register rdi
+    push_register r8
+    push_register r9
+    push_register r10
+    push_register r11
+    movq %rsp, %rbx
+    .cfi_def_cfa_register rbx
+    movq 128(%rbx), %rbp        /* where it returns to: in the trampoline */
+    andq $-FG_TRAMPOLINE_BYTES, %rbp
+    leaq FG_TRAMPOLINE_SITE(%rbp), %rdi
+    andq $-16, %rsp
+    call fg_native_place_has_users
+    movq %rbx, %rsp
+    testb %al, %al
+    je 1f
+    leaq FG_TRAMPOLINE_SITE(%rbp), %rdi
+    leaq 264(%rbx), %rsi        /* the function's stack pointer */
+    movq %rbx, %rcx
+    leaq fg_native_place(%rip), %r11
+    call with_vectors_saved
+1:  movq %rbx, %rsp
+    .cfi_def_cfa_register rsp
+    pop_register r11
+    pop_register r10
+    pop_register r9
+    pop_register r8
+    pop_register rdi
+    pop_register rsi
+    pop_register rdx
+    pop_register rcx
+    pop_register rax
+    pop_register rbx
+    .cfi_restore rbx
+    pop_register rbp
+    .cfi_restore rbp
+    pop_register r12
+    .cfi_restore r12
+    pop_register r13
+    .cfi_restore r13
+    pop_register r14
+    .cfi_restore r14
+    pop_register r15
+    .cfi_restore r15
+    popfq
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .size fg_x86_64_place, . - fg_x86_64_place
+
 /* ---- the end of a signal's handler
  *
  * Unwinders and debuggers know these two instructions by their bytes, and find the interrupted thread. */

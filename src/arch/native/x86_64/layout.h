@@ -5,6 +5,8 @@
 /* A trampoline: code, its data, and the moved instructions. */
 #define FG_TRAMPOLINE_BYTES 128
 #define FG_TRAMPOLINE_SITE 24  /* struct fg_native_site */
+#define FG_PLACE_DOWN 5        /* of a place: where the stack pointer has changed, */
+#define FG_PLACE_UP 11         /* and where it is changed back, to which fg_x86_64_place returns */
 #define FG_TRAMPOLINE_MOVED 48 /* the moved instructions, and the jump to the rest of the function */
 
 /* struct fg_native_entry, and the stub of the same number. */

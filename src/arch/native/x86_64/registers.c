@@ -3,28 +3,41 @@
 
 #include "arch/native/machine.h"
 
-#define STACK_POINTER_WORDS 11u /* from the saved registers to the return address (entry.S) */
-#define XMM_AT 160u             /* XSAVE, legacy region (Intel SDM volume 1, 13.4.1) */
+/* From the saved registers to the stack pointer (entry.S), by the point. */
+static const uint32_t stack_pointer_words[] = {
+    [FG_NATIVE_ENTRY] = 11, [FG_NATIVE_RETURN] = 12, [FG_NATIVE_PLACE] = 33};
+#define XMM_AT 160u /* XSAVE, legacy region (Intel SDM volume 1, 13.4.1) */
 #define XMM_BYTES 16u
 #define XSTATE_BV_AT 512u
 #define XSTATE_SSE 2u
 
 /* As entry.S pushes them. */
 struct fg_machine_registers {
-    uint64_t own; /* of the hook: r11 at a return, the trampoline at an entry */
+    uint64_t own; /* of the hook: the trampoline at an entry; else r11 */
     uint64_t r10, r9, r8, di, si, dx, cx, ax;
+};
+
+/* The same at a place. */
+struct place_registers {
+    struct fg_machine_registers common;
+    uint64_t bx, bp, r12, r13, r14, r15, flags;
 };
 
 /* In the order of the numbers of FG_WORD_REGISTER. */
 const char *const fg_machine_register_names[] = {
-    "ax",   "cx",   "dx",   "si",   "di",   "r8",   "r9",   "r10", /* as saved() has them */
-    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", NULL};
+    "ax",   "cx",   "dx",   "si",   "di",   "r8",   "r9",   "r10",   /* as saved() has them */
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",  /* as xmm() */
+    "bx",   "bp",   "r11",  "r12",  "r13",  "r14",  "r15",  "flags", /* as at_place() */
+    NULL};
 #define NR_SAVED 8u
 #define NR_XMM 8u
+#define NR_AT_PLACE 8u
 
-static uint64_t stack_pointer(const struct fg_machine_registers *registers, bool is_return)
+const uint32_t fg_machine_place_registers = NR_AT_PLACE;
+
+static uint64_t stack_pointer(const struct fg_machine_registers *registers, enum fg_native_point point)
 {
-    return (uintptr_t)((const uint64_t *)registers + STACK_POINTER_WORDS + is_return);
+    return (uintptr_t)((const uint64_t *)registers + stack_pointer_words[point]);
 }
 
 static bool pick(const uint64_t *const words[], uint32_t nr_words, uint32_t n, uint64_t *out)
@@ -46,7 +59,7 @@ static bool argument_at(const struct fg_machine_registers *registers, uint32_t n
 {
     if (n < 6)
         return false;
-    *out = stack_pointer(registers, false) + (n - 6 + 1) * sizeof(uint64_t);
+    *out = stack_pointer(registers, FG_NATIVE_ENTRY) + (n - 6 + 1) * sizeof(uint64_t);
     return true;
 }
 
@@ -78,24 +91,44 @@ static bool xmm(const uint8_t *vectors, uint32_t nr_registers, uint32_t n, uint6
     return true;
 }
 
-bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors, bool is_return,
-                     enum fg_word word, uint32_t n, uint64_t *out)
+static bool at_place(const struct fg_machine_registers *registers, uint32_t n, uint64_t *out)
+{
+    const struct place_registers *r = (const struct place_registers *)registers;
+    const uint64_t *const words[] = {&r->bx,  &r->bp,  &r->common.own, &r->r12,
+                                     &r->r13, &r->r14, &r->r15,        &r->flags};
+
+    return pick(words, NR_AT_PLACE, n, out);
+}
+
+/* A register that definitions name. */
+static bool named(const struct fg_machine_registers *registers, const void *vectors,
+                  enum fg_native_point point, uint32_t n, uint64_t *out)
+{
+    if (n < NR_SAVED)
+        return saved(registers, n, out);
+    if (n < NR_SAVED + NR_XMM)
+        return xmm(vectors, NR_XMM, n - NR_SAVED, out);
+    return point == FG_NATIVE_PLACE && at_place(registers, n - NR_SAVED - NR_XMM, out);
+}
+
+bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors,
+                     enum fg_native_point point, enum fg_word word, uint32_t n, uint64_t *out)
 {
     switch (word) {
     case FG_WORD_ARGUMENT:
-        return !is_return && argument(registers, n, out);
+        return point == FG_NATIVE_ENTRY && argument(registers, n, out);
     case FG_WORD_ARGUMENT_AT:
-        return !is_return && argument_at(registers, n, out);
+        return point == FG_NATIVE_ENTRY && argument_at(registers, n, out);
     case FG_WORD_REAL_ARGUMENT:
-        return !is_return && xmm(vectors, NR_XMM, n, out);
+        return point == FG_NATIVE_ENTRY && xmm(vectors, NR_XMM, n, out);
     case FG_WORD_RESULT:
-        return is_return && result(registers, n, out);
+        return point == FG_NATIVE_RETURN && result(registers, n, out);
     case FG_WORD_REAL_RESULT:
-        return is_return && xmm(vectors, 2, n, out);
+        return point == FG_NATIVE_RETURN && xmm(vectors, 2, n, out);
     case FG_WORD_REGISTER:
-        return n < NR_SAVED ? saved(registers, n, out) : xmm(vectors, NR_XMM, n - NR_SAVED, out);
+        return named(registers, vectors, point, n, out);
     case FG_WORD_SP:
-        *out = stack_pointer(registers, is_return);
+        *out = stack_pointer(registers, point);
         return true;
     case FG_WORD_IP: /* the hook's */
         break;

@@ -6,10 +6,18 @@
  *     + 24  struct fg_native_site
  *     + 48  the moved instructions, and the jump to the rest of the function
  *
+ * One of a place within a function, where the red zone may be in use:
+ *
+ *     +  0  lea -128(%rsp), %rsp
+ *     +  5  call fg_x86_64_place            or through the page's second word; it returns to + 11
+ *     + 11  lea 128(%rsp), %rsp
+ *     + 19  jmp to the moved instructions
+ *
  * Whatever runs in a trampoline, the function's own unwind information describes it: until its first
  * moved instruction, nothing has changed since the function's entry; from then on, the machine is in
  * the state in which it would be after as many bytes of the function. So the pages have one entry that
- * says: the caller of this is the function itself, interrupted there. */
+ * says: the caller of this is the function itself, interrupted there. In a trampoline of a place, the stack
+ * pointer is 128 bytes lower between its two leas. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +31,7 @@
 _Static_assert(sizeof(struct fg_native_site) <= FG_TRAMPOLINE_MOVED - FG_TRAMPOLINE_SITE, "sites have room");
 
 extern const char fg_x86_64_enter[] __attribute__((visibility("hidden")));
+extern const char fg_x86_64_place[] __attribute__((visibility("hidden")));
 extern const char fg_x86_64_stubs[] __attribute__((visibility("hidden")));
 
 const uint16_t fg_machine_elf = 62; /* EM_X86_64 */
@@ -32,10 +41,10 @@ const int64_t fg_machine_reach = INT32_MAX - (1 << 20); /* less what the two may
 
 void fg_machine_make_page(uint8_t *image)
 {
-    uintptr_t enter = (uintptr_t)fg_x86_64_enter;
+    const uintptr_t targets[] = {(uintptr_t)fg_x86_64_enter, (uintptr_t)fg_x86_64_place};
 
     memset(image, 0xcc, FG_TRAMPOLINE_BYTES);
-    memcpy(image, &enter, sizeof(enter));
+    memcpy(image, targets, sizeof(targets));
 }
 
 /* Stores the distance from @end to @target. False: it does not fit. */
@@ -82,6 +91,35 @@ static void put_head(uint8_t *image, uintptr_t address)
     put_jump_to_enter(image + sizeof(code), address + sizeof(code));
 }
 
+/* Two bytes of nop make room for the longer form. */
+static void put_call_of_place(uint8_t *at, uintptr_t address)
+{
+    static const uint8_t direct[] = {0x90, 0xe8}, through_page[] = {0xff, 0x15};
+
+    memcpy(at, direct, sizeof(direct));
+    if (put_distance(at + 2, address + 6, (uintptr_t)fg_x86_64_place))
+        return;
+    memcpy(at, through_page, sizeof(through_page));
+    put_distance(at + 2, address + 6, (address & ~(uintptr_t)(PAGE_BYTES - 1)) + sizeof(uintptr_t));
+}
+
+static void put_head_of_place(uint8_t *image, uintptr_t address)
+{
+    static const uint8_t down[] = {0x48, 0x8d, 0x64, 0x24, 0x80}; /* lea -128(%rsp), %rsp */
+    static const uint8_t up[] = {
+        0x48, 0x8d,
+        0xa4, 0x24,
+        0x80, 0,
+        0,    0, /* lea 128(%rsp), %rsp */
+        0xeb, FG_TRAMPOLINE_MOVED - FG_PLACE_UP - 10,
+    };
+
+    memset(image, 0xcc, FG_TRAMPOLINE_BYTES);
+    memcpy(image, down, sizeof(down));
+    put_call_of_place(image + FG_PLACE_DOWN, address + FG_PLACE_DOWN);
+    memcpy(image + FG_PLACE_UP, up, sizeof(up));
+}
+
 static bool put_fix_up(uint8_t *moved, uintptr_t moved_address, const struct fg_plan_fix_up *fix_up,
                        uintptr_t base)
 {
@@ -96,7 +134,7 @@ bool fg_machine_make_trampoline(const struct fg_trampoline *trampoline)
 
     if (FG_TRAMPOLINE_MOVED + trampoline->code_bytes + JUMP_BYTES > FG_TRAMPOLINE_BYTES)
         return false;
-    put_head(trampoline->image, trampoline->address);
+    (trampoline->is_place ? put_head_of_place : put_head)(trampoline->image, trampoline->address);
     memcpy(trampoline->image + FG_TRAMPOLINE_SITE, site, sizeof(*site));
     memcpy(moved, trampoline->code, trampoline->code_bytes);
     for (size_t i = 0; i < trampoline->nr_fix_ups; i++) {
@@ -124,7 +162,7 @@ struct fg_native_entry *fg_machine_entry_at(uintptr_t address)
 /* DWARF 5, 6.4 and 7.7.1, and the augmentations of the Linux Standard Base, "Exception Frames". */
 struct frames {
     uint32_t cie_bytes, cie_id;
-    uint8_t cie[20];
+    uint8_t cie[36];
     uint32_t fde_bytes, fde_cie;
     uintptr_t begin;
     uint64_t bytes;
@@ -132,6 +170,7 @@ struct frames {
     uint32_t end; /* 0 */
 } __attribute__((packed));
 
+#define CIE_CFA 10 /* where the instructions of the CIE begin */
 #define OFFSET_OF_ADDRESS (FG_TRAMPOLINE_SITE + offsetof(struct fg_native_site, address))
 #define OFFSET_OF_DISPLACED (FG_TRAMPOLINE_SITE + offsetof(struct fg_native_site, displaced))
 
@@ -192,7 +231,17 @@ static const struct frames frames_template = {
             0x22}, /* and the rest added to the address */
 };
 
-void fg_machine_register_frames(uintptr_t begin, size_t bytes)
+/* The CFA in trampolines of places: rsp, and 128 more in between. */
+static const uint8_t cfa_of_places[] = {0x0f, 19,                     /* DW_CFA_def_cfa_expression */
+                                        0x77, 0,                      /* rsp */
+                                        0x80, 0,    0x08, 0x7f, 0x1a, /* rip & 127, */
+                                        0x35, 0x1c, 0x12, 0x30, 0x2a, /* less 5: at least 0, */
+                                        0x16, 0x3e, 0x2d, 0x1a,       /* and below 14: */
+                                        0x37, 0x24, 0x22};            /* << 7, added */
+
+_Static_assert(FG_PLACE_DOWN == 5 && FG_PLACE_UP + 8 - FG_PLACE_DOWN == 14, "the expression has them");
+
+void fg_machine_register_frames(uintptr_t begin, size_t bytes, bool are_places)
 {
     void *unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     void (*add)(const void *) = unwinder ? (void (*)(const void *))dlsym(unwinder, "__register_frame") : NULL;
@@ -201,6 +250,8 @@ void fg_machine_register_frames(uintptr_t begin, size_t bytes)
     if (!frames)
         return;
     *frames = frames_template;
+    if (are_places)
+        memcpy(frames->cie + CIE_CFA, cfa_of_places, sizeof(cfa_of_places));
     frames->begin = begin;
     frames->bytes = bytes;
     add(frames); /* for good, as the pages are */

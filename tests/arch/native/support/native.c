@@ -1,6 +1,7 @@
 /* See native.h. */
 #include "support/native.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,15 +12,13 @@
 #include "support/planned.h"
 #include "support/session.h"
 
-static struct fg_native_object *begin(bool has_many)
+/* Takes a plan, whose bytes are freed. */
+static struct fg_native_object *open_plan(struct planned planned)
 {
-    struct planned planned = planned_make(has_many);
     char *path = planned_write(&planned);
     struct fg_native_refusal refusal = {""};
     struct fg_native_object *object;
 
-    CHECK_EQ(fg_engine_init(NULL), 0);
-    CHECK(fg_native_start(NULL, &refusal));
     object = fg_native_open(path, "target", &refusal);
     CHECK_TEXT(refusal.text, "");
     CHECK(object != NULL);
@@ -27,6 +26,15 @@ static struct fg_native_object *begin(bool has_many)
     free(path);
     free(planned.bytes);
     return object;
+}
+
+static struct fg_native_object *begin(bool has_many)
+{
+    struct fg_native_refusal refusal = {""};
+
+    CHECK_EQ(fg_engine_init(NULL), 0);
+    CHECK(fg_native_start(NULL, &refusal));
+    return open_plan(planned_make(has_many));
 }
 
 struct fg_native_object *native_begin(void)
@@ -57,6 +65,24 @@ long native_meet(struct fg_native_object *object, const char *pattern)
     n = fg_native_meet(object, &patterns);
     fg_patterns_clear(&patterns);
     return n;
+}
+
+void native_place(const char *function, uint32_t offset, uint8_t displaced, uint8_t instructions)
+{
+    char pattern[64];
+
+    snprintf(pattern, sizeof(pattern), "%s+%u:mod:target", function, offset);
+    CHECK_EQ(native_meet(open_plan(planned_make_place(function, offset, displaced, instructions)), pattern),
+             1);
+}
+
+void native_probe_place(struct fprobe *fp, const char *pattern)
+{
+    struct fg_fprobe_filter filter = {.is_native = true};
+
+    fp->flags |= FTRACE_OPS_FL_NATIVE;
+    set(&filter.filter, pattern);
+    CHECK_EQ(fg_fprobe_register(fp, NULL, &filter), 0);
 }
 
 void native_probe(struct probe *probe, const char *pattern)

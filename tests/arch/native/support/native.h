@@ -3,6 +3,7 @@
 #define FG_TEST_NATIVE_H
 
 #include "arch/native/hook.h"
+#include "engine/probe/fprobe.h"
 #include "support/probe.h"
 
 /* Starts the engine, and takes the target library's plan. */
@@ -11,6 +12,10 @@ struct fg_native_object *native_begin(void);
 struct fg_native_object *native_begin_with_many(void);
 /* Makes records of the functions that a pattern with ":mod:" selects; returns how many it selects. */
 long native_meet(struct fg_native_object *object, const char *pattern);
+/* Takes the plan of a place, and makes its record. */
+void native_place(const char *function, uint32_t offset, uint8_t displaced, uint8_t instructions);
+/* Registers an fprobe on the place that a pattern names, as dynamic events have it. */
+void native_probe_place(struct fprobe *fp, const char *pattern);
 /* A counting user of these functions; probe_finish() or native_finish() unregisters it. */
 void native_probe(struct probe *probe, const char *pattern);
 /* How many functions are hooked now; *@refused, if it is not NULL: how many should be and are not. */

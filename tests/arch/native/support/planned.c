@@ -189,13 +189,18 @@ static int compare(const void *a, const void *b)
     return (left->address > right->address) - (left->address < right->address);
 }
 
-static void fill(struct plan *plan, bool has_many)
+static void find_object(struct plan *plan)
 {
     Dl_info info;
 
     CHECK(dladdr(address_of("target_add"), &info) != 0);
     plan->object.base = (uintptr_t)info.dli_fbase;
     CHECK(dl_iterate_phdr(read_object, &plan->object) == 1);
+}
+
+static void fill(struct plan *plan, bool has_many)
+{
+    find_object(plan);
     for (size_t i = 0; i < NR_OF(with_room); i++)
         add_with_room(plan, with_room[i]);
     for (size_t i = 0; i < NR_OF(heads); i++)
@@ -213,13 +218,12 @@ static void append(struct planned *planned, const void *table, size_t bytes)
     planned->size = (planned->size + bytes + 7) & ~(size_t)7;
 }
 
-struct planned planned_make(bool has_many)
+/* The file of a plan, which is freed. */
+static struct planned pack(struct plan *plan)
 {
-    struct plan *plan = calloc(1, sizeof(*plan));
     struct planned planned = {.bytes = calloc(1, sizeof(*plan) + sizeof(struct fg_plan_header) + 64)};
     struct fg_plan_header *header = (struct fg_plan_header *)planned.bytes;
 
-    fill(plan, has_many);
     *header = (struct fg_plan_header){
         .version = FG_PLAN_VERSION,
         .machine = EM_X86_64,
@@ -242,6 +246,30 @@ struct planned planned_make(bool has_many)
     planned_seal(&planned);
     free(plan);
     return planned;
+}
+
+struct planned planned_make(bool has_many)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+
+    fill(plan, has_many);
+    return pack(plan);
+}
+
+struct planned planned_make_place(const char *function, uint32_t offset, uint8_t displaced,
+                                  uint8_t instructions)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+    struct fg_plan_function *place;
+    char name[64];
+
+    find_object(plan);
+    snprintf(name, sizeof(name), "%s+%u", function, offset);
+    place = add_at(plan, name, (const uint8_t *)address_of(function) + offset, displaced);
+    place->flags = FG_PLAN_PLACE;
+    place->instructions = instructions;
+    move(plan, place, place->original, displaced);
+    return pack(plan);
 }
 
 void planned_seal(struct planned *planned)

@@ -17,6 +17,9 @@ struct planned {
 /* Makes the plan; its bytes are to be freed. @has_many: with the functions of target_many(), as many_0,
  * many_1 and so on. */
 struct planned planned_make(bool has_many);
+/* Makes the plan of a place: whole instructions that do the same anywhere else. */
+struct planned planned_make_place(const char *function, uint32_t offset, uint8_t displaced,
+                                  uint8_t instructions);
 /* Sets the header's checksum. */
 void planned_seal(struct planned *planned);
 /* Writes it into a new file that only this user can read; returns the path, which is to be unlinked and

@@ -56,6 +56,8 @@ long target_fill_registers(void);
 /* As target_fill_registers(), with the upper halves of vector registers (AVX). */
 long target_fill_vectors(void);
 void target_check_vectors(void);
+/* 4 * @n + 3, or 2 * @n + 3 if that is more than 5. It has no room for a hook at its entry. */
+long target_place(long n);
 /* Its first instruction reads memory relative to rip: returns *target_word(). */
 long target_read_word(void);
 long *target_word(void);

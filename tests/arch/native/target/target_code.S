@@ -39,6 +39,23 @@ target_leaf:
     .cfi_endproc
     .size target_leaf, . - target_leaf
 
+    /* Has values in the red zone, in flags and in registers that are a caller's own. */
+    .globl target_place
+    .type target_place, @function
+target_place:
+    .cfi_startproc
+    movq %rdi, -8(%rsp)         /* at 0 */
+    movq %rdi, -128(%rsp)       /* at 5 */
+    cmpq $5, %rdi               /* at 10 */
+    leaq 3(%rdi), %rax          /* at 14 */
+    leaq (%rax, %rdi), %rax     /* at 18 */
+    ja 1f                       /* at 22 */
+    addq -8(%rsp), %rax
+    addq -128(%rsp), %rax
+1:  ret
+    .cfi_endproc
+    .size target_place, . - target_place
+
     .globl target_misaligned
     .type target_misaligned, @function
 target_misaligned:
