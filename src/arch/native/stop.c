@@ -11,14 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/native/patience.h"
 #include "arch/native/system.h"
 
 /* The kernel's number: the C library has no name for it. */
 #define STOP_SIGNAL 33
 #define MAX_THREADS 4096u
-#define PATIENCE_NS 200000000L /* a thread may block signals for as long as it takes to start another one, */
-#define LONGEST_PATIENCE_NS 2000000000L /* or have no processor, where others have none either */
-#define MOST_RUN_NS 20000000u           /* of a thread that is late, until it counts as blocking the signal */
+#define MOST_RUN_NS 20000000u /* of a thread that is late, until it counts as blocking the signal */
 #define SHORTEST_PAUSE_NS 20000L
 #define LONGEST_PAUSE_NS 1000000L
 #define STACK_BYTES 65536u /* how much of a stack is looked at for interrupted code */
@@ -49,6 +48,8 @@ static struct {
     /* Threads in the handler. The next stop begins when all have left: one that is late may not have written
      * its place yet, which is another thread's in the next stop. */
     _Atomic(unsigned) inside;
+    /* One that found no stop: it came too late, and does not block the signal. */
+    _Atomic(int) latecomer;
     int tasks; /* /proc/self/task */
 } stop = {.tasks = -1};
 
@@ -77,8 +78,10 @@ static void park(const void *context)
     uint32_t now = atomic_load(&stop.now);
     unsigned at = now ? arrive(now) : MAX_THREADS;
 
-    if (at == MAX_THREADS)
+    if (at == MAX_THREADS) {
+        atomic_store(&stop.latecomer, own_tid());
         return;
+    }
     stop.threads[at].context = context;
     /* release: who reads the number reads the context */
     atomic_store_explicit(&stop.threads[at].tid, own_tid(), memory_order_release);
@@ -337,7 +340,7 @@ static bool is_starved(struct round *round, int tid)
 {
     uint64_t ns = run_time_of(tid);
 
-    if (round->watched != tid) {
+    if (round->watched != tid || atomic_exchange(&stop.latecomer, 0) == tid) {
         round->watched = tid;
         round->run_ns = ns;
     }
@@ -362,24 +365,18 @@ static bool refuse_thread(struct fg_native_refusal *refusal, int tid)
 
 static struct round the_round; /* too large for the stack of a thread */
 
-/* Returns the thread that cannot be stopped; 0: all are. */
-static int stop_all(void)
+/* Returns a thread that has not stopped within this time; 0: all have. */
+static int stop_all(struct round *round, long patience_ns)
 {
-    struct round *round = &the_round;
-    long begin = now_ns(), pause = SHORTEST_PAUSE_NS, waited;
+    long begin = now_ns(), pause = SHORTEST_PAUSE_NS;
 
-    round->self = own_tid();
-    round->pid = (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
     round->n = 0;
-    round->watched = 0;
     for (;;) {
         round->missing = 0;
         for_each_thread(look_at, round);
         if (!round->missing || has_ended(round->pid, round->missing))
             return 0;
-        waited = now_ns() - begin;
-        if (round->n == MAX_THREADS || waited > LONGEST_PATIENCE_NS ||
-            (waited > PATIENCE_NS && !is_starved(round, round->missing)))
+        if (round->n == MAX_THREADS || now_ns() - begin > patience_ns)
             return round->missing;
         pause_for(pause);
         pause = pause < LONGEST_PAUSE_NS ? 2 * pause : pause;
@@ -389,7 +386,7 @@ static int stop_all(void)
 /* Threads of the stop before leave the handler when they get a processor. */
 static bool wait_for_late_ones(struct fg_native_refusal *refusal)
 {
-    long until = now_ns() + LONGEST_PATIENCE_NS;
+    long until = now_ns() + FG_PATIENCE_STARVED_NS;
 
     while (atomic_load(&stop.inside)) {
         if (now_ns() > until)
@@ -402,6 +399,7 @@ static bool wait_for_late_ones(struct fg_native_refusal *refusal)
 void fg_stop_fork_child(void)
 {
     atomic_store(&stop.inside, 0);
+    atomic_store(&stop.latecomer, 0);
 }
 
 static void go_on(void)
@@ -410,28 +408,49 @@ static void go_on(void)
     FG_SYSCALL(SYS_futex, &stop.now, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-bool fg_stop_begin(struct fg_native_refusal *refusal)
+static void begin_stop(void)
 {
-    int missing;
-
-    if (!open_tasks(refusal))
-        return false;
-    if (!handle_signal(refusal) || !wait_for_late_ones(refusal)) {
-        close_tasks();
-        return false;
-    }
     for (unsigned i = count_arrived(); i-- > 0;)
         atomic_store(&stop.threads[i].tid, 0);
     stop.latest += stop.latest == UINT32_MAX ? 2 : 1; /* 0 is none */
     atomic_store(&stop.arrived, (uint64_t)stop.latest << 32);
     atomic_store(&stop.now, stop.latest);
-    missing = stop_all();
-    if (!missing)
-        return true;
-    go_on();
-    refuse_thread(refusal, missing);
-    close_tasks();
-    return false;
+}
+
+/* Tries until all threads have stopped. */
+static bool stop_with_patience(struct fg_native_refusal *refusal)
+{
+    struct fg_patience patience = fg_patience_begin();
+    struct round *round = &the_round;
+    long run_ns;
+
+    round->self = own_tid();
+    round->pid = (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    round->watched = 0;
+    for (;;) {
+        if (!wait_for_late_ones(refusal))
+            return false;
+        begin_stop();
+        if (!stop_all(round, patience.try_ns))
+            return true;
+        go_on();
+        if (round->n == MAX_THREADS ||
+            !fg_patience_next(&patience, is_starved(round, round->missing), &run_ns))
+            return refuse_thread(refusal, round->missing);
+        pause_for(run_ns);
+    }
+}
+
+bool fg_stop_begin(struct fg_native_refusal *refusal)
+{
+    bool is_stopped;
+
+    if (!open_tasks(refusal))
+        return false;
+    is_stopped = handle_signal(refusal) && stop_with_patience(refusal);
+    if (!is_stopped)
+        close_tasks();
+    return is_stopped;
 }
 
 void fg_stop_end(void)

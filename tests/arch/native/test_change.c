@@ -278,6 +278,50 @@ static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
     text_free(&before);
 }
 
+/* ---- a thread that is late */
+
+static int tries_seen;
+
+/* Takes the signal of a try itself, as if it had no processor to run the handler. */
+static void miss_a_try(void)
+{
+    uint64_t stop_signal = 1ull << 32;
+
+    while (syscall(SYS_rt_sigtimedwait, &stop_signal, NULL, NULL, sizeof(stop_signal)) < 0)
+        continue;
+    tries_seen++;
+}
+
+static void *come_late(void *arg)
+{
+    uint64_t stop_signal = 1ull << 32;
+
+    (void)arg;
+    CHECK_EQ(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &stop_signal, NULL, sizeof(stop_signal)), 0);
+    is_blocking = 1;
+    for (int i = 0; i < 3; i++)
+        miss_a_try();
+    CHECK_EQ(syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &stop_signal, NULL, sizeof(stop_signal)), 0);
+    stay();
+    return NULL;
+}
+
+/* All others run between two tries. */
+static void test_a_late_thread_is_waited_for_in_several_tries(void)
+{
+    pthread_t thread = begin_thread(come_late);
+    struct probe probe;
+    uint32_t refused;
+
+    wait_until_it_blocks();
+    native_probe(&probe, "*:mod:target");
+    CHECK(native_hooked(&refused) > 20);
+    CHECK_EQ(refused, 0);
+    CHECK_EQ(tries_seen, 3);
+    end_thread(thread);
+    native_finish(&probe, 0);
+}
+
 /* The C library changes the user of each thread by the same signal. */
 static void test_the_c_library_has_its_signals(int times)
 {
@@ -435,6 +479,7 @@ int main(void)
     test_hooks_change_under_calls(40);
     test_recordings_come_and_go(5);
     test_a_thread_that_blocks_all_signals_is_stopped();
+    test_a_late_thread_is_waited_for_in_several_tries();
     test_nothing_changes_if_a_thread_cannot_be_stopped();
     test_a_handler_that_returns_between_first_instructions_keeps_its_function();
     test_addresses_on_a_stack_keep_no_function();
