@@ -29,7 +29,7 @@ static int redirect(struct fg_thread *thread, const struct fg_entry *entry, enum
     struct fg_stub stub = {
         .call = way == WAY_SPAWN ? FG_STUB_SPAWN : FG_STUB_QUEUE,
         .signal_mask = thread->signal_mask,
-        .xsave_bytes = fg_stub_xsave_bytes(),
+        .xsave_bytes = fg_stub_xsave_bytes(thread->tid),
         .functions = entry->functions,
     };
     char *code = malloc(bytes);
@@ -75,8 +75,8 @@ static int enter_stopped(struct fg_thread *thread, const struct fg_entry *entry,
     enum way way;
     int result;
 
-    *place =
-        fg_place_of(thread, &entry->places, FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes());
+    *place = fg_place_of(thread, &entry->places,
+                         FG_STUB_CALL_ROOM_BYTES + ENTRY_BYTES + fg_stub_xsave_bytes(thread->tid));
     way = way_of(entry, *place);
     if (way == WAY_NONE)
         return 0;
@@ -137,7 +137,7 @@ int fg_enter(const struct fg_process *process, pid_t tid, const struct fg_entry 
 {
     struct entering what = {process, tid, entry, place};
 
-    if (fg_stub_xsave_bytes() == 0)
+    if (fg_stub_xsave_bytes(process->pid) == 0)
         return -ENOSYS;
     if (fg_stub_size_bytes(strlen(entry->text)) > entry->cave.high - entry->cave.low)
         return -ENOSPC;

@@ -35,4 +35,12 @@ ssize_t fg_task_read(pid_t tid, uint64_t address, void *into, size_t bytes);
  */
 bool fg_stack_can_grow(pid_t pid, uint64_t stack_pointer, uint64_t down_to);
 
+/**
+ * fg_signal_frame_bytes() - How much stack the kernel may need for a signal in a process, with all of the
+ * processor's state (AT_MINSIGSTKSZ, since Linux 5.14).
+ *
+ * Return: 0: not known.
+ */
+uint64_t fg_signal_frame_bytes(pid_t pid);
+
 #endif

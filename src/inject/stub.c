@@ -7,6 +7,12 @@
 
 #include <cpuid.h>
 
+#include "inject/process.h"
+
+/* At least all state but that of AMX, of which kernels that know it say how much it is: AVX-512, MPX and PKRU
+ * end at 2,696 (Intel SDM volume 1, 13.5). */
+#define KNOWN_STATE_BYTES 4096
+
 #define AT(member, offset) _Static_assert(offsetof(struct fg_stub, member) == (offset), "known to the code")
 AT(call, 0);
 AT(resume_rip, 8);
@@ -229,7 +235,18 @@ size_t fg_stub_spawn_offset(void)
     return (size_t)(fg_stub_spawn - fg_stub_data);
 }
 
-uint64_t fg_stub_xsave_bytes(void)
+uint64_t fg_stub_state_bytes(uint64_t cpuid_bytes, uint64_t frame_bytes)
+{
+    uint64_t bytes = KNOWN_STATE_BYTES;
+
+    if (cpuid_bytes > bytes)
+        bytes = cpuid_bytes;
+    if (frame_bytes > bytes)
+        bytes = frame_bytes;
+    return bytes + 64; /* for alignment */
+}
+
+uint64_t fg_stub_xsave_bytes(pid_t pid)
 {
     unsigned eax, ebx, ecx, edx;
 
@@ -237,7 +254,7 @@ uint64_t fg_stub_xsave_bytes(void)
         return 0;
     if (!__get_cpuid_count(13, 0, &eax, &ebx, &ecx, &edx))
         return 0;
-    return ebx + 64; /* for alignment */
+    return fg_stub_state_bytes(ebx, fg_signal_frame_bytes(pid));
 }
 
 #endif

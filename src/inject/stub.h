@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum fg_stub_call {
     FG_STUB_SPAWN, /* start the new thread at once */
@@ -67,10 +68,14 @@ size_t fg_stub_entry_offset(void);
 size_t fg_stub_spawn_offset(void);
 
 /**
- * fg_stub_xsave_bytes() - What a thread of this machine needs to keep its processor state.
+ * fg_stub_xsave_bytes() - What a thread of a process needs to keep its processor state.
  *
  * Return: the size, or 0 if the processor has no XSAVE.
  */
-uint64_t fg_stub_xsave_bytes(void);
+uint64_t fg_stub_xsave_bytes(pid_t pid);
+
+/* The same, of what CPUID says here and what the kernel says there (fg_signal_frame_bytes). An attacher that runs
+ * in an emulator (valgrind) sees a smaller processor than its target. */
+uint64_t fg_stub_state_bytes(uint64_t cpuid_bytes, uint64_t frame_bytes);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include "inject/enter.h"
+#include "inject/process.h"
+#include "inject/stub.h"
 #include "support/child_process.h"
 #include "support/own_code.h"
 
@@ -255,7 +258,7 @@ static void test_a_signal_meanwhile_ends_the_call(void)
     struct fg_stub stub = {.call = FG_STUB_SPAWN, .functions = entry.functions};
     pid_t child = start(child_reads);
 
-    stub.xsave_bytes = fg_stub_xsave_bytes();
+    stub.xsave_bytes = fg_stub_xsave_bytes(getpid());
     for (;;) {
         assert(fg_thread_stop(&thread, child_process(child), child) == 0);
         if (fg_place_of(&thread, &entry.places, 4096) == FG_PLACE_WAITS)
@@ -350,15 +353,29 @@ static void test_a_thread_of_another_process_is_none_of_this_one(void)
     assert(shared->nr_runs == 0);
 }
 
+/* What the attacher sees of the processor may be an emulator's: 832 bytes are valgrind's. The stub must have
+ * room for all that XSAVE writes in the target. */
+static void test_room_for_the_state_of_the_target_s_processor(void)
+{
+    enum { WITHOUT_AMX = 2696, WITH_AMX = 11008, EMULATED = 832 };
+
+    assert(fg_stub_state_bytes(EMULATED, 0) >= WITHOUT_AMX + 64);
+    assert(fg_stub_state_bytes(EMULATED, WITH_AMX + 1000) >= WITH_AMX + 64);
+    assert(fg_stub_state_bytes(WITH_AMX, 0) >= WITH_AMX + 64);
+    assert(fg_stub_xsave_bytes(getpid()) >= fg_signal_frame_bytes(getpid()) + 64);
+    assert(fg_signal_frame_bytes(getpid()) == getauxval(AT_MINSIGSTKSZ));
+}
+
 int main(void)
 {
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cave = mmap(NULL, CAVE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert(shared != MAP_FAILED && cave != MAP_FAILED && pipe(pipe_ends) == 0);
-    if (fg_stub_xsave_bytes() == 0) {
+    if (fg_stub_xsave_bytes(getpid()) == 0) {
         puts("skipped: this processor has no XSAVE");
         return 0;
     }
+    test_room_for_the_state_of_the_target_s_processor();
     test_a_thread_that_counts_queues_a_call_and_loses_no_register();
     test_a_thread_that_waits_spawns_and_its_call_is_made_again();
     test_a_sleep_goes_on_for_the_time_that_was_left();
