@@ -60,6 +60,7 @@ static void trace_return(struct fg_task *task, struct fg_native_entry *entry, ui
         ending.counter = counter;
     task->in_native = true;
     regs->ip = fg_native_address_of(search.func);
+    regs->fp = search.fp;
     fg_return_at(task, search.fp, ending, &regs->regs, end);
     task->in_native = false;
 }
@@ -168,6 +169,7 @@ static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp
     const uint64_t *top = task->top;
 
     task->in_native = true;
+    regs->fp = fp;
     fg_enter(task, func, fp, &regs->regs);
     task->in_native = false;
     return task->top > top && fg_top_is(task, fp);

@@ -2,6 +2,8 @@
 #include "arch/native/regs.h"
 
 #include "arch/native/machine.h"
+#include "engine/core/task.h"
+#include "engine/graph/frame.h"
 
 static uintptr_t return_address(const struct ftrace_regs *regs)
 {
@@ -19,4 +21,32 @@ static bool word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, 
     return fg_machine_word(native->registers, native->vectors, native->point, word, n, out);
 }
 
-const struct ftrace_regs_ops fg_native_regs_ops = {.return_address = return_address, .word = word};
+struct search {
+    uintptr_t fp; /* of the call itself */
+    struct fg_caller *callers;
+    size_t found, n;
+};
+
+static bool add_caller(const struct fg_frame_info *frame, void *arg)
+{
+    struct search *search = arg;
+
+    if (frame->fp != search->fp && frame->func->id)
+        search->callers[search->found++] = (struct fg_caller){.func = frame->func->id};
+    return search->found < search->n;
+}
+
+/* The functions in progress that are traced, native ones and others, from this thread's own shadow stack. It
+ * can be walked at any instruction; an interpreter's frames cannot. */
+static size_t callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
+{
+    struct search search = {.fp = fg_native_regs_of(regs)->fp, .callers = callers, .n = n};
+    const struct fg_task *task = fg_task_self;
+
+    if (task && n)
+        fg_walk(task, add_caller, &search);
+    return search.found;
+}
+
+const struct ftrace_regs_ops fg_native_regs_ops = {
+    .return_address = return_address, .callers = callers, .word = word};

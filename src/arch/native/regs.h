@@ -18,6 +18,7 @@ struct fg_native_regs {
     const void *vectors;
     uintptr_t ip;             /* the function's address, or the place's */
     uintptr_t return_address; /* 0: not known */
+    uintptr_t fp;             /* of the call's frame on the shadow stack */
     enum fg_native_point point;
 };
 
