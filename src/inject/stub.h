@@ -74,8 +74,8 @@ size_t fg_stub_spawn_offset(void);
  */
 uint64_t fg_stub_xsave_bytes(pid_t pid);
 
-/* The same, of what CPUID says here and what the kernel says there (fg_signal_frame_bytes). An attacher that runs
- * in an emulator (valgrind) sees a smaller processor than its target. */
+/* The same, of what CPUID says here and what the kernel says there (fg_signal_frame_bytes). An attacher in an
+ * emulator (valgrind) sees a smaller processor than its target. */
 uint64_t fg_stub_state_bytes(uint64_t cpuid_bytes, uint64_t frame_bytes);
 
 #endif

@@ -11,6 +11,7 @@
 #include "engine/core/root.h"
 #include "support/check.h"
 #include "support/native.h"
+#include "support/planned.h"
 #include "support/text.h"
 #include "target/target.h"
 
@@ -145,19 +146,40 @@ static void test_patterns_of_functions_select_no_place(void)
     native_finish(&user, 0);
 }
 
-/* A thread may still be in the trampoline of a place that is off, and go on in the middle of another one. */
+/* Why the plan of a place is not taken. */
+static void check_refused_plan(uint32_t offset, uint8_t displaced, const char *why)
+{
+    struct planned planned = planned_make_place("target_place", offset, displaced, 2);
+    char *path = planned_write(&planned);
+    struct fg_native_refusal refusal = {""};
+
+    CHECK(fg_native_open(path, "target", &refusal) == NULL);
+    CHECK_TEXT(refusal.text, why);
+    unlink(path);
+    free(path);
+    free(planned.bytes);
+}
+
+/* A thread may still be in the trampoline of a place that is off, and go on in the middle of another one.
+ * target_place+10 was known before target_place+14 was hooked. */
 static void test_bytes_of_a_place_are_its_own(void)
 {
     struct fprobe other = {.entry_handler = on_hit};
     uint32_t refused;
 
-    native_place("target_place", 10, 8, 2);
     native_probe_place(&other, "target_place+10:mod:target");
     CHECK_EQ(native_hooked(&refused), 0);
     CHECK_EQ(refused, 1);
     check_results();
     CHECK_EQ(fg_fprobe_unregister(&other), 0);
-    native_place("target_place", 5, 5, 1); /* beside it */
+    check_refused_plan(18, 6, "another place has displaced some of its bytes");
+}
+
+static void test_places_beside_each_other(void)
+{
+    struct fprobe other = {.entry_handler = on_hit};
+
+    native_place("target_place", 5, 5, 1);
     native_probe_place(&other, "target_place+5:mod:target");
     native_probe_place(&fp, PLACE);
     CHECK_EQ(native_hooked(NULL), 2);
@@ -237,11 +259,13 @@ int main(void)
 {
     CHECK(native_meet(native_begin(), "*:mod:target") > 20);
     native_place("target_place", 14, 8, 2);
+    native_place("target_place", 10, 8, 2);
     test_the_function_is_as_without();
     test_words_of_the_place();
     test_no_register_changes();
     test_patterns_of_functions_select_no_place();
     test_bytes_of_a_place_are_its_own();
+    test_places_beside_each_other();
     test_the_kill_switch_takes_it_off();
     if (NATIVE_STOPS)
         test_it_comes_and_goes_while_threads_pass();
