@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from tracefile import RESUME, SUSPEND, Trace
 
+from funcgraph.tracedata.call_tree import NO_PARENT, tree_of_columns
+from funcgraph.tracedata.description import NATIVE, Function
+from funcgraph.tracedata.tree_text import TreeLimits, tree_text
+
 pytestmark = pytest.mark.one_python
 
 Command = Callable[..., Any]
@@ -176,3 +180,26 @@ def test_a_selection_holds_for_a_tree(sample: Path, command: Command) -> None:
     assert out.splitlines()[1].split()[-2:] == ["10", "m.price"]
     out = command("report", "--tree", "--task", "worker", sample).out
     assert "m.main" not in out and "m.fib" in out
+
+
+def test_a_tree_says_how_much_time_was_in_native_functions(tmp_path: Path) -> None:
+    """As the column of summary: that of the innermost native calls below each path."""
+    names = [("app", "run", 0), ("libx", "step", NATIVE), ("app", "callback", 0), ("libc", "malloc", NATIVE)]
+    functions = [Function(module, name, "", 0, flags, ()) for module, name, flags in names]
+    columns = [
+        [NO_PARENT, 0, 1, 2, 3, 1],  # run: step: callback: malloc; malloc
+        [0, 0, 1, 2, 3, 3],
+        [0, 1, 2, 3, 4, 5],
+        [0] * 6,
+        [0] * 6,
+        [0, 100_000, 80_000, 50_000, 30_000, 10_000],
+        [0, 10_000, 30_000, 20_000, 30_000, 10_000],
+    ]
+    tree = tree_of_columns(columns, functions, [""], [])
+    assert tree.native_ns() == [70_000, 70_000, 60_000, 30_000, 30_000, 10_000]
+    text = b"".join(tree_text(tree, TreeLimits(0, None))).decode()
+    assert text.splitlines()[0].split()[-3:] == ["NATIVE", "CALLS", "FUNCTION"]
+    assert "100.000 us  100.0%  10.000 us  70.000 us      1  app.run" in text
+    assert "NATIVE" not in b"".join(tree_text(tree, TreeLimits(0, None), each_is_whole=True)).decode()
+    python_alone = tree_of_columns([column[:2] for column in columns], functions[:1], [""], [])
+    assert python_alone.native_ns() == []

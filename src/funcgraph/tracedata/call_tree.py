@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from funcgraph.tracedata.description import Function, Task
+from funcgraph.tracedata.description import NATIVE, Function, Task
 from funcgraph.tracedata.summary import FunctionSummary, function_key, summary_rows
 
 TreeGroup = Literal["all", "process", "task"]
@@ -93,6 +93,21 @@ class CallTree:
                 around[function] += 1
                 path.append(place)
         return flags
+
+    def native_ns(self) -> list[int]:
+        """Return that part of each path's time in which a native function was the innermost call, as
+        FunctionSummary.native_ns; []: the tree has no native functions, or no others.
+        """
+        is_native = [function is not None and bool(function.flags & NATIVE) for function in self.functions]
+        if all(is_native) or not any(is_native):
+            return []
+        within = [0] * len(self)
+        for place in range(len(self) - 1, -1, -1):
+            parent = self.parent[place]
+            if parent != NO_PARENT:
+                within[place] += self.self_ns[place] if is_native[self.function[place]] else 0
+                within[parent] += within[place]
+        return within
 
     def roots(self) -> list[int]:
         """Return the places of the roots."""

@@ -39,6 +39,7 @@ class _Row:
     total: str
     percent: str
     self: str
+    native: str
     calls: str
     resumes: str
     name: str
@@ -46,13 +47,15 @@ class _Row:
     level: int = 0
 
 
-_HEADER = _Row("TOTAL", "%", "SELF", "CALLS", "RESUMES", "FUNCTION")
+_HEADER = _Row("TOTAL", "%", "SELF", "NATIVE", "CALLS", "RESUMES", "FUNCTION")
 
 
 def tree_text(
     tree: CallTree, limits: TreeLimits, *, each_is_whole: bool = False, width: int | None = None
 ) -> Iterator[bytes]:
     """Return a tree as lines of UTF-8: for each path its total time, self time, calls and name.
+
+    A tree with native functions has a column of the time that was in these, unless it is one of callers.
 
     The callees of a path are sorted by their time. A trace without times (of the function tracer) is sorted
     by calls, and its percents are of those.
@@ -64,9 +67,11 @@ def tree_text(
         width: so long may a line be: names are cut in the middle, and guides of deep levels at their
             beginning; None: any.
     """
-    rows = list(_Printer(tree, limits, each_is_whole).rows())
-    show_resumes = any(tree.resumes)
-    fields = ("total", "percent", "self", "calls", *(("resumes",) if show_resumes else ()))
+    printer = _Printer(tree, limits, each_is_whole)
+    rows = list(printer.rows())
+    native = ("native",) if any(printer.native_ns) else ()
+    resumes = ("resumes",) if any(tree.resumes) else ()
+    fields = ("total", "percent", "self", *native, "calls", *resumes)
     widths = [max(len(getattr(row, field)) for row in (_HEADER, *rows)) for field in fields]
     for row in (_HEADER, *rows):
         cells = (f"{getattr(row, field):>{size}}" for field, size in zip(fields, widths, strict=True))
@@ -91,6 +96,7 @@ class _Printer:
         self.tree, self.limits, self.each_is_whole = tree, limits, each_is_whole
         self.children = tree.children()
         self.has_times = any(tree.total_ns)
+        self.native_ns = [] if each_is_whole else tree.native_ns()
         self.weight = tree.total_ns if self.has_times else _calls_within(tree)
         if not self.has_times:
             for places in self.children:
@@ -155,10 +161,15 @@ class _Printer:
     def _time(self, ns: int) -> str:
         return duration_text(ns) if self.has_times else ""
 
+    def _native(self, places: Sequence[int]) -> str:
+        return self._time(sum(self.native_ns[place] for place in places)) if self.native_ns else ""
+
     def _root_row(self, root: int) -> _Row:
         total = self._sum(self.children[root])
         name = f"{printable(self.tree.name(root))}:"
-        return _Row(self._time(total), self._percent(total, _NO_PLACE), "", "", "", name)
+        return _Row(
+            self._time(total), self._percent(total, _NO_PLACE), "", self._native([root]), "", "", name
+        )
 
     def _row(self, place: int, level: int, guide: str, top: int) -> _Row:
         tree = self.tree
@@ -166,6 +177,7 @@ class _Printer:
             self._time(tree.total_ns[place]),
             self._percent(self.weight[place], top),
             self._time(tree.self_ns[place]),
+            self._native([place]),
             f"{tree.calls[place]:,}",
             f"{tree.resumes[place]:,}",
             printable(tree.name(place)),
@@ -181,6 +193,7 @@ class _Printer:
             self._time(weight),
             self._percent(weight, top),
             "",
+            self._native(rest),
             f"{sum(self.tree.calls[callee] for callee in rest):,}",
             f"{sum(self.tree.resumes[callee] for callee in rest):,}",
             f"({len(rest):,} more)",
