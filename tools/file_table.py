@@ -93,6 +93,7 @@ FOLDERS = {
     "src/engine/tracer": "tracers and instances",
     "src/engine/users": "users of the function graph: registering them, and planning each function's list",
     "src/engine/writer": "the writing side of a ring, in the traced process",
+    "src/funcgraph/view/page": "the page of `funcgraph view`",
     "src/include": "the public C API; the engine includes it too",
     "src/inject": "threads of other processes: stopping them, starting a thread there (x86-64)",
     "src/inject/unwind": "unwinding a stopped thread by the call frame information in its process",

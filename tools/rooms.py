@@ -102,6 +102,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "tracedata": ("extensions", "events", "kernel_format"),
     "diff": ("tracedata",),
     "export": ("tracedata",),
+    "view": ("export",),
     "session": ("tracedata", "rights", "native"),
     "recorder": ("session",),
     "merge": ("recorder",),
@@ -118,7 +119,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "attach": ("package",),
     "mount": ("control", "recorder"),
     "command_support": ("selftest", "diff", "export", "merge", "attach", "steering", "mount", "native"),
-    "commands": ("command_support",),
+    "commands": ("command_support", "view"),
     "command line": ("commands",),
 }
 

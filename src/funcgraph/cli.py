@@ -24,7 +24,7 @@ FIRST = ("record", "report", "summary", "top", "trace")
 #: The title of a group -> its other commands. The help text has them in this order; each is a module of
 #: funcgraph.commands.
 GROUPS = {
-    "record and read": ("export", "sql", "diff"),
+    "record and read": ("view", "export", "sql", "diff"),
     "a running process": ("attach", "detach", "profile", "settings", "mount"),
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",

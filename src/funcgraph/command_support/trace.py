@@ -18,6 +18,7 @@ from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.trace_file import TraceFile
 
 if TYPE_CHECKING:
+    from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.opened import Trace
 
 
@@ -100,11 +101,15 @@ def open_file(path: str, args: argparse.Namespace) -> TraceFile:
 
 def check_whole(trace: TraceFile | Trace, args: argparse.Namespace) -> None:
     """Tell what a trace lacks as a whole. Raises CommandError instead, with --strict."""
-    flaw = trace.flaw
+    check_flaw(trace.path, trace.flaw, args)
+
+
+def check_flaw(path: object, flaw: Flaw | None, args: argparse.Namespace) -> None:
+    """The same, of a trace that was opened otherwise."""
     if flaw is not None and args.strict:
-        raise CommandError(f"{trace.path}: {flaw.text}")
+        raise CommandError(f"{path}: {flaw.text}")
     if flaw is not None and not flaw.is_usual:
-        print_message(f"{trace.path}: {flaw.text}")
+        print_message(f"{path}: {flaw.text}")
 
 
 def add_strict_argument(parser: argparse._ActionsContainer) -> None:

@@ -1,0 +1,155 @@
+"""Answers to the simple questions: the traces, their lanes, functions, spans and marks."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from funcgraph.tracedata.call_index import SpanColumns
+from funcgraph.tracedata.description import NATIVE
+from funcgraph.version import installed_version
+from funcgraph.view.parameters import Parameters
+from funcgraph.view.request_error import RequestError
+from funcgraph.view.served import Served
+
+__all__ = ["functions", "lanes", "marks", "pack_spans", "spans", "traces"]
+
+_MAGIC = b"FGS1"
+_MOST_PIXELS, _MOST_DEPTHS, _MOST_MARKS = 16384, 512, 10_000
+_MAX_DEPTH = 2**32 - 1
+
+
+def traces(served: Sequence[Served]) -> dict[str, Any]:
+    """Return what there is."""
+    return {"version": installed_version(), "traces": [_trace(one) for one in served]}
+
+
+def _trace(one: Served) -> dict[str, Any]:
+    trace = one.trace
+    state, message = one.state()
+    calls = sum(lane.calls for lane in one.index().lanes()) if state == "ready" else None
+    return {
+        "number": one.number,
+        "name": one.path.rpartition("/")[2],
+        "path": one.path,
+        "begin_ns": str(one.begin_ns),
+        "duration_ns": one.duration_ns,
+        "events": trace.nr_events,
+        "calls": calls,
+        "complete": trace.is_complete,
+        "flaw": trace.flaw.text if trace.flaw else None,
+        "kernel": trace.is_kernel,
+        "clock": trace.clock,
+        "command": next((task.process for task in trace.tasks if task.process), ""),
+        "state": state,
+        "progress": one.progress(),
+        "message": message,
+    }
+
+
+def lanes(served: Served, _parameters: Parameters) -> dict[str, Any]:
+    """Return the threads of a trace."""
+    names = [buffer.name for buffer in served.trace.buffers]
+    rows = [
+        {
+            "number": lane.number,
+            "kind": "thread",
+            "process": lane.task.process,
+            "pid": lane.task.pid,
+            "name": lane.task.name,
+            "tid": lane.task.tid,
+            "begin_ns": lane.begin_ns - served.begin_ns,
+            "end_ns": lane.end_ns - served.begin_ns,
+            "calls": lane.calls,
+            "spans": lane.spans,
+            "depths": lane.depths,
+            "instance": names[lane.task.buffer] if lane.task.buffer < len(names) else "",
+        }
+        for lane in served.index().lanes()
+    ]
+    return {"lanes": rows}
+
+
+def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
+    """Return the functions of a trace."""
+    index = served.index()
+    rows = []
+    for number, function in enumerate(served.functions):
+        is_native = bool(function.flags & NATIVE)
+        rows.append(
+            {
+                "number": number,
+                "name": function.name,
+                "module": function.module,
+                "file": function.file,
+                "line": 0 if is_native else function.line,
+                "native": is_native,
+                "object": function.module if is_native else "",
+                "c": not is_native and not function.file,
+                "calls": sum(count for _, count in index.histogram(function)),
+                "total_ns": None,
+            }
+        )
+    return {"functions": rows}
+
+
+def spans(served: Served, parameters: Parameters) -> bytes:
+    """Return what a picture of a part of a lane shows, in the page's own layout."""
+    lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
+    begin, end = _part(served, parameters)
+    pixels = parameters.integer("pixels", 1, _MOST_PIXELS)
+    first = parameters.integer("first", 0, _MAX_DEPTH, 0)
+    last = min(parameters.integer("last", 0, _MAX_DEPTH, _MAX_DEPTH), first + _MOST_DEPTHS - 1)
+    if last < first:
+        raise RequestError(400, f"last must not be less than first, got {last} and {first}")
+    return pack_spans(served.index().spans(lane, begin, end, pixels, (first, last)), served.begin_ns)
+
+
+def pack_spans(rows: SpanColumns, begin_ns: int) -> bytes:
+    """Return columns one after another, each padded to 8 bytes, after a magic number and their length.
+
+    Args:
+        rows: the columns.
+        begin_ns: to which times are relative.
+    """
+    columns = [
+        array("d", [time - begin_ns for time in rows.begin_ns]),
+        array("d", [time - begin_ns for time in rows.end_ns]),
+        array("d", rows.busy_ns),
+        rows.count,
+        rows.function,
+        rows.depth,
+        rows.ended,
+        rows.resumed,
+    ]
+    parts = [_MAGIC + len(rows).to_bytes(4, "little")]
+    for column in columns:
+        data = column.tobytes()
+        parts.append(data + bytes(-len(data) % 8))
+    return b"".join(parts)
+
+
+def marks(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return the marks of a part of a lane."""
+    lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
+    begin, end = _part(served, parameters)
+    most = parameters.integer("most", 1, _MOST_MARKS, 1000)
+    found = [
+        {
+            "kind": mark.kind,
+            "time_ns": mark.time_ns - served.begin_ns,
+            "count": mark.count,
+            "function": served.number_of(mark.function),
+        }
+        for mark in served.index().marks(lane, begin, end, most=most)
+    ]
+    return {"marks": found}
+
+
+def _part(served: Served, parameters: Parameters) -> tuple[int, int]:
+    """Return a part of the time, on the trace's clock."""
+    begin, end = parameters.time("begin"), parameters.time("end")
+    if end <= begin:
+        raise RequestError(400, f"end must be after begin, got {end} and {begin}")
+    return served.begin_ns + begin, served.begin_ns + end

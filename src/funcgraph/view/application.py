@@ -1,0 +1,155 @@
+"""The web application: the page's files, the questions, and what happens to the traces meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route, Router
+
+from funcgraph.tracedata.description import TraceError
+from funcgraph.view import answers
+from funcgraph.view.open_pages import OpenPages
+from funcgraph.view.page_files import FIRST_PAGE, page_file
+from funcgraph.view.parameters import Parameters
+from funcgraph.view.questions import QUESTIONS, Answer, Question
+from funcgraph.view.request_error import RequestError
+from funcgraph.view.served import Served
+
+__all__ = ["Application"]
+
+_SHORT_THREADS, _LONG_THREADS = 4, 1
+_TICK_S = 1.0
+_SILENT_TICKS = 10  # then a comment: so a page that is gone without a word is noticed
+
+
+class Application:
+    """What the server serves.
+
+    Args:
+        served: the traces.
+        pages: counts the pages that are open.
+
+    Attributes:
+        router: the ASGI application.
+    """
+
+    def __init__(self, served: Sequence[Served], pages: OpenPages) -> None:
+        self._served = served
+        self._pages = pages
+        self._short = ThreadPoolExecutor(_SHORT_THREADS, "question")
+        self._long = ThreadPoolExecutor(_LONG_THREADS, "long-question")
+        questions = [Route(f"/api/{name}", self._endpoint(row)) for name, row in QUESTIONS.items()]
+        self.router = Router(
+            [
+                Route("/", self._first_page),
+                Route("/page/{name}", self._page_file),
+                Route("/api/traces", self._traces),
+                Route("/api/events", self._events),
+                *questions,
+            ],
+            redirect_slashes=False,
+            default=_nothing,
+        )
+
+    def close(self) -> None:
+        """Begin no further answers."""
+        for pool in (self._short, self._long):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _first_page(self, _request: Request) -> Response:
+        return _file(FIRST_PAGE)
+
+    async def _page_file(self, request: Request) -> Response:
+        return _file(request.path_params["name"])
+
+    async def _traces(self, _request: Request) -> Response:
+        return _json(await self._in_thread(self._short, answers.traces, self._served))
+
+    def _endpoint(self, question: Question) -> Callable[[Request], Awaitable[Response]]:
+        pool = self._long if question.is_long else self._short
+        known = ("trace", *question.parameters)
+
+        async def answer(request: Request) -> Response:
+            try:
+                parameters = Parameters(request.query_params.multi_items(), known)
+                one = self._one(parameters)
+                return _response(await self._in_thread(pool, _answer, question, one, parameters))
+            except RequestError as error:
+                return _refused(error)
+
+        return answer
+
+    def _one(self, parameters: Parameters) -> Served:
+        number = parameters.integer("trace", 0, 2**32, 0)
+        if number >= len(self._served):
+            raise RequestError(404, f"no trace {number}: there are {len(self._served)}")
+        return self._served[number]
+
+    async def _in_thread(self, pool: ThreadPoolExecutor, function: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
+
+    async def _events(self, _request: Request) -> Response:
+        return StreamingResponse(self._changes(), media_type="text/event-stream")
+
+    async def _changes(self) -> AsyncIterator[bytes]:
+        """Yield the list of traces whenever it has changed, as server-sent events."""
+        with self._pages.opened():
+            latest, silent = b"", 0
+            while True:
+                rows = await self._in_thread(self._short, answers.traces, self._served)
+                text = _dumps(rows["traces"])
+                silent += 1
+                if text != latest:
+                    yield b"event: traces\ndata: " + text + b"\n\n"
+                    latest, silent = text, 0
+                elif silent >= _SILENT_TICKS:
+                    yield b":\n\n"
+                    silent = 0
+                await asyncio.sleep(_TICK_S)
+
+
+def _answer(question: Question, one: Served, parameters: Parameters) -> Answer:
+    """Answer in a thread. Raises RequestError."""
+    try:
+        return question.answer(one, parameters)
+    except (TraceError, OSError) as error:
+        raise one.note_flaw(error) from None
+
+
+async def _nothing(scope: Any, receive: Any, send: Any) -> None:
+    await _refused(RequestError(404, "there is no such page"))(scope, receive, send)
+
+
+def _file(name: str) -> Response:
+    found = page_file(name)
+    if found is None:
+        return _refused(RequestError(404, "the page has no such file"))
+    return Response(found[0], media_type=found[1])
+
+
+def _response(answer: Answer) -> Response:
+    if isinstance(answer, bytes):
+        return Response(answer, media_type="application/octet-stream")
+    return _json(answer)
+
+
+def _refused(error: RequestError) -> Response:
+    value: dict[str, object] = {"error": error.message}
+    if error.status == 503:
+        value["progress"] = error.progress
+    return _json(value, error.status)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(_dumps(value), status, media_type="application/json")
+
+
+def _dumps(value: object) -> bytes:
+    # All that is not ASCII is escaped: also lone surrogates, which UTF-8 cannot have.
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
