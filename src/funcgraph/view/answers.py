@@ -97,7 +97,7 @@ def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
 def spans(served: Served, parameters: Parameters) -> bytes:
     """Return what a picture of a part of a lane shows, in the page's own layout."""
     lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
-    begin, end = _part(served, parameters)
+    begin, end = served.part(parameters)
     pixels = parameters.integer("pixels", 1, _MOST_PIXELS)
     first = parameters.integer("first", 0, _MAX_DEPTH, 0)
     last = min(parameters.integer("last", 0, _MAX_DEPTH, _MAX_DEPTH), first + _MOST_DEPTHS - 1)
@@ -133,7 +133,7 @@ def pack_spans(rows: SpanColumns, begin_ns: int) -> bytes:
 def marks(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the marks of a part of a lane."""
     lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
-    begin, end = _part(served, parameters)
+    begin, end = served.part(parameters)
     most = parameters.integer("most", 1, _MOST_MARKS, 1000)
     found = [
         {
@@ -145,11 +145,3 @@ def marks(served: Served, parameters: Parameters) -> dict[str, Any]:
         for mark in served.index().marks(lane, begin, end, most=most)
     ]
     return {"marks": found}
-
-
-def _part(served: Served, parameters: Parameters) -> tuple[int, int]:
-    """Return a part of the time, on the trace's clock."""
-    begin, end = parameters.time("begin"), parameters.time("end")
-    if end <= begin:
-        raise RequestError(400, f"end must be after begin, got {end} and {begin}")
-    return served.begin_ns + begin, served.begin_ns + end

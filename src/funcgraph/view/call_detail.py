@@ -1,31 +1,45 @@
-"""Answers about one call: where it is, what it was called from, and its source."""
+"""Answers about single calls: which one is there, its arguments and result, what it was called from, and its
+neighbours among the calls of its function."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from funcgraph.tracedata.call_index import Span
+from funcgraph.export.values import plain
+from funcgraph.tracedata.call_index import Lane, Span, SpanColumns
+from funcgraph.tracedata.events import Event
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
+from funcgraph.tracedata.selection import Selection
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
+from funcgraph.view.source_lines import source_of
 
-__all__ = ["call", "head_of"]
+__all__ = ["call", "head_of", "histogram", "longest", "report_command", "source", "step", "time_text"]
 
-_MAX_LANE = 2**32 - 1
+_MAX = 2**32 - 1
 _MOST_PARENTS = 1000
+_MOST_CALLERS = 16  # of which the line of the call is looked up
+_MOST_AT_ONCE = 1000  # events that a thread may have at one time
+_MOST_STEPS = 20_000
+_MOST_LONGEST = 1000
+_CHILD_PIXELS = 4096
 
 
 def call(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the call in a lane at a time: the innermost one, or that at a depth."""
-    lane = served.lane(parameters.integer("lane", 0, _MAX_LANE))
+    lane = served.lane(parameters.integer("lane", 0, _MAX))
     time_ns = served.begin_ns + parameters.time("time")
     span = served.index().call_at(lane, time_ns)
     parents = served.index().parents(span) if span else []
     if "depth" in parameters:
-        depth = parameters.integer("depth", 0, _MAX_LANE)
+        depth = parameters.integer("depth", 0, _MAX)
         while span and span.depth > depth:
             span = parents.pop(0) if parents else None
         span = span if span and span.depth == depth else None
-    return {"call": detail(served, span, parents) if span else None}
+    return {"call": _detail(served, lane, span, parents) if span else None}
 
 
 def head_of(served: Served, span: Span) -> dict[str, Any]:
@@ -41,18 +55,126 @@ def head_of(served: Served, span: Span) -> dict[str, Any]:
     }
 
 
-def detail(served: Served, span: Span, parents: list[Span]) -> dict[str, Any]:
+def step(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return the next or previous call of a function; only of those that raised, if that is wanted."""
+    function = served.function(parameters.integer("function", 0, _MAX))
+    lane = served.lane(parameters.integer("lane", 0, _MAX)) if "lane" in parameters else None
+    time_ns = served.begin_ns + parameters.time("time")
+    index = served.index()
+    is_next = parameters.choice("direction", ("next", "previous"), "next") == "next"
+    find = index.next_call if is_next else index.previous_call
+    for _ in range(_MOST_STEPS):
+        span = find(function, time_ns, lane)
+        if span is None or not parameters.switch("raised") or span.ended == "raise":
+            return {"call": head_of(served, span) if span else None, "complete": True}
+        time_ns = span.begin_ns
+    return {"call": None, "complete": False}
+
+
+def longest(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return the longest calls of a function."""
+    function = served.function(parameters.integer("function", 0, _MAX))
+    least_ns = parameters.time("least", 0)
+    most = parameters.integer("most", 1, _MOST_LONGEST, 20)
+    spans = served.index().longest_calls(function, least_ns, most)
+    return {"calls": [head_of(served, span) for span in spans]}
+
+
+def histogram(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return how many calls of a function took how long."""
+    function = served.function(parameters.integer("function", 0, _MAX))
+    return {"bins": served.index().histogram(function)}
+
+
+def source(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return the source of a function."""
+    function = served.function(parameters.integer("function", 0, _MAX))
+    return {"source": source_of(function)}
+
+
+def time_text(served: Served, time_ns: int) -> str:
+    """Return a time as a selection takes it, exact."""
+    if served.trace.clock in COUNTING_CLOCKS:
+        return str(time_ns)
+    return f"{time_ns // 10**9}.{time_ns % 10**9:09}"
+
+
+def report_command(served: Served, lane: Lane, begin_ns: int, end_ns: int) -> str:
+    """Return the command that prints a part of a lane."""
+    words = ["funcgraph", "report", "--task", str(lane.task.tid), "--imports"]
+    buffers = served.trace.buffers
+    if len(buffers) > 1 and lane.task.buffer < len(buffers):
+        words += ["-B", buffers[lane.task.buffer].name]
+    words += ["--from", time_text(served, begin_ns), "--to", time_text(served, end_ns), served.path]
+    return shlex.join(words)
+
+
+def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict[str, Any]:
     """Return what there is to say about a call."""
+    entry = _event_at(served, lane, span, span.begin_ns, ("entry",))
+    end = _event_at(served, lane, span, span.end_ns, ("return", "raise", "suspend", "close"))
+    bins = served.index().histogram(span.function) if span.function else []
     return {
         **head_of(served, span),
-        "arguments": None,
-        "result": None,
-        "exception": None,
+        "arguments": _arguments(entry),
+        "result": _text(plain(end.result)) if end and end.values and end.kind != "raise" else None,
+        "exception": end.exception if end else None,
         "total_ns": span.end_ns - span.begin_ns,
-        "own_ns": None,
-        "parents": [{**head_of(served, parent), "line": None} for parent in parents[:_MOST_PARENTS]],
+        "own_ns": _own_ns(served, span),
+        "parents": _parents(served, lane, entry, parents),
         "nth": None,
-        "of": 0,
-        "source": None,
-        "report": "",
+        "of": sum(count for _, count in bins),
+        "source": source_of(span.function) if span.function else None,
+        "report": report_command(served, lane, span.begin_ns, span.end_ns),
     }
+
+
+def _parents(served: Served, lane: Lane, entry: Event | None, parents: list[Span]) -> list[dict[str, Any]]:
+    """Return the calls around a call, with the lines at which they made the next one."""
+    rows = []
+    for place, parent in enumerate(parents[:_MOST_PARENTS]):
+        rows.append({**head_of(served, parent), "line": entry.caller_line or None if entry else None})
+        looks_on = entry is not None and entry.caller_line and place < _MOST_CALLERS
+        entry = _event_at(served, lane, parent, parent.begin_ns, ("entry",)) if looks_on else None
+    return rows
+
+
+def _event_at(served: Served, lane: Lane, span: Span, time_ns: int, kinds: tuple[str, ...]) -> Event | None:
+    """Return the event of a call at a time, read from the file; None: it has none."""
+    for event in islice(_events_at(served, lane, time_ns), _MOST_AT_ONCE):
+        is_same = event.depth == span.depth and event.function == span.function
+        if is_same and event.kind in kinds:
+            return event
+    return None
+
+
+def _events_at(served: Served, lane: Lane, time_ns: int) -> Iterator[Event]:
+    if lane.task not in served.tasks or not served.can_seek:
+        return iter(())
+    text = time_text(served, time_ns)
+    return served.trace.events(tasks=[lane.task], select=Selection(begin=text, end=text))
+
+
+def _arguments(entry: Event | None) -> list[list[str]] | None:
+    if entry is None or not entry.values:
+        return None
+    return [[name, _text(plain(value))] for name, value in entry.arguments.items()]
+
+
+def _text(value: object) -> str:
+    """Return a value as a report prints it."""
+    return repr(value) if isinstance(value, str | bool | int | float) or value is None else str(value)
+
+
+def _own_ns(served: Served, span: Span) -> int | None:
+    """Return the time of a stretch of a call without its callees; None: not known, as they are so short that
+    they cannot be told from those of its neighbours."""
+    if span.end_ns <= span.begin_ns:
+        return 0
+    part = (span.lane, span.begin_ns, span.end_ns, _CHILD_PIXELS)
+    rows = served.index().spans(*part, (span.depth + 1, span.depth + 1))
+    ends = len(SpanColumns.ENDS)
+    for begin_ns, end_ns, ended in zip(rows.begin_ns, rows.end_ns, rows.ended, strict=True):
+        if ended == ends and (begin_ns < span.begin_ns or end_ns > span.end_ns):
+            return None
+    return max(span.end_ns - span.begin_ns - sum(rows.busy_ns), 0)

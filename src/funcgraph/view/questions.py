@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgraph.view import answers, call_detail
+from funcgraph.view import answers, call_detail, report_text, search, tree_query
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
@@ -37,4 +37,15 @@ QUESTIONS = {
     "spans": Question(answers.spans, ("lane", *_PART, "pixels", "first", "last")),
     "marks": Question(answers.marks, ("lane", *_PART, "most")),
     "call": Question(call_detail.call, ("lane", "time", "depth")),
+    "step": Question(call_detail.step, ("function", "time", "direction", "lane", "raised")),
+    "longest": Question(call_detail.longest, ("function", "least", "most")),
+    "histogram": Question(call_detail.histogram, ("function",)),
+    "source": Question(call_detail.source, ("function",)),
+    "tree": Question(tree_query.tree, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
+    "table": Question(tree_query.table, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
+    "butterfly": Question(
+        tree_query.butterfly, ("function", *tree_query.PART, *tree_query.OPERATIONS), is_long=True
+    ),
+    "search": Question(search.search, ("text", "lane", *_PART, "values", "most"), is_long=True),
+    "text": Question(report_text.text, ("lane", *_PART, "most"), is_long=True),
 }

@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
 from funcgraph.tracedata.call_index import CallIndex, Lane
-from funcgraph.tracedata.description import Function, TraceError
+from funcgraph.tracedata.description import FLAT_TRACERS, Function, TraceError
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
+from funcgraph.tracedata.summary import FunctionKey, function_key
 from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.view.kept_trees import KeptTrees
+from funcgraph.view.parameters import Parameters
 from funcgraph.view.request_error import RequestError
 
 __all__ = ["Served", "State"]
 
 State: TypeAlias = Literal["index", "ready", "replaced", "damaged"]
+_FG = b"FGTRACE"  # FG_SPOOL_MAGIC without its version
 _PATIENCE_S = 1.0
+_FEW_EVENTS = 200_000
 
 
 class Served:
@@ -32,6 +37,9 @@ class Served:
         trace: the trace, as it was when it was opened.
         begin_ns: the time on the trace's clock to which all times of answers are relative.
         duration_ns: from there to its last event.
+        tasks: the threads that the trace describes.
+        has_times: whether its clock counts time.
+        trees: the call trees that were asked for last.
 
     Raises:
         TraceError: it is not a trace, or is damaged.
@@ -49,9 +57,16 @@ class Served:
             os.close(self._file)
             raise
         shown = [task for task in self.trace.tasks if task.records]
+        self._is_fg = os.pread(self._file, len(_FG), 0) == _FG
         self.begin_ns = min((task.first_ns for task in shown), default=0)
         self.duration_ns = max((task.last_ns for task in shown), default=self.begin_ns) - self.begin_ns
-        self._numbers = {function: number for number, function in enumerate(self.trace.functions)}
+        self.tasks = frozenset(self.trace.tasks)
+        self.has_times = self.trace.clock not in COUNTING_CLOCKS
+        self.trees = KeptTrees()
+        self._first: dict[FunctionKey, int] = {}
+        for number, function in enumerate(self.trace.functions):
+            self._first.setdefault(function_key(function), number)
+        self._canonical = [self._first[function_key(function)] for function in self.trace.functions]
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
         self._done = threading.Event()
@@ -66,8 +81,27 @@ class Served:
         os.close(self._file)
 
     @property
-    def functions(self) -> Sequence[Function]:
+    def functions(self) -> list[Function]:
         return self.trace.functions
+
+    @property
+    def can_seek(self) -> bool:
+        """Whether a part is read without all that is before it; of a small trace that does not matter."""
+        return self._is_fg or self.trace.nr_events <= _FEW_EVENTS
+
+    def part(self, parameters: Parameters) -> tuple[int, int]:
+        """Return the part of the time that a request is about, on the trace's clock."""
+        begin, end = parameters.time("begin"), parameters.time("end")
+        if end <= begin:
+            raise RequestError(400, f"end must be after begin, got {end} and {begin}")
+        return self.begin_ns + begin, self.begin_ns + end
+
+    def part_or_all(self, parameters: Parameters) -> tuple[int, int]:
+        """The same, where none of it need be given."""
+        begin, end = parameters.time("begin", 0), parameters.time("end", self.duration_ns + 1)
+        if end <= begin:
+            raise RequestError(400, f"end must be after begin, got {end} and {begin}")
+        return self.begin_ns + begin, self.begin_ns + end
 
     def state(self) -> tuple[State, str]:
         """Return how the trace is, and a sentence about it, if there is anything to say."""
@@ -121,7 +155,25 @@ class Served:
 
     def number_of(self, function: Function | None) -> int | None:
         """Return a function's number; None: it is not named."""
-        return None if function is None else self._numbers[function]
+        return None if function is None else self._first[function_key(function)]
+
+    def number_or_unknown(self, function: Function | None) -> int:
+        """The same; the number of functions stands for one that is not named."""
+        return len(self._canonical) if function is None else self._first[function_key(function)]
+
+    def canonical(self, number: int) -> int:
+        """Return the first number that the same function has."""
+        return self._canonical[number] if number < len(self._canonical) else len(self._canonical)
+
+    def call_buffers(self) -> list[int]:
+        """Return the buffers that have calls. Two instances may have recorded the same call."""
+        buffers = self.trace.buffers
+        return [n for n, b in enumerate(buffers) if b.events and b.tracer not in FLAT_TRACERS] or [0]
+
+    def call_lanes(self) -> list[Lane]:
+        """Return the lanes of the first instance that has calls."""
+        buffer = self.call_buffers()[0]
+        return [lane for lane in self.index().lanes() if lane.task.buffer == buffer]
 
     def reader(self) -> TraceFile:
         """Return another reader of the same file, for one thread."""
