@@ -25,7 +25,7 @@ It prints the page's address and opens it. Whoever has the address can see the t
 reach it. From another machine: 'ssh -L PORT:127.0.0.1:PORT HOST', with --port PORT. Ctrl-C ends it."""
 
 _EXTRA = ("starlette", "uvicorn")
-_MISSING = "needs starlette and uvicorn: pip install 'funcgraph[view]'"
+_MISSING = "view needs starlette and uvicorn: pip install 'funcgraph[view]'"
 _MAX_PORT = 65535
 
 

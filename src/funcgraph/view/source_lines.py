@@ -18,6 +18,7 @@ _MOST_BYTES = 4 << 20
 _MOST_LINES = 300
 _MOST_COLUMNS = 500
 _BEFORE = 2
+_CLOSING = ")]}"  # of arguments over several lines
 
 
 def source_of(function: Function) -> dict[str, Any] | None:
@@ -64,7 +65,7 @@ def _end_of(lines: list[str], first: int) -> int:
             continue
         if _indent(line) > indent:
             in_body = True
-        elif in_body:
+        elif in_body and line.lstrip()[0] not in _CLOSING:
             break
         last = number
     return last

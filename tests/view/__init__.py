@@ -1,0 +1,1 @@
+"""`funcgraph view`: the server, what it lets in, and what it answers."""
