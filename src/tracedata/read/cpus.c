@@ -39,7 +39,7 @@ static int open_cpu(struct fg_cpus *cpus, const struct fg_trace_file *file, uint
                     uint32_t window_bytes, char reason[FG_REASON_BYTES])
 {
     struct fg_cursor *cursor = &cpus->cursors[cpus->n++];
-    int error = fg_cursor_open(cursor, file, NULL, lane, window_bytes, reason);
+    int error = fg_cursor_open(cursor, file, NULL, lane, 0, window_bytes, reason);
 
     if (error || cursor->at_end)
         return error;

@@ -251,13 +251,14 @@ int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     return cursor->cpus ? cursor->advance_cpus(cursor, reason) : advance_pages(cursor, reason);
 }
 
-static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane)
+static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane, uint64_t from_ns)
 {
     cursor->rows = malloc(sizeof(*cursor->rows));
     if (!cursor->rows)
         return -ENOMEM;
     fg_row_lane_open(cursor->rows, pass, lane);
-    return 0;
+    /* Of other clocks the chunks' headers have other times. */
+    return from_ns && pass->recorded->unit == FG_UNIT_NS ? fg_row_lane_skip_to(cursor->rows, from_ns) : 0;
 }
 
 static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_bytes,
@@ -282,7 +283,7 @@ static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_b
 }
 
 int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, struct fg_row_pass *pass,
-                   uint32_t lane, uint32_t window_bytes, char reason[FG_REASON_BYTES])
+                   uint32_t lane, uint64_t from_ns, uint32_t window_bytes, char reason[FG_REASON_BYTES])
 {
     int error = 0;
 
@@ -294,7 +295,7 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, s
     cursor->head.cpu = lane % file->nr_cpus;
     reason[0] = 0;
     if (pass)
-        error = open_rows(cursor, pass, lane);
+        error = open_rows(cursor, pass, lane, from_ns);
     else
         error = open_pages(cursor, lane, window_bytes, reason);
     return error ? error : fg_cursor_advance(cursor, reason);

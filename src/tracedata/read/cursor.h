@@ -50,10 +50,11 @@ struct fg_cursor {
     unsigned made_last;
 };
 
-/* Moves to the lane's first event, or to its end if there is none. @pass is that of a .fg, else NULL. Return:
- * 0, or an error of fg_trace_file_read(). The cursor must be closed in any case. */
+/* Moves to the lane's first event, or to its end if there is none. @pass is that of a .fg, else NULL. Events
+ * before @from_ns are left out as far as they need not be read for that. Return: 0, or an error of
+ * fg_trace_file_read(). The cursor must be closed in any case. */
 int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, struct fg_row_pass *pass,
-                   uint32_t lane, uint32_t window_bytes, char reason[FG_REASON_BYTES]);
+                   uint32_t lane, uint64_t from_ns, uint32_t window_bytes, char reason[FG_REASON_BYTES]);
 void fg_cursor_close(struct fg_cursor *cursor);
 
 /* Moves to the next event. The data of the event before stays valid until the next call. */

@@ -104,7 +104,7 @@ int fg_kernel_scan(const struct fg_trace_file *file, uint32_t *lane, struct fg_k
 
     if (*lane >= file->nr_lanes)
         return 0;
-    error = fg_cursor_open(&cursor, file, NULL, (*lane)++, fg_merge_window_bytes(file), reason);
+    error = fg_cursor_open(&cursor, file, NULL, (*lane)++, 0, fg_merge_window_bytes(file), reason);
     if (!error)
         error = scan_lane(scan, &cursor, reason);
     fg_cursor_close(&cursor);

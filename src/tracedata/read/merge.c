@@ -80,12 +80,15 @@ static inline int advance(struct fg_merge *merge, struct fg_cursor *cursor, stru
 static int open_rows_or_pages(struct fg_merge *merge, uint32_t lane, uint32_t window_bytes)
 {
     struct fg_row_pass *pass = merge->file->recorded ? &merge->pass : NULL;
+    const struct fg_merge_stage *stage = merge->stage;
+    uint64_t from_ns = stage && !stage->below ? stage->from_ns : 0;
 
     if (!has_selected_task(merge->names, lane)) {
         merge->cursors[lane].at_end = true;
         return 0;
     }
-    return fg_cursor_open(&merge->cursors[lane], merge->file, pass, lane, window_bytes, merge->reason);
+    return fg_cursor_open(&merge->cursors[lane], merge->file, pass, lane, from_ns, window_bytes,
+                          merge->reason);
 }
 
 static int open_cpus(struct fg_merge *merge, uint32_t buffer, uint32_t window_bytes)

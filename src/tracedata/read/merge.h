@@ -25,6 +25,8 @@ struct fg_merge_stage {
     /* The stage need not be called for a lane that it has set idle, up to the next entry of a function with
      * one of these bits. NULL: it is called for each event. */
     const uint8_t *wakes; /* by function */
+    /* The stage needs no event before this time: lanes of a `.fg` may begin at the chunk that has it. */
+    uint64_t from_ns;
     uint32_t nr_wakes;
     uint8_t wake_bits;
 };

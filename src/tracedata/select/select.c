@@ -152,6 +152,12 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
     }
 }
 
+/* Whether it depends on the calls in progress what is shown of an event. */
+static bool needs_callers(const struct fg_selection *selection)
+{
+    return selection->has_names || selection->has_roots || selection->longer_ns;
+}
+
 int fg_select_new(const struct fg_selection *selection, const struct fg_trace_file *file,
                   struct fg_select **select)
 {
@@ -160,6 +166,7 @@ int fg_select_new(const struct fg_selection *selection, const struct fg_trace_fi
     if (!made)
         return -ENOMEM;
     made->stage.advance = advance;
+    made->stage.from_ns = needs_callers(selection) ? 0 : selection->from;
     fg_select_threads_init(&made->threads, (struct fg_select_rules){.selection = selection,
                                                                     .has_times = file->unit == FG_UNIT_NS});
     made->nr_lanes = fg_trace_file_nr_cursors(file);

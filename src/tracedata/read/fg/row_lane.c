@@ -69,15 +69,11 @@ static int begins_after(const struct fg_row_lane *lane, const struct fg_piece *p
     return fg_chunk_is_sound(&chunk) && fg_time_scale_ns(&lane->convert.scale, chunk.first_ticks) > ns;
 }
 
-int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns)
+/* Skips the pieces of the current task before the last one that does not begin after a time. */
+static int skip_pieces(struct fg_row_lane *lane, uint64_t from_ns)
 {
-    size_t low = 0, high;
+    size_t low = 0, high = (size_t)(lane->end_piece - lane->piece);
 
-    fg_row_lane_open(lane, pass, pass->recorded->lanes.tasks[task].lane);
-    lane->task = task;
-    lane->end_task = task + 1;
-    begin_task(lane);
-    high = (size_t)(lane->end_piece - lane->piece);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int is_after = begins_after(lane, &lane->piece[middle], from_ns);
@@ -89,8 +85,29 @@ int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, si
         else
             low = middle + 1;
     }
-    lane->piece += low ? low - 1 : 0; /* the last one that does not begin after it */
+    if (low > 1) {
+        lane->piece += low - 1;
+        lane->was_damaged = lane->piece[-1].damaged;
+    }
     return 0;
+}
+
+int fg_row_lane_skip_to(struct fg_row_lane *lane, uint64_t from_ns)
+{
+    const struct fg_lane_task *tasks = lane->pass->recorded->lanes.tasks;
+
+    while (lane->task < lane->end_task && tasks[lane->task].last_ns < from_ns)
+        lane->task++;
+    return begin_task(lane) ? skip_pieces(lane, from_ns) : 0;
+}
+
+int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns)
+{
+    fg_row_lane_open(lane, pass, pass->recorded->lanes.tasks[task].lane);
+    lane->task = task;
+    lane->end_task = task + 1;
+    begin_task(lane);
+    return skip_pieces(lane, from_ns);
 }
 
 /* Reads the next piece of the task. A damaged one counts as lost. */

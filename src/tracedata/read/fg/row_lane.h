@@ -27,8 +27,10 @@ struct fg_row_lane {
 
 /* The lane must be closed; the pass lives longer. */
 void fg_row_lane_open(struct fg_row_lane *lane, struct fg_row_pass *pass, uint32_t number);
-/* The same for one task alone, a place in lanes.tasks. It begins with the chunk in which the time @from_ns
- * is, as the chunks' headers tell. Return: 0 or a negative errno; the lane must be closed in any case. */
+/* Skips the tasks and chunks that end before the time @from_ns, as the chunks' headers tell, of a lane that
+ * was just opened. Return: 0 or a negative errno; the lane must be closed in any case. */
+int fg_row_lane_skip_to(struct fg_row_lane *lane, uint64_t from_ns);
+/* The same for one task alone, a place in lanes.tasks: opens its lane, and skips to a time. */
 int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns);
 void fg_row_lane_close(struct fg_row_lane *lane);
 
