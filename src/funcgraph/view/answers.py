@@ -113,7 +113,7 @@ def pack_spans(rows: SpanColumns, begin_ns: int) -> bytes:
         rows: the columns.
         begin_ns: to which times are relative.
     """
-    columns = [
+    columns: list[array[float] | memoryview[int] | memoryview[bool]] = [
         array("d", [time - begin_ns for time in rows.begin_ns]),
         array("d", [time - begin_ns for time in rows.end_ns]),
         array("d", rows.busy_ns),

@@ -38,7 +38,7 @@ def search(served: Served, parameters: Parameters) -> dict[str, Any]:
     if parameters.switch("values"):
         return _search_values(served, text, lane, (begin_ns, end_ns), most)
     found = matching_functions(served.functions, text)
-    hits = []
+    hits: list[dict[str, Any]] = []
     is_complete = True
     for span in _calls_of(served, [served.functions[number] for number in found], lane, begin_ns, end_ns):
         if len(hits) == most:
