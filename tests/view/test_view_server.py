@@ -3,12 +3,14 @@ several pages do not disturb each other; each answer is bounded."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -18,6 +20,10 @@ import pytest
 from tracefile import Trace
 
 from funcgraph.view import served
+from funcgraph.view.application import Application
+from funcgraph.view.open_pages import OpenPages
+from funcgraph.view.parameters import Parameters
+from funcgraph.view.questions import QUESTIONS, Question
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 from view.servers import AT_A_TERMINAL, BEGIN, Server, small_trace
@@ -261,3 +267,61 @@ def test_many_questions_at_the_same_time(large: Path, start: Callable[..., Serve
     assert {connection.getresponse().status for connection in connections} == {200}
     for connection in connections:
         connection.close()
+
+
+def test_a_long_question_that_nobody_waits_for_is_not_answered(
+    trace_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that has moved on closes its request. Broken by answering each request in its turn."""
+    asked: list[str] = []
+
+    def answer(_served: Served, parameters: Parameters) -> dict[str, Any]:
+        asked.append(parameters.text("text"))
+        return {}
+
+    monkeypatch.setitem(QUESTIONS, "search", Question(answer, ("text",), is_long=True))
+    one = Served(0, str(trace_path))
+    application = Application([one], OpenPages())
+    statuses = []
+
+    async def request(text: str, *, is_there: bool) -> None:
+        path = {"path": "/api/search", "raw_path": b"/api/search", "root_path": ""}
+        query = {"query_string": f"text={text}".encode(), "headers": [], "http_version": "1.1"}
+        scope = {"type": "http", "method": "GET", **path, **query}
+
+        async def receive() -> dict[str, Any]:
+            if is_there:
+                await asyncio.sleep(3600)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        await application.router(scope, receive, send)
+
+    async def requests() -> None:
+        await request("gone", is_there=False)
+        await request("there", is_there=True)
+
+    asyncio.run(requests())
+    application.close()
+    one.close()
+    assert asked == ["there"]
+    assert [status for status in statuses if status] == [204, 200]
+
+
+def test_progress_is_how_much_of_the_file_was_read(large: Path) -> None:
+    """A thread of this process reads the file piece by piece, as the one that makes the index does."""
+    one = Served(0, str(large))
+    try:
+        assert one.progress() == 0.0
+        one._indexer = threading.get_native_id()
+        before = one.progress()
+        large.read_bytes()
+        assert one.progress() >= before
+        assert one.progress() <= 0.99
+        one.start()
+        one.index()
+        assert one.progress() == 1.0
+    finally:
+        one.close()

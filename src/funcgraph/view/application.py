@@ -44,6 +44,7 @@ class Application:
         self._pages = pages
         self._short = ThreadPoolExecutor(_SHORT_THREADS, "question")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "long-question")
+        self._turn = asyncio.Semaphore(_LONG_THREADS)
         questions = [Route(f"/api/{name}", self._endpoint(row)) for name, row in QUESTIONS.items()]
         self.router = Router(
             [
@@ -72,14 +73,18 @@ class Application:
         return _json(await self._in_thread(self._short, answers.traces, self._served))
 
     def _endpoint(self, question: Question) -> Callable[[Request], Awaitable[Response]]:
-        pool = self._long if question.is_long else self._short
         known = ("trace", *question.parameters)
 
         async def answer(request: Request) -> Response:
             try:
                 parameters = Parameters(request.query_params.multi_items(), known)
                 one = self._one(parameters)
-                return _response(await self._in_thread(pool, _answer, question, one, parameters))
+                if not question.is_long:
+                    return _response(await self._in_thread(self._short, _answer, question, one, parameters))
+                async with self._turn:
+                    if await request.is_disconnected():  # the page has asked for something else meanwhile
+                        return Response(status_code=204)
+                    return _response(await self._in_thread(self._long, _answer, question, one, parameters))
             except RequestError as error:
                 return _refused(error)
 

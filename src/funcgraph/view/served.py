@@ -70,6 +70,7 @@ class Served:
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
         self._done = threading.Event()
+        self._indexer = 0  # the thread's id
 
     def start(self) -> None:
         """Begin to make the index, in a thread that does not keep the process alive."""
@@ -117,7 +118,14 @@ class Served:
             return "replaced", "the file was removed or renamed; what is shown is the trace as it was"
         if there[:2] != self._facts[:2]:
             return "replaced", "the file was replaced; what is shown is the trace as it was"
-        return ("ready" if self._index else "index"), ""
+        flaw = self.trace.flaw
+        is_recorded = flaw is not None and flaw.is_usual
+        message = (
+            "it was still being recorded when it was opened; what is shown is its begin"
+            if is_recorded
+            else ""
+        )
+        return ("ready" if self._index else "index"), message
 
     def index(self) -> CallIndex:
         """Return the index, or wait a second for it.
@@ -137,8 +145,10 @@ class Served:
         return self._done.is_set()
 
     def progress(self) -> float:
-        """Return how much of the index is there, from 0 to 1."""
-        return 1.0 if self._done.is_set() else 0.0
+        """Return how much of the index is there, from 0 to 1: how much of the file its thread has read."""
+        if self._done.is_set():
+            return 1.0
+        return min(_bytes_read(self._indexer) / max(self._facts[2], 1), 0.99)
 
     def lane(self, number: int) -> Lane:
         """Return a lane by its number. Raises RequestError: there is none."""
@@ -185,6 +195,7 @@ class Served:
         return RequestError(409, self._flaw)
 
     def _make_index(self) -> None:
+        self._indexer = threading.get_native_id()
         try:
             self._index = self.trace.index()
         except (TraceError, OSError) as error:
@@ -193,6 +204,15 @@ class Served:
             self._flaw = "there is not enough memory for the trace's index"
         finally:
             self._done.set()
+
+
+def _bytes_read(thread: int) -> int:
+    """Return how many bytes a thread of this process has read; 0: the kernel does not tell."""
+    try:
+        with open(f"/proc/self/task/{thread}/io", "rb") as counts:
+            return int(counts.readline().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _facts(status: os.stat_result) -> tuple[int, int, int]:
