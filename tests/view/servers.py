@@ -68,11 +68,15 @@ class Server:
     Args:
         folder: its working directory.
         words: the arguments of `funcgraph view`.
+        browser: whether it may open one.
         settings: as of Popen.
     """
 
-    def __init__(self, folder: Path, words: tuple[object, ...], **settings: Any) -> None:
-        command = [sys.executable, "-m", "funcgraph", "view", "--no-browser", *map(str, words)]
+    def __init__(
+        self, folder: Path, words: tuple[object, ...], *, browser: bool = False, **settings: Any
+    ) -> None:
+        command = [sys.executable, "-m", "funcgraph", "view", *map(str, words)]
+        command += [] if browser else ["--no-browser"]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, cwd=folder, **{**streams, **settings})
         assert self.process.stdout

@@ -325,3 +325,27 @@ def test_progress_is_how_much_of_the_file_was_read(large: Path) -> None:
         assert one.progress() == 1.0
     finally:
         one.close()
+
+
+def test_the_browser_gets_a_ticket_that_is_good_once(
+    tmp_path: Path, trace_path: Path, start: Callable[..., Server]
+) -> None:
+    """Other users see the browser's command line. Broken by giving it the token."""
+    shown = tmp_path / "shown"
+    os.mkfifo(shown)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {shown}\n')
+    browser.chmod(0o755)
+    settings = {"env": {**os.environ, "DISPLAY": ":9", "BROWSER": f"{browser} %s"}}
+    server = start(trace_path, browser=True, **settings)
+    address = shown.read_text().strip()
+    path = address.removeprefix(f"http://127.0.0.1:{server.port}")
+    assert path.startswith("/?ticket=") and server.token not in address
+    assert server.request("/?ticket=x", authorization=None).status == 403
+    assert server.request(path, authorization=None, host="evil.example").status == 421
+    assert server.request(path, authorization=None, sec_fetch_site="cross-site").status == 403
+    answer = server.request(path, authorization=None)
+    assert (answer.status, answer.headers["location"], answer.body) == (303, f"/?token={server.token}", b"")
+    assert server.request(path, authorization=None).status == 403
+    ticket = path.partition("=")[2]
+    assert server.request("/api/traces", authorization=f"Bearer {ticket}").status == 403

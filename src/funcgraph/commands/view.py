@@ -57,17 +57,18 @@ def run(args: argparse.Namespace) -> int:
         listener = listen(args.port)
     except OSError as error:
         raise CommandError(f"--port {args.port}: {os_error_text(error)}") from None
+    page = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     token = new_token()
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/?token={token}"
+    ticket = new_token() if not args.no_browser and _has_display() else None
 
     def begin() -> None:
         for one in served:
             one.start()
-        print(address, flush=True)
-        if not args.no_browser and _has_display():
-            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+        print(f"{page}?token={token}", flush=True)
+        if ticket is not None:
+            threading.Thread(target=_open_browser, args=(f"{page}?ticket={ticket}",), daemon=True).start()
 
-    serve(listener, served, token, once=args.once, begin=begin)
+    serve(listener, served, token, ticket, once=args.once, begin=begin)
     return 0
 
 

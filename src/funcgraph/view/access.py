@@ -37,6 +37,7 @@ _HEADERS = {
 _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 _LONGEST_QUERY = 16384
 _MOST_FIELDS = 100
+_SEE_OTHER = 303
 
 
 def new_token() -> str:
@@ -50,11 +51,14 @@ class Guard:
     Args:
         app: gets the requests.
         token: what a page must know.
+        ticket: what the browser that the command opens is given in place of the token, as other users can see
+            its command line: it leads to the token once.
     """
 
-    def __init__(self, app: _App, token: str) -> None:
+    def __init__(self, app: _App, token: str, ticket: str | None = None) -> None:
         self._app = app
         self._token = token.encode()
+        self._ticket = ticket
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] == "websocket":
@@ -62,9 +66,11 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        refusal = self._refusal(scope)
-        if refusal:
-            await send({"type": "http.response.start", "status": refusal, "headers": _RAW_HEADERS})
+        status = self._refusal(scope)
+        if status:
+            location = [(b"location", b"/?token=" + self._token)] if status == _SEE_OTHER else []
+            headers = [*_RAW_HEADERS, *location]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
 
@@ -76,27 +82,33 @@ class Guard:
         await self._app(scope, receive, send_guarded)
 
     def _refusal(self, scope: _Scope) -> int:
-        """Return the status of a refusal; 0: none."""
+        """Return the status of a refusal, or of a redirection to the token; 0: neither."""
         headers = _Headers(scope)
         host = headers.only("host")
         if host is None or not _HOST.fullmatch(host):
             return 421
-        origin = headers.only("origin", f"http://{host}")
-        if origin is None or origin.lower() != f"http://{host}".lower():
-            return 403
         is_page = scope["path"] == "/"
-        site = headers.only("sec-fetch-site", "none")
-        if site not in ("same-origin", "none", *(("same-site",) if is_page else ())):
+        if _is_of_another_site(headers, host, is_page):
             return 403
         if scope["method"] != "GET":
             return 405
         if len(scope["query_string"]) > _LONGEST_QUERY:
             return 414
-        if is_page and not self._is_token(_token_of_query(scope["query_string"])):
-            return 403
+        if is_page and not self._is_token(_only_of_query(scope["query_string"], "token")):
+            return _SEE_OTHER if self._takes_ticket(scope["query_string"]) else 403
         if scope["path"].startswith("/api/") and not self._is_token(_token_of(headers)):
             return 403
         return 0
+
+    def _takes_ticket(self, query: bytes) -> bool:
+        """Whether a request has the ticket, which is used up then."""
+        if self._ticket is None:
+            return False
+        given = _only_of_query(query, "ticket")
+        if not secrets.compare_digest(given.encode(), self._ticket.encode()):
+            return False
+        self._ticket = None
+        return True
 
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode("utf-8", "surrogateescape"), self._token)
@@ -119,9 +131,19 @@ def _token_of(headers: _Headers) -> str:
     return token if scheme.lower() == "bearer" else ""
 
 
-def _token_of_query(query: bytes) -> str:
+def _is_of_another_site(headers: _Headers, host: str, is_page: bool) -> bool:
+    """Whether a page of another site made the request. A link of another port here may lead to the page."""
+    origin = headers.only("origin", f"http://{host}")
+    if origin is None or origin.lower() != f"http://{host}".lower():
+        return True
+    site = headers.only("sec-fetch-site", "none")
+    return site not in ("same-origin", "none", *(("same-site",) if is_page else ()))
+
+
+def _only_of_query(query: bytes, name: str) -> str:
+    """Return the value of a parameter that is there once; else ""."""
     try:
-        tokens = parse_qs(query.decode("latin-1"), max_num_fields=_MOST_FIELDS).get("token", [])
+        values = parse_qs(query.decode("latin-1"), max_num_fields=_MOST_FIELDS).get(name, [])
     except ValueError:  # more fields
         return ""
-    return tokens[0] if len(tokens) == 1 else ""
+    return values[0] if len(values) == 1 else ""

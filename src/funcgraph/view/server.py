@@ -39,7 +39,13 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(
-    listener: socket.socket, served: Sequence[Served], token: str, *, once: bool, begin: Callable[[], None]
+    listener: socket.socket,
+    served: Sequence[Served],
+    token: str,
+    ticket: str | None,
+    *,
+    once: bool,
+    begin: Callable[[], None],
 ) -> None:
     """Answer until the process gets a signal; with `once`, until the last page was closed.
 
@@ -47,13 +53,14 @@ def serve(
         listener: of `listen`.
         served: the traces.
         token: that the pages know.
+        ticket: that leads to it once; None: nothing does.
         begin: called when requests are answered.
     """
     ended = asyncio.Event()
     pages = OpenPages(ended.set if once else None)
     application = Application(served, pages)
     config = uvicorn.Config(
-        Guard(application.router, token),
+        Guard(application.router, token, ticket),
         log_config=None,
         log_level="critical",
         access_log=False,
