@@ -228,6 +228,19 @@ def test_the_whole_tree_and_table_are_those_of_the_summary(scratch: Path, steps:
         assert not rows
 
 
+def test_calls_that_end_with_the_part_are_in_its_tree(small: Served) -> None:
+    """Also where the piece is read from the file. Broken by reading up to before the end."""
+    lanes = small.index().lanes()[:1]
+    trees = []
+    for limit in (-1, window_tree._MOST_SPANS):
+        with patch.object(window_tree, "_MOST_SPANS", limit):
+            trees.append(window_tree.window_tree(small, lanes, BEGIN + 500, BEGIN + 8 * US))
+            trees.append(window_tree.window_tree(small, lanes, BEGIN + 500, BEGIN + 4 * US))
+    assert [paths_of(tree) for tree in trees[:2]] == [paths_of(tree) for tree in trees[2:]]
+    assert paths_of(trees[0])[MAIN, EVIL, LEAF] == 4 * US
+    assert paths_of(trees[1])[MAIN, EVIL, LEAF] == 2 * US
+
+
 TREES = st.lists(
     st.tuples(
         st.integers(-1, 30), st.integers(0, 4), st.integers(0, 3), st.integers(0, 100), st.integers(0, 1)

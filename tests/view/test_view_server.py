@@ -246,6 +246,9 @@ def test_each_answer_is_bounded(large: Path, start: Callable[..., Server]) -> No
     assert len(server.ask("longest", function=0, most=5)["calls"]) == 5
     nodes = server.ask("tree")["nodes"]
     assert len(nodes) == 5001 and max(node[2] for node in nodes) == 30_000
+    begin, end = 30_000 * 20 + 2000, 30_000 * 20 + 17_500
+    part = server.ask("tree", begin=begin, end=end)["nodes"]
+    assert sum(node[4] for node in part) == end - begin and len(part) > 2000
     inverted = server.ask("tree", invert=1)
     assert len(inverted["nodes"]) <= 20_000
     merged = server.ask("tree", merge="recursion")["nodes"]

@@ -22,6 +22,7 @@ __all__ = ["add_call_tree", "whole_tree", "window_tree"]
 
 _MOST_SPANS = 20_000  # of a piece, that come from the index
 _COUNT_PIXELS = 64
+_MOST_CUT = 64  # calls that reach out: the time of those within them counts as that of the last one
 _MAX_PIXELS = 2**32 - 1
 _ENDS = len(SpanColumns.ENDS)
 _RAISE = SpanColumns.ENDS.index("raise")
@@ -68,8 +69,11 @@ def add_call_tree(served: Served, made: PathTree, tree: CallTree, below: int) ->
 def _add_lane(served: Served, made: PathTree, lane: Lane, begin_ns: int, end_ns: int) -> None:
     index = served.index()
     cuts = {begin_ns, end_ns}
-    for span in (*_in_progress(index, lane, begin_ns), *_in_progress(index, lane, end_ns)):
-        cuts.update(time for time in (span.begin_ns, span.end_ns) if begin_ns < time < end_ns)
+    for time_ns in (begin_ns, end_ns - 1, end_ns):  # also calls that end with the part
+        spans = _in_progress(index, lane, time_ns)
+        reaching = [s for s in spans if s.begin_ns > begin_ns or s.end_ns < end_ns]
+        for span in reaching[:_MOST_CUT]:
+            cuts.update(time for time in (span.begin_ns, span.end_ns) if begin_ns < time < end_ns)
     for begin, end in pairwise(sorted(cuts)):
         _add_piece(served, made, lane, begin, end, begin == begin_ns)
 
