@@ -323,12 +323,12 @@ def test_a_cut_tree_has_all_time_and_calls(rows: list[tuple[int, int, int, int, 
 
 def test_deep_trees_need_no_deep_stack() -> None:
     tree, above = PathTree(), NO_PARENT
-    for depth in range(50_000):
+    for depth in range(10_000):
         above = tree.add(above, depth % 3, 1, 1)
-    assert path_tree.merge_recursion(tree).total_ns()[0] == 50_000
+    assert path_tree.merge_recursion(tree).total_ns()[0] == 10_000
     assert sum(tree.outermost()) == 3
-    assert len(path_tree.focus(tree, {2})) == 50_000
-    assert sum(path_tree.invert(tree).own_ns) == 50_000
+    assert len(path_tree.focus(tree, {2})) == 10_000
+    assert sum(path_tree.invert(tree).own_ns) == 10_000
 
 
 def test_callers_and_callees_are_those_of_each_call(small: Served) -> None:
