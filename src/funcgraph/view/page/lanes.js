@@ -1,0 +1,109 @@
+// Lanes and where they are on the page: groups, order, filter, folds, pins, heights. Pure functions.
+
+export const ROW = 18,
+    THIN = 4,
+    HEAD = 10,
+    GAP = 6,
+    GROUP = 26,
+    THIN_ROWS = 5;
+
+/** Return the key of the group of a lane: its process, or that of a kernel's CPUs. */
+export const groupKey = (lane) => (lane.kind === "cpu" ? "cpu" : `${lane.pid}:${lane.instance || ""}`);
+
+/** Return the name of a lane. */
+export const laneName = (lane) =>
+    lane.name || (lane.kind === "cpu" ? `CPU ${lane.number}` : `${lane.kind} ${lane.tid}`);
+
+const ORDERS = {
+    calls: (a, b) => b.calls - a.calls || a.number - b.number,
+    name: (a, b) => laneName(a).localeCompare(laneName(b)) || a.number - b.number,
+    "": (a, b) => a.number - b.number,
+};
+
+/** Return the groups of lanes in their order: [{key, title, lanes}]. Pinned lanes are one group, on top. */
+export function grouped(lanes, {pinned = [], sort = "", filter = ""}) {
+    const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (lane) =>
+        words.every((word) =>
+            `${laneName(lane)} ${lane.process} ${lane.tid} ${lane.pid}`.toLowerCase().includes(word),
+        );
+    const groups = new Map();
+    const put = (key, title, lane) => {
+        if (!groups.has(key)) groups.set(key, {key, title, lanes: []});
+        groups.get(key).lanes.push(lane);
+    };
+    const ordered = lanes.filter(fits).sort(ORDERS[sort] || ORDERS[""]);
+    for (const lane of ordered.filter((lane) => pinned.includes(lane.number))) put("pinned", "Pinned", lane);
+    for (const lane of ordered.filter((lane) => !pinned.includes(lane.number)))
+        put(groupKey(lane), groupTitle(lane), lane);
+    const found = [...groups.values()];
+    if (!sort) return found;
+    return found.sort(
+        (a, b) => (b.key === "pinned") - (a.key === "pinned") || ORDERS[sort](a.lanes[0], b.lanes[0]),
+    );
+}
+
+/** Return a process in few words, from its name and command line: the program, and its first argument. */
+export function processName(command) {
+    const words = command
+        .split(" ")
+        .filter(Boolean)
+        .map((word) => word.slice(word.lastIndexOf("/") + 1));
+    if (words[1]?.startsWith(words[0])) words.shift(); // the name, and then the program again
+    const argument = words.slice(1).find((word) => !word.startsWith("-"));
+    return [words[0], argument].filter(Boolean).join(" ") || "process";
+}
+
+function groupTitle(lane) {
+    if (lane.kind === "cpu") return "CPUs";
+    return `${processName(lane.process)} ${lane.pid}${lane.instance ? `, instance ${lane.instance}` : ""}`;
+}
+
+/** Return how many depths of a lane are shown at first: fewer where many lanes share the page. */
+export const usualDepths = (lanes) => (lanes.length <= 1 ? 40 : lanes.length <= 4 ? 20 : 12);
+
+/** Return how many depths of a lane are shown as rows. */
+export const shownDepths = (lane, {deep = [], usual = 40}) =>
+    deep.includes(lane.number) ? Math.max(lane.depths, 1) : Math.min(Math.max(lane.depths, 1), usual);
+
+/** Return the height of a lane. */
+export function laneHeight(lane, layout) {
+    if ((layout.folded || []).includes(lane.number)) return HEAD + THIN_ROWS * THIN + GAP;
+    return HEAD + shownDepths(lane, layout) * ROW + GAP;
+}
+
+/** Return what is on the page from top to bottom: {items: [{kind, y, height, lane | group}], height}. */
+export function placed(lanes, layout) {
+    const items = [];
+    layout = {usual: usualDepths(lanes), ...layout};
+    let y = 0;
+    for (const group of grouped(lanes, layout)) {
+        items.push({kind: "group", y, height: GROUP, group});
+        y += GROUP;
+        if ((layout.closed || []).includes(group.key)) continue;
+        for (const lane of group.lanes) {
+            const height = laneHeight(lane, layout),
+                folded = (layout.folded || []).includes(lane.number);
+            items.push({
+                kind: "lane",
+                y,
+                height,
+                lane,
+                folded,
+                depths: folded ? THIN_ROWS : shownDepths(lane, layout),
+            });
+            y += height;
+        }
+    }
+    return {items, height: y};
+}
+
+/** Return the items that can be seen between two heights. */
+export const seenItems = (items, top, bottom) =>
+    items.filter((item) => item.y < bottom && item.y + item.height > top);
+
+/** Return where a depth of a lane's item begins, and how high it is. */
+export const rowOf = (item, depth) =>
+    item.folded
+        ? {y: item.y + HEAD + depth * THIN, height: THIN}
+        : {y: item.y + HEAD + depth * ROW, height: ROW};

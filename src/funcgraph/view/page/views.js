@@ -1,0 +1,16 @@
+// The views of the panel beside that of a call, in the order of their tabs.
+
+import {butterflyView} from "./butterfly.js";
+import {flameView} from "./flame.js";
+import {tableView} from "./table.js";
+import {textView} from "./text_view.js";
+import {treeView} from "./tree_view.js";
+
+/** [[name, title, make]]: `make` fills a panel for the page, and returns {close}. */
+export const VIEWS = [
+    ["flame", "Flame graph", flameView],
+    ["table", "Table", tableView],
+    ["tree", "Call tree", treeView],
+    ["butterfly", "Butterfly", butterflyView],
+    ["text", "Text", textView],
+];
