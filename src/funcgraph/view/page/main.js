@@ -32,6 +32,7 @@ class Page {
             onFound: (matched, hits) => {
                 this.timeline.matched = matched;
                 this.timeline.hits = hits;
+                if (this.state.values.tab === "table") this.showView();
                 this.timeline.draw();
             },
         });
@@ -412,7 +413,8 @@ class Page {
             const answer = await status.guard(
                 ask("call", {trace: this.trace.number, lane: item.lane.number, time}),
             );
-            if (answer?.call) {
+            if (!answer) return; // why not has been said
+            if (answer.call) {
                 this.go(answer.call);
                 return;
             }

@@ -119,7 +119,7 @@ function show(holder, page, rows, most) {
                         element("span", {}, percent(row[3], own)),
                     );
                 }
-                return element("td", {}, show(value(row, trace)));
+                return element("td", {}, value(row, trace) === null ? "" : show(value(row, trace)));
             }),
         ),
     );
