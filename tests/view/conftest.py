@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from view.pages import address, browser, opened
 from view.servers import Server, small_trace
+
+__all__ = ["address", "browser", "opened"]  # fixtures for the tests of the page
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

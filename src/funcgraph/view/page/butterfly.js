@@ -40,7 +40,7 @@ async function fill(panel, page, number, signal) {
         element(
             "section",
             {"aria-label": title},
-            element("h3", {}, title),
+            element("h2", {className: "wing-title"}, title),
             rows.length
                 ? element(
                       "ul",

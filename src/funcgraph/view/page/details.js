@@ -316,7 +316,7 @@ export class Details {
             element(
                 "h3",
                 {},
-                call.parents.length ? "Called from" : "Source",
+                "Source",
                 " ",
                 element(
                     "span",
