@@ -111,6 +111,7 @@ FOLDERS = {
     "src/tracedata/text": "a trace as text: the graph, events, the kernel's records",
     "src/tracedata/view": "what a person sees of a trace: columns, figures, trees",
     "tests": "tests of documents, tools, rooms and examples; all tests use the installed wheel",
+    "tests/answers": "answers about the calls of programs whose truth is known by construction",
     "tests/arch/native": "C tests of hooks of native functions, in a process without Python",
     "tests/arch/native/support": "a plan made by hand, and users of native functions",
     "tests/arch/native/target": "the library whose functions are hooked",
