@@ -97,6 +97,7 @@ FOLDERS = {
     "src/include": "the public C API; the engine includes it too",
     "src/inject": "threads of other processes: stopping them, starting a thread there (x86-64)",
     "src/inject/unwind": "unwinding a stopped thread by the call frame information in its process",
+    "src/tracedata/answers": "questions about calls and their values, answered in one pass",
     "src/tracedata/base": "what all rooms of tracedata share",
     "src/tracedata/calls": "calls, put together from events",
     "src/tracedata/export": "slices, for viewers of other people",

@@ -76,6 +76,48 @@ SelectionTuple: TypeAlias = tuple[
     list[tuple[int, bytes | None, list[tuple[str, int, int, int]]]] | None,
 ]
 
+# Groups of calls by a value (value_groups.h): the value as recorded, or its size; calls, those that raised,
+# those whose duration is known; total, shortest and longest of these; the sum of the binary logarithms;
+# begin, end and task of the longest; counts by duration (u32, four for each power of two).
+ValueGroupTuple: TypeAlias = tuple[bytes, int, int, int, int, int, int, float, int, int, int, bytes]
+# Groups, and what the calls are that came when there were too many groups.
+ValueGroupingTuple: TypeAlias = tuple[list[ValueGroupTuple], ValueGroupTuple | None]
+# By value, by size.
+ValueFieldTuple: TypeAlias = tuple[ValueGroupingTuple, ValueGroupingTuple]
+# Of a function: its index, all its calls, the sum of the squares of the logarithms, how many did not end, its
+# arguments, its results and exceptions.
+ValuesTuple: TypeAlias = tuple[int, ValueGroupTuple, float, int, list[ValueFieldTuple], list[ValueFieldTuple]]
+
+EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
+
+# An exception (struct fg_exception): number, type, fate, address, begin_ns, raised_ns, left_ns, task,
+# handler, frames (function, caller_line), and number, function and type of the one before it.
+ExceptionTuple: TypeAlias = tuple[
+    int, str, int, int, int, int, int, int, int, list[tuple[int, int]], int, int, str
+]
+# Groups (the first one, count, last_number, last_ns), how many there are, how many are in no group, and the
+# one that is returned by itself.
+ExceptionsTuple: TypeAlias = tuple[
+    list[tuple[ExceptionTuple, int, int, int]], int, int, ExceptionTuple | None
+]
+
+# Calls repeated below others (struct fg_repeat_group): below, function, kind, runs, calls, ran_ns,
+# repeated_ns, most, most_begin_ns, most_end_ns, most_task, text.
+RepeatGroupTuple: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, bytes]
+# Calls of a function over the run (struct fg_repeat_function): function, calls, hits, hit_ns, differing,
+# repeated, best_calls, best_ns, best arguments, is_none, is_partial.
+RepeatFunctionTuple: TypeAlias = tuple[int, int, int, int, int, int, int, int, bytes, int, int]
+# These, exceptions, how many counts were forgotten; numbers of calls, of those that did not end, of those
+# that are suspended at the end; names of folded imports.
+RepeatsTuple: TypeAlias = tuple[
+    list[RepeatGroupTuple],
+    list[RepeatFunctionTuple],
+    ExceptionsTuple,
+    int,
+    tuple[int, int, int],
+    list[str],
+]
+
 def match_functions(pattern: str, functions: list[tuple[str, str]], /) -> bytes:
     """Match a filter pattern, as of `funcgraph record -l`, with functions.
 
@@ -292,6 +334,73 @@ class Reader:
 
         Raises:
             ValueError, OSError: as columns().
+        """
+    def call_values(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        wanted: bytes,
+        selection: SelectionTuple | None,
+        /,
+    ) -> list[ValuesTuple]:
+        """Read the whole trace, and group the calls of some functions by each of their values.
+
+        Args:
+            functions, tasks, select_unknown, selection: as of calls().
+            wanted: a byte for each function; not 0: its calls are grouped.
+
+        Raises:
+            ValueError: the file is damaged; or more than 64 wanted functions were called.
+            OSError: it cannot be read.
+        """
+    def repeats(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        wanted: bytes,
+        least: int,
+        selection: SelectionTuple | None,
+        folds: bytes | None,
+        /,
+    ) -> RepeatsTuple:
+        """Read the whole trace, and return which calls were made more than once.
+
+        Args:
+            functions, tasks, select_unknown, selection: as of calls().
+            wanted: a byte for each function; not 0: its calls are compared.
+            least: so many calls below one call are a repetition, at least 2.
+            folds: as of summary().
+
+        Raises:
+            ValueError: `least` is less than 2; or the file is damaged.
+            OSError: it cannot be read.
+        """
+    def exceptions(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        number: int,
+        selection: SelectionTuple | None,
+        folds: bytes | None,
+        /,
+    ) -> tuple[ExceptionsTuple, tuple[int, int, int], list[str]]:
+        """Read the whole trace, and return where exceptions were raised and handled.
+
+        Args:
+            functions, tasks, select_unknown, selection: as of calls().
+            number: of the exception that is returned by itself, from 1; 0: none.
+            folds: as of summary().
+
+        Returns:
+            The exceptions; numbers of calls, of those that did not end, of those that are suspended at the
+            end; names of folded imports.
+
+        Raises:
+            ValueError: the file is damaged.
+            OSError: it cannot be read.
         """
     def call_index(
         self,

@@ -25,6 +25,7 @@ FIRST = ("record", "report", "summary", "top", "trace")
 #: funcgraph.commands.
 GROUPS = {
     "record and read": ("view", "export", "sql", "diff"),
+    "answers": ("values", "repeat", "exceptions"),
     "a running process": ("attach", "detach", "profile", "settings", "mount"),
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",
@@ -80,7 +81,7 @@ def top_parser() -> Parser:
 
 
 def _help_lines(names: Sequence[str]) -> str:
-    return "\n".join(f"  {name:<10}{load(name).HELP}" for name in names)
+    return "\n".join(f"  {name:<12}{load(name).HELP}" for name in names)
 
 
 def version_lines() -> list[str]:

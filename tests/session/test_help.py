@@ -44,7 +44,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- the list of commands
 
 
-def test_help_begins_with_five_commands_and_has_the_others_in_four_groups(
+def test_help_begins_with_five_commands_and_has_the_others_in_five_groups(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     parts = re.split(r"^([a-z][^\n]*):\n", help_text(capsys, "--help"), flags=re.MULTILINE)
@@ -56,6 +56,7 @@ def test_help_begins_with_five_commands_and_has_the_others_in_four_groups(
     titles = list(groups)
     assert titles[1:] == [
         "record and read",
+        "answers",
         "a running process",
         "control by trace-cmd's verbs",
         "files and upkeep",

@@ -8,6 +8,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/answers.h"
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/base/state.h"
 #include "binding/tracedata/call_index.h"
@@ -231,6 +232,17 @@ PyDoc_STRVAR(call_index_doc, "call_index($self, functions, tasks, most_bytes, pr
 
 PyDoc_STRVAR(load_call_index_doc, "load_call_index($self, fd, key, nr_functions, nr_tasks, /)\n--\n\n"
                                   "Read the index of the trace's calls from its image. See the stub.");
+PyDoc_STRVAR(call_values_doc,
+             "call_values($self, functions, tasks, select_unknown, wanted, selection, /)\n--\n\n"
+             "Read the whole trace, and group the calls of some functions by their values. See the stub.");
+
+PyDoc_STRVAR(repeats_doc,
+             "repeats($self, functions, tasks, select_unknown, wanted, least, selection, folds, /)\n--\n\n"
+             "Read the whole trace, and return which calls were made more than once. See the stub.");
+
+PyDoc_STRVAR(exceptions_doc,
+             "exceptions($self, functions, tasks, select_unknown, number, selection, folds, /)\n--\n\n"
+             "Read the whole trace, and return where exceptions were raised and handled. See the stub.");
 
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
@@ -241,6 +253,9 @@ FG_ALONE(fg_reader_columns)
 FG_ALONE(fg_reader_calls)
 FG_ALONE(fg_reader_call_index)
 FG_ALONE(fg_reader_load_call_index)
+FG_ALONE(fg_reader_call_values)
+FG_ALONE(fg_reader_repeats)
+FG_ALONE(fg_reader_exceptions)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -275,6 +290,9 @@ static PyMethodDef reader_methods[] = {
     {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
     {"call_index", fg_reader_call_index_alone, METH_VARARGS, call_index_doc},
     {"load_call_index", fg_reader_load_call_index_alone, METH_VARARGS, load_call_index_doc},
+    {"call_values", fg_reader_call_values_alone, METH_VARARGS, call_values_doc},
+    {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
+    {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

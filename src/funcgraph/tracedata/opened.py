@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from funcgraph import _tracedata
 from funcgraph.kernel_format.event_format import EventFormat
@@ -41,6 +41,22 @@ _MAX_BATCH = 2**24
 _LEAST_INDEX_BYTES, _MOST_INDEX_BYTES = 32 << 20, 128 << 20
 # Of the time in which an index is made: reading the events. The rest is putting their calls in order.
 _READING_SHARE = 0.9
+
+
+class Reading(NamedTuple):
+    """The arguments of a Reader's methods that read a trace once.
+
+    Attributes:
+        reader: the Reader.
+        functions, tasks, select_unknown, selection, folds: as its methods take them.
+    """
+
+    reader: _tracedata.Reader
+    functions: list[tuple[str, str, int]]
+    tasks: list[tuple[int, int, int, str, int, int, bool]]
+    select_unknown: bool
+    selection: _tracedata.SelectionTuple | None
+    folds: bytes | None
 
 
 class Trace:
@@ -316,6 +332,31 @@ class Trace:
                 most_bytes = min(max(self.nr_events, _LEAST_INDEX_BYTES), _MOST_INDEX_BYTES)
             self._index = self._find_index(most_bytes, progress, cached)
         return self._index
+
+    def reading(self, select: Selection | None = None, *, fold_imports: bool = False) -> Reading:
+        """Return what a Reader's methods take that read this trace once, as the answers do.
+
+        Args:
+            select: what is read; None: all.
+            fold_imports: make one call of each import, unless `select` chooses functions.
+
+        Raises:
+            ValueError: the trace is closed.
+            SelectionError: the trace has nothing that `select` names.
+        """
+        from funcgraph.tracedata.imports import fold_marks  # only now: a process reads its trace as it is
+
+        reader = self._opened()
+        selected, events = self._selected(None, None, select)
+        folds = fold_imports and not (select and (select.functions or select.graph))
+        return Reading(
+            reader,
+            function_rows(self.functions),
+            task_rows(self.tasks, selected),
+            selected is None,
+            events,
+            fold_marks(self.functions) if folds else None,
+        )
 
     def lanes(self) -> list[Lane]:
         """Return the threads that the trace's index has: `CallIndex.lanes`.

@@ -1,0 +1,365 @@
+/* See answers.h. Each answer reads the whole trace, with names and cursors of its own. */
+#include "binding/tracedata/answers.h"
+
+#include <errno.h>
+
+#include "binding/base/sequences.h"
+#include "binding/tracedata/base/names.h"
+#include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/selection.h"
+#include "tracedata/answers/repeats.h"
+#include "tracedata/answers/value_groups.h"
+
+#define ANSWER_EVENTS (4u << 20) /* between checks for a signal: a few tenths of a second */
+
+/* ---- reading */
+
+struct question {
+    struct fg_reader *reader;
+    struct fg_name_table names;
+    struct fg_selected selected;
+    struct fg_merge merge;
+    PyObject *functions, *tasks, *selection, *folds;
+    int select_unknown;
+    const char *wanted; /* NULL: the answer has no use for it */
+    Py_ssize_t wanted_bytes;
+};
+
+static void close_question(struct question *question)
+{
+    if (question->merge.file)
+        fg_merge_close(&question->merge);
+    fg_selected_free(&question->selected);
+    fg_name_table_free(&question->names);
+}
+
+/* Opens the lanes. Return: 0, or -1 with an exception; close_question() is due in any case. */
+static int open_question(struct question *question)
+{
+    const struct fg_trace_file *file = &question->reader->file;
+    int error;
+
+    if (fg_fill_names(&question->names, file, question->functions, question->tasks,
+                      question->select_unknown) < 0 ||
+        fg_selected_parse(&question->selected, file, question->selection) < 0 ||
+        fg_selected_parse_folds(&question->selected, file, &question->names, question->folds) < 0)
+        return -1;
+    if (question->wanted && question->wanted_bytes != (Py_ssize_t)question->names.nr_functions) {
+        PyErr_SetString(PyExc_ValueError, "wanted must have a byte for each function of the trace");
+        return -1;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    error = fg_selected_open(&question->selected, &question->merge, file, &question->names);
+    Py_END_ALLOW_THREADS;
+    if (error)
+        fg_reader_raise(question->reader, error, question->merge.reason);
+    return error ? -1 : 0;
+}
+
+/* Reads all of it. Return: 0, or -1 with an exception. */
+static int run(struct question *question, int (*step)(void *answer, uint64_t events), void *answer)
+{
+    int result = 1;
+
+    while (result == 1) {
+        if (PyErr_CheckSignals() < 0)
+            return -1;
+        Py_BEGIN_ALLOW_THREADS;
+        result = step(answer, ANSWER_EVENTS);
+        Py_END_ALLOW_THREADS;
+    }
+    if (result == -E2BIG)
+        PyErr_Format(PyExc_ValueError, "more than %u functions were called; choose fewer",
+                     FG_MOST_VALUE_FUNCTIONS);
+    else if (result < 0)
+        fg_reader_raise(question->reader, result, question->merge.reason);
+    return result < 0 ? -1 : 0;
+}
+
+/* (calls, open, suspended) */
+static PyObject *call_counts(const struct fg_answer *answer)
+{
+    return Py_BuildValue("(KKK)", (unsigned long long)answer->nr_calls, (unsigned long long)answer->nr_open,
+                         (unsigned long long)answer->nr_suspended);
+}
+
+static PyObject *bytes_at(const uint8_t *texts, uint32_t at, uint32_t bytes)
+{
+    return PyBytes_FromStringAndSize(bytes ? (const char *)texts + at : NULL, (Py_ssize_t)bytes);
+}
+
+static PyObject *import_names(const struct fg_name_table *names)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < names->nr_imports; i++)
+        fg_list_append(&list, PyUnicode_DecodeUTF8(names->imports[i].text,
+                                                   (Py_ssize_t)names->imports[i].bytes, "replace"));
+    return list;
+}
+
+/* ---- call_values() */
+
+static PyObject *value_group(const uint8_t *keys, const struct fg_value_group *group)
+{
+    return Py_BuildValue("(NKKKKKKdKKIN)", bytes_at(keys, group->key_at, group->key_bytes),
+                         (unsigned long long)group->calls, (unsigned long long)group->raised,
+                         (unsigned long long)group->timed, (unsigned long long)group->total_ns,
+                         (unsigned long long)group->min_ns, (unsigned long long)group->max_ns, group->log_sum,
+                         (unsigned long long)group->slowest_begin_ns,
+                         (unsigned long long)group->slowest_end_ns, group->slowest_task,
+                         PyBytes_FromStringAndSize((const char *)group->bins, sizeof(group->bins)));
+}
+
+/* (groups, the rest or None) */
+static PyObject *value_grouping(const uint8_t *keys, const struct fg_value_grouping *grouping)
+{
+    PyObject *groups = PyList_New(0);
+
+    for (size_t i = 1; groups && i <= grouping->n; i++)
+        fg_list_append(&groups, value_group(keys, &grouping->groups[i]));
+    if (!groups)
+        return NULL;
+    if (!grouping->distinct_later)
+        return Py_BuildValue("(NO)", groups, Py_None);
+    return Py_BuildValue("(NN)", groups, value_group(keys, &grouping->groups[0]));
+}
+
+static PyObject *value_field(const uint8_t *keys, const struct fg_value_field *field)
+{
+    PyObject *by_value = value_grouping(keys, &field->groupings[FG_GROUP_BY_VALUE]);
+    PyObject *by_size = by_value ? value_grouping(keys, &field->groupings[FG_GROUP_BY_SIZE]) : NULL;
+
+    if (!by_size) {
+        Py_XDECREF(by_value);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", by_value, by_size);
+}
+
+static PyObject *value_fields(const uint8_t *keys, const struct fg_value_field *fields, uint32_t n)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < n; i++)
+        fg_list_append(&list, value_field(keys, &fields[i]));
+    return list;
+}
+
+static PyObject *value_function(const uint8_t *keys, const struct fg_value_function *function)
+{
+    return Py_BuildValue("(INdKNN)", function->func, value_group(keys, &function->all), function->log_squares,
+                         (unsigned long long)function->nr_open,
+                         value_fields(keys, function->arguments, function->nr_arguments),
+                         value_fields(keys, function->outcomes, FG_NR_OUTCOMES));
+}
+
+static PyObject *value_functions(const struct fg_value_groups *groups)
+{
+    size_t n;
+    const struct fg_value_function *functions = fg_value_groups_functions(groups, &n);
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < n; i++)
+        fg_list_append(&list, value_function(fg_value_groups_keys(groups), &functions[i]));
+    return list;
+}
+
+static int step_values(void *answer, uint64_t events)
+{
+    return fg_value_groups_run(answer, events);
+}
+
+PyObject *fg_reader_call_values(PyObject *self, PyObject *args)
+{
+    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_value_groups *groups = NULL;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "O!O!py#O:call_values", &PyList_Type, &question.functions, &PyList_Type,
+                          &question.tasks, &question.select_unknown, &question.wanted, &question.wanted_bytes,
+                          &question.selection))
+        return NULL;
+    if (open_question(&question) == 0) {
+        if (fg_value_groups_new(&question.merge, (const uint8_t *)question.wanted, &groups) < 0)
+            PyErr_NoMemory();
+        else if (run(&question, step_values, groups) == 0)
+            result = value_functions(groups);
+    }
+    fg_value_groups_free(groups);
+    close_question(&question);
+    return result;
+}
+
+/* ---- exceptions() */
+
+static const char *const fate_names[] = {
+#define X(name) #name,
+    FG_EXCEPTION_FATES(X)
+#undef X
+};
+
+static PyObject *type_name(const struct fg_exception_type *type)
+{
+    return PyUnicode_DecodeUTF8(type->text, type->bytes, "backslashreplace");
+}
+
+static PyObject *frames_of(const struct fg_exception *exception)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < exception->nr_frames; i++)
+        fg_list_append(&list,
+                       Py_BuildValue("(II)", exception->frames[i].func, exception->frames[i].caller_line));
+    return list;
+}
+
+static PyObject *exception_row(const struct fg_exception *exception)
+{
+    return Py_BuildValue(
+        "(KNiKKKKIINKIN)", (unsigned long long)exception->number, type_name(&exception->type),
+        (int)exception->fate, (unsigned long long)exception->address, (unsigned long long)exception->begin_ns,
+        (unsigned long long)exception->raised_ns, (unsigned long long)exception->left_ns, exception->task,
+        exception->handler, frames_of(exception), (unsigned long long)exception->after, exception->after_func,
+        type_name(&exception->after_type));
+}
+
+static PyObject *exception_groups(const struct fg_exceptions *exceptions)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < exceptions->nr_groups; i++) {
+        const struct fg_exception_group *group = &exceptions->groups[i];
+
+        fg_list_append(
+            &list, Py_BuildValue("(NKKK)", exception_row(&group->first), (unsigned long long)group->count,
+                                 (unsigned long long)group->last_number, (unsigned long long)group->last_ns));
+    }
+    return list;
+}
+
+static PyObject *exceptions_tuple(const struct fg_exceptions *exceptions)
+{
+    const struct fg_exception *found = &exceptions->found;
+
+    return Py_BuildValue("(NKKN)", exception_groups(exceptions),
+                         (unsigned long long)exceptions->nr_exceptions,
+                         (unsigned long long)exceptions->nr_left_out,
+                         found->number ? exception_row(found) : Py_NewRef(Py_None));
+}
+
+static int step_exceptions(void *answer, uint64_t events)
+{
+    return fg_exception_answer_run(answer, events);
+}
+
+PyObject *fg_reader_exceptions(PyObject *self, PyObject *args)
+{
+    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_exception_answer *answer = NULL;
+    unsigned long long number;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "O!O!pKOO:exceptions", &PyList_Type, &question.functions, &PyList_Type,
+                          &question.tasks, &question.select_unknown, &number, &question.selection,
+                          &question.folds))
+        return NULL;
+    if (open_question(&question) == 0) {
+        if (fg_exception_answer_new(&question.merge, number, &answer) < 0)
+            PyErr_NoMemory();
+        else if (run(&question, step_exceptions, answer) == 0)
+            result =
+                Py_BuildValue("(NNN)", exceptions_tuple(fg_exception_answer_result(answer)),
+                              call_counts(fg_exception_answer_calls(answer)), import_names(&question.names));
+    }
+    fg_exception_answer_free(answer);
+    close_question(&question);
+    return result;
+}
+
+/* ---- repeats() */
+
+static PyObject *repeat_group(const uint8_t *texts, const struct fg_repeat_group *group)
+{
+    return Py_BuildValue("(IIiKKKKKKKIN)", group->below, group->func, (int)group->kind,
+                         (unsigned long long)group->runs, (unsigned long long)group->calls,
+                         (unsigned long long)group->ran_ns, (unsigned long long)group->repeated_ns,
+                         (unsigned long long)group->most, (unsigned long long)group->most_begin_ns,
+                         (unsigned long long)group->most_end_ns, group->most_task,
+                         bytes_at(texts, group->text_at, group->text_bytes));
+}
+
+static PyObject *repeat_groups(const struct fg_repeats *repeats)
+{
+    size_t n;
+    const struct fg_repeat_group *groups = fg_repeats_groups(repeats, &n);
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < n; i++)
+        fg_list_append(&list, repeat_group(fg_repeats_texts(repeats), &groups[i]));
+    return list;
+}
+
+static PyObject *repeat_function(const uint8_t *texts, uint32_t func,
+                                 const struct fg_repeat_function *function)
+{
+    return Py_BuildValue("(IKKKKKKKNii)", func, (unsigned long long)function->calls,
+                         (unsigned long long)function->hits, (unsigned long long)function->hit_ns,
+                         (unsigned long long)function->differing, (unsigned long long)function->repeated,
+                         (unsigned long long)function->best_calls, (unsigned long long)function->best_ns,
+                         bytes_at(texts, function->best_at, function->best_bytes), function->is_none,
+                         function->is_partial);
+}
+
+static PyObject *repeat_functions(const struct fg_repeats *repeats, uint32_t nr_functions)
+{
+    const struct fg_repeat_function *functions = fg_repeats_functions(repeats);
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < nr_functions; i++)
+        if (functions[i].hits)
+            fg_list_append(&list, repeat_function(fg_repeats_texts(repeats), i, &functions[i]));
+    return list;
+}
+
+static PyObject *repeats_tuple(const struct question *question, const struct fg_repeats *repeats)
+{
+    return Py_BuildValue(
+        "(NNNKNN)", repeat_groups(repeats), repeat_functions(repeats, question->names.nr_functions),
+        exceptions_tuple(fg_repeats_exceptions(repeats)), (unsigned long long)fg_repeats_forgotten(repeats),
+        call_counts(fg_repeats_calls(repeats)), import_names(&question->names));
+}
+
+static int step_repeats(void *answer, uint64_t events)
+{
+    return fg_repeats_run(answer, events);
+}
+
+PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
+{
+    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_repeats *repeats = NULL;
+    unsigned long long least;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "O!O!py#KOO:repeats", &PyList_Type, &question.functions, &PyList_Type,
+                          &question.tasks, &question.select_unknown, &question.wanted, &question.wanted_bytes,
+                          &least, &question.selection, &question.folds))
+        return NULL;
+    if (least < 2)
+        return PyErr_Format(PyExc_ValueError, "least must be at least 2, got %llu", least);
+    if (open_question(&question) == 0) {
+        if (fg_repeats_new(&question.merge, (const uint8_t *)question.wanted, least, &repeats) < 0)
+            PyErr_NoMemory();
+        else if (run(&question, step_repeats, repeats) == 0)
+            result = repeats_tuple(&question, repeats);
+    }
+    fg_repeats_free(repeats);
+    close_question(&question);
+    return result;
+}
+
+int fg_add_answer_names(PyObject *module)
+{
+    return fg_add_names(module, "EXCEPTION_FATES", fate_names, FG_NR_ITEMS(fate_names));
+}

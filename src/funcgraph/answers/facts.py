@@ -1,0 +1,140 @@
+"""What all answers say besides their figures: names, what a trace lacks, commands that show the evidence."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from funcgraph.names import printable
+from funcgraph.tracedata.description import Function, Task
+from funcgraph.tracedata.imports import import_function
+from funcgraph.tracedata.opened import Trace
+
+_NS = 1_000_000_000
+_PRINTED_NS = 1000  # a report prints microseconds
+
+
+class Counts(NamedTuple):
+    """How many calls an answer is made of.
+
+    Attributes:
+        calls: all that were read.
+        open: those whose end is not in the trace.
+        suspended: of these, those that are suspended at the end.
+    """
+
+    calls: int
+    open: int
+    suspended: int
+
+
+class Place(NamedTuple):
+    """A stretch of time in a thread, where the evidence lies.
+
+    Attributes:
+        begin_ns, end_ns: on the trace's clock.
+        task: the thread; None: it is not known.
+    """
+
+    begin_ns: int
+    end_ns: int
+    task: Task | None
+
+    def command(self, path: object, *more: str) -> str:
+        """Return the command that shows it: `funcgraph report FILE --task TID --from T --to T`.
+
+        Args:
+            path: the trace.
+            more: further words.
+        """
+        begin = self.begin_ns // _PRINTED_NS * _PRINTED_NS
+        words = ["funcgraph", "report", *more, *(["--task", str(self.task.tid)] if self.task else [])]
+        words += ["--from", seconds(begin), "--to", seconds(self.end_ns)]
+        return shlex.join([*words, *([str(path)] if str(path) != "trace.fg" else [])])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        task = self.task
+        return {"begin_ns": self.begin_ns, "end_ns": self.end_ns, "tid": task.tid if task else None}
+
+
+def seconds(time_ns: int) -> str:
+    """Return a time as a report prints it."""
+    return f"{time_ns // _NS}.{time_ns % _NS // _PRINTED_NS:06}"
+
+
+class Names:
+    """Names of a Reader's functions by their numbers: those of the trace, `<unknown>`, folded imports."""
+
+    def __init__(self, functions: Sequence[Function], imports: Sequence[str] = ()) -> None:
+        self._functions = functions
+        self._imports = imports
+
+    def function(self, number: int) -> Function | None:
+        """Return a function; None: the trace does not name it."""
+        if number < len(self._functions):
+            return self._functions[number]
+        place = number - len(self._functions) - 1
+        return import_function(self._imports[place]) if 0 <= place < len(self._imports) else None
+
+
+def name_of(function: Function | None) -> str:
+    """Return a function's name, as in `funcgraph summary`."""
+    return function.name if function else "<unknown>"
+
+
+def place_of(function: Function | None) -> str:
+    """Return where a function is defined, as ` (FILE:LINE)`; "" if that is not known."""
+    return f" ({printable(function.file)}:{function.line})" if function and function.file else ""
+
+
+def task_at(tasks: Sequence[Task], number: int) -> Task | None:
+    """Return a task by its number; None: the trace's description lacks it."""
+    return tasks[number] if number < len(tasks) else None
+
+
+# ---- what is missing
+
+_FLAGS = {"args": "--args", "retval": "--retval"}
+_WHAT = {"args": "arguments", "retval": "results"}
+
+
+def recorded(trace: Trace, option: str) -> bool:
+    """Return whether an instance of a trace recorded something: `args`, `retval`.
+
+    A trace that has no such option in its description, as one of a kernel, recorded what its events have.
+    """
+    instances = trace.meta.get("instances")
+    chosen = instances.values() if isinstance(instances, dict) else [trace.meta.get("options")]
+    known = [options[option] for options in chosen if isinstance(options, dict) and option in options]
+    return any(known) or not known
+
+
+def missing(trace: Trace, options: Sequence[str]) -> str | None:
+    """Return what was not recorded, and the command that records it; None: all of it was."""
+    absent = [option for option in options if not recorded(trace, option)]
+    if not absent:
+        return None
+    flags = " ".join(_FLAGS[option] for option in options)
+    words = trace.meta.get("command")
+    command = shlex.join(map(str, words)) if isinstance(words, list) and words else "COMMAND"
+    what = " and ".join(_WHAT[option] for option in absent)
+    return f"{what} are not recorded: funcgraph record {flags} {printable(command)}"
+
+
+def limits(trace: Trace, counts: Counts | None = None) -> Iterator[str]:
+    """Yield lines about what an answer cannot know."""
+    if counts and counts.open:
+        suspended = f", {counts.suspended:,} of them suspended" if counts.suspended else ""
+        yield f"{_calls(counts.open)} did not end in the trace{suspended}"
+    if trace.lost:
+        yield f"{trace.lost:,} records were lost: what they would have shown is missing here"
+    if trace.overrun:
+        yield f"{trace.overrun:,} calls were not traced: their task's shadow stack was full"
+    if len([buffer for buffer in trace.buffers if buffer.events]) > 1:
+        yield "several instances recorded: one call may be here more than once; -B NAME chooses one"
+
+
+def _calls(count: int) -> str:
+    return f"{count:,} call{'' if count == 1 else 's'}"

@@ -1,0 +1,188 @@
+"""Calls grouped by their values, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from funcgraph.answers.facts import place_of
+from funcgraph.answers.values import FunctionValues, ValueField, ValueGroup
+from funcgraph.names import printable, shortened
+from funcgraph.tracedata.summary import duration_text
+
+WIDTH = 80
+_LEAST_SHARE = 0.005  # that is shown
+_RANKED = 4
+_BARS = " ▁▂▃▄▅▆▇█"
+_BAR_COLUMNS = 10
+_REST = "(other values)"
+_FIGURES = "{:>9} {:>7} {:>10} {:>10} {:>10} {:<10} "
+_EXPLANATION = {
+    "slow": "share of the variance of the time (its logarithm) that knowing the value explains",
+    "raise": "share of the uncertainty whether a call raises that knowing the value removes",
+}
+_TITLE = {"slow": "What separates slow calls from fast ones", "raise": "What separates calls that raise"}
+
+
+def values_lines(
+    path: object, found: FunctionValues, *, by: str | None = None, count: int = 8
+) -> Iterator[str]:
+    """Yield the lines about one function.
+
+    Args:
+        path: the trace, for the commands that show the evidence.
+        found: the function's values.
+        by: the field whose values are listed; None: the one that explains most.
+        count: so many values are listed.
+    """
+    yield _head(found)
+    for what in ("slow", "raise"):
+        yield from _ranking(found, what)
+    chosen = next((one for one in found.fields if one.name == by), None) if by else _best(found)
+    if chosen is None:
+        yield "no argument, result or exception of it is recorded"
+        return
+    yield ""
+    yield from _table(chosen, count)
+    group = max(chosen.groups, key=lambda group: group.max_ns)
+    if group.timed:
+        yield ""
+        yield f"the slowest call, {duration_text(group.max_ns)}:"
+        yield f"  {group.slowest.command(path)}"
+
+
+def _head(found: FunctionValues) -> str:
+    whole = found.all
+    parts = [f"{whole.calls:,} call{'' if whole.calls == 1 else 's'}", duration_text(whole.total_ns)]
+    if whole.timed:
+        parts.append(f"mean {duration_text(whole.mean_ns)}, median {duration_text(whole.quantile_ns(0.5))}")
+    if whole.raised:
+        parts.append(f"{whole.raised:,} raised")
+    return f"{printable(found.function.name)}: {', '.join(parts)}{place_of(found.function)}"
+
+
+def _best(found: FunctionValues) -> ValueField | None:
+    for what in ("slow", "raise"):
+        for one in found.ranked("slow" if what == "slow" else "raise"):
+            if (one.slow_share if what == "slow" else one.raise_share) or what == "raise":
+                return one
+    return found.fields[0] if found.fields else None
+
+
+def _ranking(found: FunctionValues, what: str) -> Iterator[str]:
+    if what == "raise" and not 0 < found.all.raised < found.all.calls:
+        return
+    ranked = found.ranked("slow" if what == "slow" else "raise")
+    shares = [(one, one.slow_share if what == "slow" else one.raise_share) for one in ranked]
+    shown = [(one, share) for one, share in shares if share is not None and share >= _LEAST_SHARE]
+    yield ""
+    yield f"{_TITLE[what]}:"
+    if not shown:
+        yield "  nothing that is recorded does"
+        return
+    for one, share in shown[:_RANKED]:
+        name = f"{one.name} (by size)" if one.by_size else one.name
+        detail = _slowest(one) if what == "slow" else _raising(one)
+        yield shortened(f"  {100 * share:4.0f} %  {name:<20} {detail}".rstrip(), WIDTH)
+    yield f"  ({_EXPLANATION[what]})"
+
+
+def _slowest(one: ValueField) -> str:
+    """Return what the slowest value does, against all others."""
+    groups = [group for group in one.groups if group.timed]
+    if len(groups) < 2:
+        return ""
+    slow = max(groups, key=lambda group: group.log_sum / group.timed)
+    calls = sum(group.timed for group in groups) - slow.timed
+    total = sum(group.total_ns for group in groups) - slow.total_ns
+    text = slow.text or _REST
+    return f"{shortened(text, 20)}: {duration_text(slow.mean_ns)}, else {duration_text(total / calls)}"
+
+
+def _raising(one: ValueField) -> str:
+    groups = [group for group in one.groups if group.calls]
+    worst = max(groups, key=lambda group: (group.raised / group.calls, group.raised))
+    calls = sum(group.calls for group in groups) - worst.calls
+    raised = sum(group.raised for group in groups) - worst.raised
+    text = shortened(worst.text or _REST, 20)
+    return f"{text}: {worst.raised:,} of {worst.calls:,}, else {raised:,} of {calls:,}"
+
+
+def _table(one: ValueField, count: int) -> Iterator[str]:
+    what = "sizes" if one.by_size else "values"
+    yield f"{len(one.groups):,} {what} of {one.name}:"
+    yield _FIGURES.format("CALLS", "RAISED", "TOTAL", "MEAN", "P99", "TIMES") + "VALUE"
+    shown = one.groups[:count]
+    low, high = _span(shown)
+    for group in shown:
+        figures = _FIGURES.format(
+            f"{group.calls:,}",
+            f"{group.raised:,}",
+            duration_text(group.total_ns),
+            duration_text(group.mean_ns),
+            duration_text(group.quantile_ns(0.99)),
+            _bars(group, low, high),
+        )
+        yield figures + shortened(group.text or _REST, WIDTH - len(figures))
+    if len(one.groups) > count:
+        yield f"  and {len(one.groups) - count:,} more (-n {len(one.groups)})"
+    if any(group.timed for group in shown):
+        span = (duration_text(2.0 ** (edge / 4)) for edge in (low, high))
+        yield f"TIMES: calls by duration, {' to '.join(span)}"
+
+
+def _span(groups: Sequence[ValueGroup]) -> tuple[int, int]:
+    """Return the first bin that is used, and that after the last one."""
+    used = [number for group in groups for number, count in enumerate(group.bins) if count]
+    return (min(used), max(used) + 1) if used else (0, 1)
+
+
+def _bars(group: ValueGroup, low: int, high: int) -> str:
+    """Return the distribution of durations as one line of bars."""
+    columns = min(_BAR_COLUMNS, high - low)
+    counts = [0] * columns
+    for number in range(low, high):
+        counts[(number - low) * columns // (high - low)] += group.bins[number]
+    most = max(counts) or 1
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts)
+
+
+# ---- JSON
+
+
+def values_json(found: FunctionValues) -> dict[str, Any]:
+    """Return what is known of one function, as `funcgraph values --json` has it."""
+    function = found.function
+    return {
+        "name": function.name,
+        "file": function.file,
+        "line": function.line,
+        "open": found.open,
+        **_group_json(found.all),
+        "fields": [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "by_size": one.by_size,
+                "slow_share": one.slow_share,
+                "raise_share": one.raise_share,
+                "values": [{"value": group.text or None, **_group_json(group)} for group in one.groups],
+            }
+            for one in found.fields
+        ],
+    }
+
+
+def _group_json(group: ValueGroup) -> dict[str, Any]:
+    return {
+        "calls": group.calls,
+        "raised": group.raised,
+        "timed": group.timed,
+        "total_ns": group.total_ns,
+        "min_ns": group.min_ns,
+        "mean_ns": group.mean_ns,
+        "median_ns": group.quantile_ns(0.5),
+        "p99_ns": group.quantile_ns(0.99),
+        "max_ns": group.max_ns,
+        "slowest": group.slowest.as_json(),
+    }

@@ -1,0 +1,89 @@
+"""funcgraph values: the calls of a function, grouped by their arguments, results and exceptions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from funcgraph.command_support.messages import CommandError
+from funcgraph.command_support.trace import (
+    add_count_argument,
+    add_selection_arguments,
+    add_trace_argument,
+    open_events,
+    selection_of,
+    trace_errors,
+)
+from funcgraph.tracedata.pager import write_text
+
+if TYPE_CHECKING:
+    from funcgraph.answers.values import FunctionValues
+    from funcgraph.tracedata.opened import Trace
+
+NAME = "values"
+HELP = "group a function's calls by their values: which one is slow"
+DESCRIPTION = """\
+Group the calls of a function by the value of each argument, of the result and of the exception, and say which
+of these separates slow calls from fast ones, and calls that raise from those that return.
+
+  funcgraph record --args --retval app.py
+  funcgraph values shop.price
+
+Numbers and lengths that have too many values are grouped by their size. Of an object the type counts."""
+
+_COUNT = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.usage = "funcgraph values [OPTIONS] FUNCTION [[-i] FILE]"
+    parser.add_argument("function", metavar="FUNCTION", help="its name, or a pattern as of 'record -l'")
+    add_trace_argument(parser)
+    parser.add_argument(
+        "--by", metavar="NAME", help="list the values of this argument, `result` or `exception`"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
+    add_count_argument(parser, lines=f"values (default: {_COUNT})")
+    add_selection_arguments(parser, events=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the groups; return the exit status."""
+    from funcgraph.answers.values import values
+    from funcgraph.answers.values_text import values_json
+
+    with open_events(args) as trace, trace_errors(trace.path):
+        found = values(trace, args.function, select=selection_of(args))
+        _check(args, trace, found)
+        if args.json:
+            text = json.dumps({"functions": [values_json(one) for one in found]}, indent=1) + "\n"
+        else:
+            text = "".join(f"{line}\n" for line in _lines(args, trace, found))
+    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+    return 0
+
+
+def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> None:
+    if not found:
+        raise CommandError(f"{trace.path}: no call of '{args.function}' in this part of the trace")
+    names = [field.name for field in found[0].fields]
+    if args.by is not None and args.by not in names:
+        known = ", ".join(names) or "nothing of it is recorded"
+        raise CommandError(f"--by '{args.by}': not a recorded value of the function; there are: {known}")
+
+
+def _lines(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> Iterator[str]:
+    from funcgraph.answers.facts import Counts, limits, missing
+    from funcgraph.answers.values_text import values_lines
+    from funcgraph.names import printable
+
+    first, *others = found
+    yield from values_lines(trace.path, first, by=args.by, count=args.count or _COUNT)
+    if lack := missing(trace, ("args", "retval")):
+        yield lack
+    yield from limits(trace, Counts(first.all.calls, first.open, 0))
+    if others:
+        more = ", ".join(printable(one.function.name) for one in others[:3])
+        yield f"{len(others):,} more functions match: {more}{', ...' if len(others) > 3 else ''}"
