@@ -18,8 +18,8 @@ _BAR_COLUMNS = 10
 _REST = "(other values)"
 _FIGURES = "{:>9} {:>7} {:>10} {:>10} {:>10} {:<10} "
 _EXPLANATION = {
-    "slow": "share of the variance of the time (its logarithm) that knowing the value explains",
-    "raise": "share of the uncertainty whether a call raises that knowing the value removes",
+    "slow": "share of the variance of the time's logarithm that the value explains",
+    "raise": "share of the uncertainty whether a call raises that the value removes",
 }
 _TITLE = {"slow": "What separates slow calls from fast ones", "raise": "What separates calls that raise"}
 
