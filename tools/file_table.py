@@ -45,6 +45,7 @@ FOLDERS = {
     "examples/ask_a_program": "a small shop, and a program that asks it questions",
     "examples/below_python": "the programs of docs/start/below-python.md",
     "examples/fprobe_example": "a probe on any function of any program",
+    "examples/answers": "a shop on sqlite with three faults, which docs/guides/answers.md finds",
     "examples/guide": "a small web service with three faults, which docs/start/guide.md finds",
     "examples/native_user": "a user of the C API, with its own build",
     "examples/running_service": "a service to look into while it runs",

@@ -20,7 +20,6 @@ struct fg_answer_call {
     uint32_t caller_line;     /* the line at which it was called; 0: not recorded */
     bool is_whole;            /* all its stretches are in the trace */
     bool has_arguments;       /* they are in the trace */
-    bool is_marked;           /* the answer's */
     struct fg_text arguments; /* as recorded: fg_value_next(), without what follows the last one */
     void *slots[FG_NR_ANSWER_SLOTS];
 };

@@ -13,7 +13,8 @@ struct fg_repeat_key {
     uint64_t hash;
     uint64_t calls, hits;
     uint64_t hit_ns;
-    uint64_t result; /* the hash of the first result */
+    uint64_t first_ns; /* when the first call with a result ended */
+    uint64_t result;   /* the hash of the first result */
     uint32_t func;
     uint32_t text_at, text_bytes; /* from the second time on; 0: there is none */
     bool has_result, differs;

@@ -204,16 +204,30 @@ static bool is_partial(const uint8_t *at, const uint8_t *end)
     return false;
 }
 
-static bool is_hit_of(const struct fg_answer_call *caller, const void *func)
+/* Looks whether a caller is a hit of a function. */
+struct hit_search {
+    const struct fg_repeats *repeats;
+    uint32_t func;
+};
+
+static bool is_hit_of(const struct fg_answer_call *caller, const void *argument)
 {
-    return caller->is_marked && caller->func == *(const uint32_t *)func;
+    const struct hit_search *search = argument;
+    const struct fg_repeat_key *key;
+
+    if (caller->func != search->func || !caller->key)
+        return false;
+    key = fg_repeat_keys_find(&search->repeats->keys, caller->key);
+    return key && key->has_result && key->first_ns <= caller->begin_ns;
 }
 
 /* What a hit took is saved once, if a hit of the same function is around it. */
 static bool is_in_hit(struct fg_repeats *repeats, const struct fg_answer_end *end)
 {
-    return repeats->functions[end->call->func].open &&
-           fg_answer_each_caller(&repeats->answer, end->stretch, is_hit_of, &end->call->func);
+    struct hit_search search = {.repeats = repeats, .func = end->call->func};
+
+    return repeats->functions[search.func].open &&
+           fg_answer_each_caller(&repeats->answer, end->stretch, is_hit_of, &search);
 }
 
 static void count_result(struct fg_repeats *repeats, const struct fg_answer_end *end,
@@ -232,6 +246,7 @@ static void count_result(struct fg_repeats *repeats, const struct fg_answer_end 
     if (!key->has_result) {
         key->has_result = true;
         key->result = result;
+        key->first_ns = end->end_ns;
         return;
     }
     key->differs |= key->result != result;
@@ -245,13 +260,10 @@ static void count_result(struct fg_repeats *repeats, const struct fg_answer_end 
 static int begin_call(struct fg_answer *answer, struct fg_answer_call *call)
 {
     struct fg_repeats *repeats = repeats_of(answer);
-    const struct fg_repeat_key *key;
 
     if (!call->has_arguments || !fg_answer_wants(answer, call->func))
         return 0;
     call->key = fg_hash_values(call->func, call->arguments.data, call->arguments.bytes) | 1;
-    key = fg_repeat_keys_find(&repeats->keys, call->key);
-    call->is_marked = key && key->has_result;
     repeats->functions[call->func].open++;
     return 0;
 }
