@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from benchmarks.harness import Bench, Figure, at_most, median_of
 
 _FIB = 33  # 22.8 million events
+_FIB_WITH_VALUES = 33  # 22.8 million events
+_ANSWERS = (["values", "__main__.fib"], ["repeat"], ["exceptions"])
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
 _MOST_S = 3
 #: Rounds of the program whose trace gets an index: 50 million events. Questions of each kind to it.
@@ -27,7 +29,20 @@ def questions(bench: Bench) -> Iterator[Figure]:
     events = int(bench.run([bench.python, "-c", code, traces[0]]).stdout) / 1e6
     if find_spec("duckdb"):
         yield _took(bench, f"`funcgraph sql` of {events:.1f} million events", ["sql", traces[0], _QUESTION])
+    yield from _answers(bench)
     yield _took(bench, f"`funcgraph diff` of two traces of {events:.1f} million events", ["diff", *traces])
+
+
+def _answers(bench: Bench) -> Iterator[Figure]:
+    """Measure the answers about a trace with arguments and results."""
+    trace = str(bench.folder / "answers.fg")
+    words = ["record", "-q", "--args", "--retval", "-l", "__main__.*", "-o", trace]
+    bench.run([*bench.funcgraph, *words, *bench.program("fib.py", _FIB_WITH_VALUES, 1)])
+    code = "import funcgraph, sys; print(funcgraph.open(sys.argv[1]).nr_events)"
+    events = int(bench.run([bench.python, "-c", code, trace]).stdout) / 1e6
+    for command in _ANSWERS:
+        name = f"`funcgraph {command[0]}` of {events:.1f} million events with values"
+        yield _took(bench, name, [*command, "-i", trace])
 
 
 def _took(bench: Bench, name: str, words: list[str]) -> Figure:

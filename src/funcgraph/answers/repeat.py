@@ -235,7 +235,7 @@ def _cacheable(trace: Trace, rows: Iterable[RepeatFunctionTuple]) -> list[Cachea
     found: dict[object, Cacheable] = {}
     for row in rows:
         number, calls, hits, saved, differing, repeated, best_calls, _best_ns, best, is_none, is_partial = row
-        if is_none or not saved:
+        if is_none:
             continue
         function = trace.functions[number]
         text = arguments_text(function, decode_values(best)) if best or not function.arguments else None
