@@ -24,7 +24,9 @@ SHOP = """
     def items_of(order):
         return query(f"SELECT name FROM item WHERE order_id = {order}")
     def page():
-        return [items_of(order) for order in range(8)]
+        for order in range(8):
+            items_of(order)
+        return 8
     def once():
         return query("SELECT count(*) FROM item")
     def rate(currency):
