@@ -434,6 +434,39 @@ class Reader:
             ValueError: it has another key, does not fit the trace, or is damaged.
             OSError: it cannot be read.
         """
+    def call_parts(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        classes: Buffer,
+        begins: Buffer,
+        groups: Buffer,
+        gil: Buffer,
+        ready: Buffer,
+        sizes: tuple[int, int],
+        gc: tuple[int, int],
+        /,
+    ) -> tuple[list[tuple[int, int, int, int, int]], list[tuple[int, int, int]]]:
+        """Read the trace; return what chosen calls spent their time on: call_parts.h.
+
+        Args:
+            functions, tasks: as of set_names().
+            classes: a byte for each function: a number of CALL_PARTS, and 128: its calls are chosen.
+            begins: when the chosen calls began, sorted 64-bit words.
+            groups: a byte for each of them: its group.
+            gil, ready: stretches of tasks: 64-bit words begin and end, 32-bit words task and label; by task,
+                then begin, or end.
+            sizes: how many groups and labels there are.
+            gc: types of the events at which a collection begins and ends; 0: there are none.
+
+        Returns:
+            Rows of group, number of CALL_PARTS, key, nanoseconds and count; of each group how many calls were
+            found, how many of these did not end, and how long they took in all.
+
+        Raises:
+            ValueError: an argument is impossible, or the file is damaged.
+            OSError: it cannot be read.
+        """
     def fileno(self) -> int:
         """Return the file's descriptor, which is the Reader's own."""
     @property
@@ -463,6 +496,10 @@ class ReportIterator:
 
 TREE_COLUMNS: Final[tuple[str, ...]]  # the names of a tree's columns
 TREE_GROUPS: Final[tuple[str, ...]]  # "all", "process", "task"
+
+# Parts of calls: src/binding/tracedata/call_parts.c; call_parts.h describes them
+
+CALL_PARTS: Final[tuple[str, ...]]  # by number
 
 # Events as columns: src/binding/tracedata/base/column.c, columns.c, follower.c
 

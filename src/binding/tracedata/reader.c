@@ -12,6 +12,7 @@
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/base/state.h"
 #include "binding/tracedata/call_index.h"
+#include "binding/tracedata/call_parts.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
@@ -244,6 +245,10 @@ PyDoc_STRVAR(exceptions_doc,
              "exceptions($self, functions, tasks, select_unknown, number, selection, folds, /)\n--\n\n"
              "Read the whole trace, and return where exceptions were raised and handled. See the stub.");
 
+PyDoc_STRVAR(call_parts_doc,
+             "call_parts($self, functions, tasks, classes, begins, groups, gil, ready, sizes, gc, /)\n--\n\n"
+             "Return what chosen calls spent their time on. See the stub.");
+
 FG_ALONE(reader_set_names)
 FG_ALONE(reader_set_events)
 FG_ALONE(fg_reader_report)
@@ -256,6 +261,7 @@ FG_ALONE(fg_reader_load_call_index)
 FG_ALONE(fg_reader_call_values)
 FG_ALONE(fg_reader_repeats)
 FG_ALONE(fg_reader_exceptions)
+FG_ALONE(fg_reader_call_parts)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
 FG_ALONE(fg_reader_scan)
@@ -293,6 +299,7 @@ static PyMethodDef reader_methods[] = {
     {"call_values", fg_reader_call_values_alone, METH_VARARGS, call_values_doc},
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
+    {"call_parts", fg_reader_call_parts_alone, METH_VARARGS, call_parts_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},

@@ -29,6 +29,7 @@ from funcgraph.session.check import OptionError, check, check_file, record_optio
 from funcgraph.session.environ import VARIABLE
 from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
+from funcgraph.session.why import add_why
 from funcgraph.settings.table import EVENTS, INSTANCE, SETTINGS
 from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
@@ -170,6 +171,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
             given = [name for name, value in options.items() if name != "name" and value is not None]
             if wants_events_alone(given, bool(instance["events"])):
                 instance["tracer"] = "nop"
+    add_why(settings)
     try:
         check(settings)
         check_file(settings, args.output)

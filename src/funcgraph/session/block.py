@@ -32,6 +32,7 @@ from funcgraph.session import environ, tracing
 from funcgraph.session.check import check, check_file, record_options
 from funcgraph.session.options import DEFAULTS, RECORDING
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
+from funcgraph.session.why import add_why
 from funcgraph.settings.table import BY_NAME, EVENTS, PATTERNS
 
 __all__ = ["RecordBlock", "record"]
@@ -143,6 +144,7 @@ def record(
     options: Iterable[str] = (),
     follow_fork: bool = True,
     control: bool = False,
+    why: bool = False,
     clock: str = "mono",
     max_size: int | str = 0,
     max_time: int | str = 0,
@@ -193,6 +195,8 @@ def record(
             "func-no-repeats", "nosleep-time", "nofuncgraph-irqs".
         follow_fork: record child processes too.
         control: give each child process a control socket. This process has one if it calls serve().
+        why: record all that `funcgraph why` tells apart: C functions, collections, waits for the interpreter
+            lock, and how long asyncio's tasks are ready before they run.
         clock: the trace's clock: "mono" (CLOCK_MONOTONIC), "boot" (includes the time that the machine was
             suspended), "mono_raw" (not slewed), "tai"; "local", "global" and "perf" are other names of
             "mono"; "uptime", "x86-tsc", "counter" count hundredths of a second, cycles, events.
@@ -234,6 +238,7 @@ def record(
     if not named or any(given[name] != _own(default) for name, default in DEFAULTS.items()):
         named.insert(0, given)
     settings = {name: given_keywords[name] for name in RECORDING} | {"instances": named}
+    add_why(settings)
     check(settings)
     check_file(settings, os.fspath(output))
     for instance in named:

@@ -438,6 +438,15 @@ SETTINGS: tuple[Setting, ...] = (
         flag="--control",
     ),
     Setting(
+        "why",
+        FLAG,
+        "record all that 'funcgraph why' tells apart: C functions, collections, waits for the GIL, tasks "
+        "that are ready",
+        scope=RECORDING,
+        default=False,
+        flag="--why",
+    ),
+    Setting(
         "clock",
         CHOICE,
         "the clock of the trace's times",

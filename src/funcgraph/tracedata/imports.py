@@ -32,8 +32,13 @@ def fold_marks(functions: Sequence[Function]) -> bytes | None:
     return marks if any(mark & _MACHINERY for mark in marks) else None
 
 
+def is_import_machinery(function: Function) -> bool:
+    """Return whether a function is one of those that import modules."""
+    return function.file in _MACHINERY_FILES
+
+
 def _mark(function: Function) -> int:
-    if function.file in _MACHINERY_FILES:
+    if is_import_machinery(function):
         return _MACHINERY | (_NAMES if function.flags & _IMPORTS_FLAG else 0)
     return _OWN if is_own(function) else 0
 

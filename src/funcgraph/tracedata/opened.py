@@ -31,6 +31,7 @@ from funcgraph.tracedata.trace_file import describe, function_rows, open_reader,
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
+    from funcgraph.tracedata.call_parts import ChosenCalls, PartSums
     from funcgraph.tracedata.sql import SqlRows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
@@ -429,6 +430,23 @@ class Trace:
         )  # only now: a traced process that reads its trace needs none of it
 
         return sql.run(self, query, parameters, select=select, external=external)
+
+    def call_parts(self, chosen: ChosenCalls) -> list[PartSums]:
+        """Return what chosen calls spent their time on, for each of their groups.
+
+        Args:
+            chosen: the calls, and what else is known of the time of their threads.
+
+        Raises:
+            ValueError: the trace is closed, or an argument is impossible.
+            TraceError: the file is damaged.
+            OSError: it cannot be read.
+        """
+        from funcgraph.tracedata.call_parts import read_parts  # only now: few readers need it
+
+        reader = self._opened()
+        with _damage():
+            return read_parts(reader, self.functions, self.tasks, chosen)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.

@@ -149,6 +149,15 @@ def _buffers_named(trace: Named, name: str) -> list[int]:
     raise SelectionError(f"no {what} {name!r}; it has: {listing}{did_you_mean(name, there)}")
 
 
+def time_range(trace: Named, text: str) -> tuple[int, int]:
+    """Return the first and the last nanosecond that a time stands for, given as that of a selection.
+
+    Raises:
+        SelectionError: it is no time.
+    """
+    return select_times(_time_scale(trace, None), text, text)
+
+
 # ---- events
 
 
@@ -185,7 +194,7 @@ def _limits(trace: Named, selection: Selection) -> tuple[int, int]:
 def _mark(trace: Named, patterns: Iterable[str], mark: int) -> bytes:
     """Return a byte for each function: the mark if one of the patterns matches it."""
     marks = bytearray(len(trace.functions))
-    names = [_function_name(function) for function in trace.functions] if patterns else []
+    names = [pattern_names(function) for function in trace.functions] if patterns else []
     for pattern in patterns:
         flag = "-l" if mark == _NAMED else "-g"
         try:
@@ -200,7 +209,7 @@ def _mark(trace: Named, patterns: Iterable[str], mark: int) -> bytes:
     return bytes(marks)
 
 
-def _function_name(function: Function) -> tuple[str, str]:
+def pattern_names(function: Function) -> tuple[str, str]:
     """Return a function's name in patterns, and its module: of native code the symbol alone."""
     name = function.qualname if function.flags & NATIVE else function.name
     return _encodable(name), _encodable(function.module)

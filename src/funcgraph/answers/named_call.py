@@ -1,0 +1,202 @@
+"""Names of single calls: `FUNCTION:N`, a function's N-th call, and `THREAD@TIME`, the innermost call then."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from funcgraph import _tracedata
+from funcgraph.names import nearest_names, printable
+from funcgraph.tracedata.call_columns import CallColumns
+from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task
+from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.selection import Selection, find_tasks, pattern_names, time_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from funcgraph.tracedata.opened import Trace
+
+_NUMBERED = re.compile(r"(.+):(-?[1-9]\d{0,18})", re.DOTALL | re.ASCII)
+_TIMED = re.compile(r"(.+)@([+-]?[\d.]+)", re.DOTALL | re.ASCII)
+_OPEN = CallColumns.ENDS.index("open")
+_RESUME = Columns.KINDS.index("resume")
+
+
+class NamedCall(NamedTuple):
+    """A call of a trace.
+
+    Attributes:
+        function: the name of its function.
+        number: the how many-th call of the function it is, in the order of beginnings, from 1.
+        task: the thread in which it ended, or was last.
+        buffer: the name of the instance that recorded it.
+        begin_ns, end_ns: when it began and ended; of a call that is open: its last event.
+        is_open: its end is not in the trace.
+    """
+
+    function: str
+    number: int
+    task: Task
+    buffer: str
+    begin_ns: int
+    end_ns: int
+    is_open: bool
+
+    def __str__(self) -> str:
+        return f"{self.function}:{self.number}"
+
+
+def find_call(trace: Trace, name: str, buffers: Sequence[str] = ()) -> NamedCall:
+    """Return the call that a person names.
+
+    Args:
+        trace: the trace.
+        name: `FUNCTION:N`: the N-th call of a function, in the order of beginnings, from 1; from -1 on
+            backwards, the last one first. `THREAD@TIME`: the innermost call that was in progress in a thread,
+            given by its id or name, at a time as reports print it, or `+SECONDS` after the first event.
+            `FUNCTION` alone: its only call. A function may be a pattern, as of `-l`.
+        buffers: names of instances; empty: the first one with calls of the function.
+
+    Raises:
+        SelectionError: the text is no such name, or the trace has no such call.
+
+    Example:
+        >>> call = find_call(trace, "shop.checkout:3")
+    """
+    if numbered := _NUMBERED.fullmatch(name):
+        return _numbered(trace, numbered[1], int(numbered[2]), buffers)
+    if timed := _TIMED.fullmatch(name):
+        return _timed(trace, timed[1], timed[2], buffers)
+    calls = list(calls_of(trace, name, buffers))
+    if len(calls) == 1:
+        return calls[0]
+    function = printable(name)
+    raise SelectionError(f"'{function}' has {len(calls):,} calls: {function}:1 is the first one")
+
+
+def function_named(trace: Trace, pattern: str) -> tuple[str, list[int]]:
+    """Return the name of the one function that a name or pattern means, and its numbers.
+
+    Raises:
+        SelectionError: it means none, or several.
+    """
+    names = [function.name for function in trace.functions]
+    if pattern in names:
+        return pattern, [number for number, name in enumerate(names) if name == pattern]
+    try:
+        marks = _tracedata.match_functions(pattern, [pattern_names(one) for one in trace.functions])
+    except ValueError as error:
+        raise SelectionError(f"'{printable(pattern)}': {error}") from None
+    found = sorted({name for name, mark in zip(names, marks, strict=True) if mark})
+    if len(found) == 1:
+        return found[0], [number for number, name in enumerate(names) if name == found[0]]
+    if found:
+        listing = ", ".join(map(printable, found[:4])) + (", ..." if len(found) > 4 else "")
+        raise SelectionError(f"'{printable(pattern)}': {len(found):,} functions match: {listing}")
+    near = nearest_names(pattern, names)
+    hint = f"; similar names: {', '.join(map(printable, near))}" if near else ""
+    raise SelectionError(f"'{printable(pattern)}': no function of the trace matches{hint}")
+
+
+def call_batches_of(
+    trace: Trace, pattern: str, buffers: Sequence[str] = (), tasks: Sequence[str] = ()
+) -> tuple[str, str, Iterator[CallColumns]]:
+    """Return a function's name, the instance whose calls of it are read, and these calls.
+
+    Raises:
+        SelectionError: no function, or no call of it.
+    """
+    name, _ = function_named(trace, pattern)
+    for buffer in _graph_buffers(trace, buffers):
+        select = Selection(functions=(_literal(name, trace),), tasks=tasks)
+        batches = trace.call_columns(select=select, buffers=[buffer])
+        first = next(batches, None)
+        if first is not None:
+            return name, buffer, _chained(first, batches)
+    where = f" in {', '.join(tasks)}" if tasks else ""
+    raise SelectionError(f"'{printable(name)}' has no call{where} of which the trace has the duration")
+
+
+def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterator[NamedCall]:
+    """Yield the calls of a function, in the order of their ends."""
+    name, buffer, batches = call_batches_of(trace, pattern, buffers)
+    for batch in batches:
+        for place in range(len(batch)):
+            yield _at(batch, place, name, buffer)
+
+
+# ----
+
+
+def _graph_buffers(trace: Trace, names: Sequence[str]) -> list[str]:
+    """Return the instances that recorded calls with their ends."""
+    there = [buffer.name for buffer in trace.buffers if buffer.tracer not in FLAT_TRACERS]
+    if unknown := [name for name in names if name not in there]:
+        raise SelectionError(f"no instance {unknown[0]!r} with calls; it has: {', '.join(map(repr, there))}")
+    return [name for name in there if not names or name in names]
+
+
+def _literal(name: str, trace: Trace) -> str:
+    """Return a pattern that matches this name alone."""
+    function = next(function for function in trace.functions if function.name == name)
+    return re.sub(r"([*?\[\]\\])", r"\\\1", pattern_names(function)[0])
+
+
+def _chained(first: CallColumns, others: Iterator[CallColumns]) -> Iterator[CallColumns]:
+    yield first
+    yield from others
+
+
+def _at(batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
+    return NamedCall(
+        name,
+        batch.id[place],
+        batch.tasks[batch.task[place]],
+        buffer,
+        batch.begin_ns[place],
+        batch.end_ns[place],
+        batch.ended[place] == _OPEN,
+    )
+
+
+def _numbered(trace: Trace, pattern: str, number: int, buffers: Sequence[str]) -> NamedCall:
+    if number < 0:
+        _, _, batches = call_batches_of(trace, pattern, buffers)
+        count = max(max(batch.id) for batch in batches)
+        number += count + 1
+    name, buffer, batches = call_batches_of(trace, pattern, buffers)
+    count = 0
+    for batch in batches:
+        ids = batch.id.tolist()
+        if number in ids:
+            return _at(batch, ids.index(number), name, buffer)
+        count += len(ids)
+    raise SelectionError(f"'{printable(name)}' has {count:,} calls")
+
+
+def _timed(trace: Trace, thread: str, time: str, buffers: Sequence[str]) -> NamedCall:
+    tasks = find_tasks(trace, [thread]) or []
+    begin_ns, end_ns = time_range(trace, time)
+    index = trace.index()
+    names = _graph_buffers(trace, buffers)
+    for lane in index.lanes():
+        buffer = trace.buffers[lane.task.buffer].name
+        span = index.call_at(lane, end_ns) if lane.task in tasks and buffer in names else None
+        if span is None or span.function is None:
+            continue
+        start_ns = _start_of(trace, lane.task, span.begin_ns) if span.resumed else span.begin_ns
+        for call in calls_of(trace, span.function.name, [buffer]):
+            if call.begin_ns == start_ns and (call.task.tid == lane.task.tid or span.resumed):
+                return call
+    raise SelectionError(f"no call is in progress in '{printable(thread)}' at {begin_ns / 1e9:.6f}")
+
+
+def _start_of(trace: Trace, task: Task, time_ns: int) -> int:
+    """Return when the call began that was resumed then."""
+    text = f"{time_ns // 10**9}.{time_ns % 10**9:09}"
+    for batch in trace.columns(tasks=[task], select=Selection(begin=text, end=text)):
+        for kind, start_ns in zip(batch.kind, batch.start_ns, strict=True):
+            if kind == _RESUME:
+                found = start_ns
+    return found

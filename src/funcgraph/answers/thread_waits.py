@@ -1,0 +1,97 @@
+"""When threads waited, as the latency tracers `gilwait` and `wakeup` recorded it beside the calls."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from funcgraph.tracedata.call_parts import Overlay
+from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.selection import Selection
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
+
+_MARK = Columns.KINDS.index("mark")
+# The first text of a section: src/arch/cpython/latency
+_SECTION = re.compile(rb"(gilwait|wakeup): latency: (\d{1,15}) us, started at: .*, ended at: (.*)", re.DOTALL)
+_RUN = "asyncio.events.Handle._run"
+_FOREVER = 2**64
+# A section's text is written some microseconds after its end, and has whole microseconds.
+_DELAY_NS = 20_000
+_PLACE = re.compile(rb" \([^()]*:\d+\)$")
+
+
+def has_tracer(trace: Trace, tracer: str) -> bool:
+    """Return whether an instance of the trace recorded every section of a latency tracer."""
+    instances = trace.meta.get("instances", {})
+    return any(
+        one.tracer == tracer and instances.get(one.name, {}).get("thresh_us") == 1 for one in trace.buffers
+    )
+
+
+def gil_waits(trace: Trace, buffer: int) -> list[Overlay]:
+    """Return when the threads of a buffer waited for the interpreter lock, and who had it."""
+    return list(_sections(trace, buffer, "gilwait"))
+
+
+def ready_waits(trace: Trace, buffer: int) -> list[Overlay]:
+    """Return the stretches before callbacks and steps of tasks ran in which they were ready to.
+
+    What a late callback makes ready was late for the same reason: so a timer's wait is also that of the task
+    which its callback wakes, with `is_earlier`.
+    """
+    sections = list(_sections(trace, buffer, "wakeup"))
+    return list(_with_causes(sections, _handle_runs(trace, buffer))) if sections else []
+
+
+def _handle_runs(trace: Trace, buffer: int) -> dict[int, list[tuple[int, int]]]:
+    """Return when the event loops of tasks ran handles, by the numbers of the tasks."""
+    runs: dict[int, list[tuple[int, int]]] = {}
+    if any(function.name == _RUN for function in trace.functions):
+        names = [trace.buffers[buffer].name]
+        for batch in trace.call_columns(select=Selection(functions=(_RUN,)), buffers=names):
+            for task, begin_ns, end_ns in zip(batch.task, batch.begin_ns, batch.end_ns, strict=True):
+                runs.setdefault(task, []).append((begin_ns, end_ns))
+    return runs
+
+
+def _with_causes(sections: Iterable[Overlay], runs: Mapping[int, list[tuple[int, int]]]) -> Iterator[Overlay]:
+    """Yield sections, each after that of the callback in which its own began."""
+    latest: dict[int, Overlay] = {}
+    for section in sorted(sections, key=lambda one: one.end_ns):
+        cause = latest.get(section.task)
+        own = runs.get(section.task, [])
+        place = bisect_right(own, (section.begin_ns, _FOREVER)) - 1
+        begin_ns, end_ns = own[place] if place >= 0 else (_FOREVER, 0)
+        if (
+            cause
+            and begin_ns <= cause.end_ns <= min(section.begin_ns, end_ns) >= section.begin_ns - _DELAY_NS
+        ):
+            yield cause._replace(end_ns=min(cause.end_ns, section.begin_ns), is_earlier=True)
+        yield section
+        latest[section.task] = section
+
+
+def _sections(trace: Trace, buffer: int, tracer: str) -> Iterator[Overlay]:
+    names = [one.name for one in trace.buffers if one.tracer == tracer]
+    if not names:
+        return
+    numbers = {
+        (task.host, task.pid, task.tid): number
+        for number, task in enumerate(trace.tasks)
+        if task.buffer == buffer
+    }
+    for batch in trace.columns(buffers=names):
+        rows = zip(batch.kind.tolist(), batch.time_ns, batch.task, batch.payloads(), strict=True)
+        for kind, time_ns, task, text in rows:
+            section = _SECTION.match(text) if kind == _MARK else None
+            if section is None or section[1].decode() != tracer:
+                continue
+            thread = batch.tasks[task]
+            number = numbers.get((thread.host, thread.pid, thread.tid))
+            if number is not None:
+                holder = _PLACE.sub(b"", section[3].rstrip(b"\n")).decode("utf-8", "backslashreplace")
+                yield Overlay(number, time_ns - 1000 * int(section[2]), time_ns, holder)

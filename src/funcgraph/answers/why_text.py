@@ -1,0 +1,259 @@
+"""The answer of `funcgraph why`: one screen of text, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from funcgraph.names import printable, shortened
+from funcgraph.tracedata.summary import duration_text
+
+if TYPE_CHECKING:
+    from funcgraph.answers.why import Group, Why
+    from funcgraph.tracedata.call_parts import PartKind, PartSum, PartSums
+
+_ROWS = 14
+_BAR_WIDTH = 64
+
+#: What a part is called, and its letter in the bar.
+_TEXTS: dict[PartKind, tuple[str, str]] = {
+    "own": ("o", "own code"),
+    "callee": ("c", "in"),
+    "native": ("n", "native"),
+    "lock": ("L", "lock"),
+    "sleep": ("S", "sleep"),
+    "io": ("I", "I/O"),
+    "gil": ("G", "GIL held by"),
+    "suspended": ("A", "await"),
+    "ready": ("R", "ready, the loop ran others"),
+    "gc": ("g", "garbage collection"),
+    "import": ("i", "imports"),
+    "tracer": ("t", "tracer: wait for recorder"),
+    "unknown": ("?", "unknown"),
+}
+
+#: What is said of what was not recorded.
+MISSING = {
+    "entries": "entries (--thresh): nearly all of it is unknown",
+    "functions": "functions that were filtered out: in their callers' parts",
+    "c_calls": "C functions: sleeps, locks and I/O are in 'own code' and 'in'",
+    "gil": "waits for the GIL: in the part of what waited",
+    "ready": "how long tasks were ready: in 'await'",
+    "gc": "garbage collection: in the part of what ran then",
+    "with": "'with lock' is in 'own code' before CPython 3.14 without -l 'sem_*wait:mod:libc'",
+}
+
+
+def why_text(answer: Why, path: str, width: int) -> str:
+    """Return the answer as text.
+
+    Args:
+        answer: the answer.
+        path: the trace, for the command that shows the calls.
+        width: columns of the terminal.
+    """
+    return "".join(f"{line}\n" for line in _lines(answer, path, width))
+
+
+def _lines(answer: Why, path: str, width: int) -> Iterator[str]:
+    if answer.typical is None:
+        yield from _one_title(answer)
+        yield from _one_table(answer.slow.sums, width)
+    else:
+        yield from _two_titles(answer)
+        yield from _two_tables(answer.slow.sums, answer.typical.sums, width)
+    yield from _notes(answer)
+    shown = " ".join(("funcgraph report -i", path, *answer.selection))
+    yield f"{'the longest' if answer.typical else 'its calls'}: {shown}"
+
+
+def _one_title(answer: Why) -> Iterator[str]:
+    call = answer.call
+    assert call is not None
+    total = answer.slow.sums.total_ns
+    yield f"{printable(str(call))} took {duration_text(total)} in {printable(call.task.name)}-{call.task.tid}"
+    if call.is_open:
+        yield "it did not end: these are its parts up to its last event"
+
+
+def _one_table(sums: PartSums, width: int) -> Iterator[str]:
+    yield _bar(sums)
+    yield f"  {'TIME':>10}  {'%':>6}  {'COUNT':>7}  WHAT"
+    shown, rest = _split(sums.parts)
+    for part in shown:
+        text = f"  {duration_text(part.ns):>10}  {_percent(part.ns, sums.total_ns):>6}  {part.count:>7,}  "
+        yield f"{text}{_named(part, width - len(text))}"
+    if rest:
+        ns = sum(part.ns for part in rest)
+        yield f"  {duration_text(ns):>10}  {_percent(ns, sums.total_ns):>6}  {'':>7}  {len(rest)} more"
+    yield f"  {duration_text(sums.total_ns):>10}  100.0%  {'':>7}  = all, to the nanosecond"
+
+
+def _two_titles(answer: Why) -> Iterator[str]:
+    slow, typical = answer.slow, answer.typical
+    assert typical is not None
+    yield f"{printable(answer.function)}: {answer.calls:,} calls"
+    yield f"  slow:    {_range(slow)}  (the slowest tenth)"
+    yield f"  typical: {_range(typical)}  (the fifth in the middle)"
+
+
+def _range(group: Group) -> str:
+    took = f"{duration_text(group.least_ns)} to {duration_text(group.most_ns)}"
+    spread = "" if group.sums.calls == group.calls else f", of which {group.sums.calls:,} were looked at"
+    return f"{group.calls:,} calls of {took}{spread}"
+
+
+def _two_tables(slow: PartSums, typical: PartSums, width: int) -> Iterator[str]:
+    yield f"slow     {_bar(slow)}"
+    yield f"typical  {_bar(typical)}"
+    yield f"  {'SLOW':>10}  {'TYPICAL':>10}  {'DIFFERENCE':>11}  {'COUNT':>11}  WHAT, PER CALL"
+    rows = _paired(slow, typical)
+    for one, other in rows[:_ROWS]:
+        part = one or other
+        assert part is not None
+        counts = f"{_count(_each(one, slow, 'count'))} : {_count(_each(other, typical, 'count'))}"
+        text = f"{_figures(_each(one, slow, 'ns'), _each(other, typical, 'ns'))}  {counts:>11}  "
+        yield f"{text}{_named(part, width - len(text))}"
+    rest = rows[_ROWS:]
+    if rest:
+        own, others = (
+            sum(_each(row[side], sums, "ns") for row in rest) for side, sums in enumerate((slow, typical))
+        )
+        yield f"{_figures(own, others)}  {'':>11}  {len(rest)} more"
+    totals = (sums.total_ns / max(sums.calls, 1) for sums in (slow, typical))
+    yield f"{_figures(*totals)}  {'':>11}  = all of a call"
+
+
+def _figures(slow: float, typical: float) -> str:
+    difference = slow - typical
+    sign = "-" if difference < 0 else "+"
+    shown = f"{sign}{duration_text(abs(difference))}"
+    return f"  {duration_text(slow):>10}  {duration_text(typical):>10}  {shown:>11}"
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _each(part: PartSum | None, sums: PartSums, what: str) -> float:
+    """Return a part's figure per call."""
+    return getattr(part, what) / sums.calls if part is not None and sums.calls else 0.0
+
+
+def _paired(slow: PartSums, typical: PartSums) -> list[tuple[PartSum | None, PartSum | None]]:
+    """Return the parts of both, those with the largest difference of a call's time first."""
+    sides = [{_key(part): part for part in sums.parts} for sums in (slow, typical)]
+    rows = [(sides[0].get(key), sides[1].get(key)) for key in {**sides[0], **sides[1]}]
+    return sorted(rows, key=lambda row: -abs(_each(row[0], slow, "ns") - _each(row[1], typical, "ns")))
+
+
+def _key(part: PartSum) -> tuple[str, str, str]:
+    return part.kind, part.function.name if part.function else "", part.label
+
+
+def _split(parts: Sequence[PartSum]) -> tuple[Sequence[PartSum], Sequence[PartSum]]:
+    return (parts, ()) if len(parts) <= _ROWS else (parts[: _ROWS - 1], parts[_ROWS - 1 :])
+
+
+def _bar(sums: PartSums) -> str:
+    """Return the bar: a letter for each of its shares, so many that it has its whole width."""
+    if not sums.total_ns:
+        return ""
+    by_kind: dict[PartKind, int] = {}
+    for part in sums.parts:
+        by_kind[part.kind] = by_kind.get(part.kind, 0) + part.ns
+    text, before = "", 0
+    for kind, ns in sorted(by_kind.items(), key=lambda item: -item[1]):
+        before += ns
+        text += _TEXTS[kind][0] * (round(_BAR_WIDTH * before / sums.total_ns) - len(text))
+    return f"[{text}]"
+
+
+def _percent(ns: int, total_ns: int) -> str:
+    return f"{100 * ns / total_ns:.1f}%" if total_ns else ""
+
+
+def _named(part: PartSum, width: int) -> str:
+    letter, text = _TEXTS[part.kind]
+    name = part.label
+    if part.function is not None:
+        name = part.function.name
+    elif part.kind == "suspended":
+        name = "what was not recorded as a call"
+    elif part.kind == "callee":
+        name = "functions without a name"
+    if not name:
+        return f"{letter} {text}"
+    room = max(width - len(letter) - len(text) - 2, 12)
+    return f"{letter} {text} {_fitting(printable(name), room)}"
+
+
+def _fitting(name: str, room: int) -> str:
+    return f"{name[: room - 2]}.." if " " in name and len(name) > room else shortened(name, room)
+
+
+def _notes(answer: Why) -> Iterator[str]:
+    if answer.unfinished:
+        yield f"{answer.unfinished:,} more calls began before the trace or did not end: --nth shows each"
+    if answer.lost:
+        yield f"{answer.lost:,} records were lost in the trace: around them time is unknown"
+    if answer.missing:
+        yield "not recorded, so in other parts (record --why):"
+        for word in answer.missing:
+            yield f"  {MISSING[word]}"
+
+
+# ---- JSON
+
+
+def why_json(answer: Why) -> dict[str, Any]:
+    """Return the answer as JSON has it: times in nanoseconds."""
+    call = answer.call
+    return {
+        "function": answer.function,
+        "calls": answer.calls,
+        "unfinished": answer.unfinished,
+        "call": None if call is None else call_json(call),
+        "slow": _group_json(answer.slow),
+        "typical": None if answer.typical is None else _group_json(answer.typical),
+        "missing": list(answer.missing),
+        "lost": answer.lost,
+        "selection": list(answer.selection),
+    }
+
+
+def call_json(call: Any) -> dict[str, Any]:
+    """Return a NamedCall as JSON has it."""
+    return {
+        "call": str(call),
+        "function": call.function,
+        "number": call.number,
+        "tid": call.task.tid,
+        "thread": call.task.name,
+        "instance": call.buffer,
+        "begin_ns": call.begin_ns,
+        "end_ns": call.end_ns,
+        "is_open": call.is_open,
+    }
+
+
+def _group_json(group: Group) -> dict[str, Any]:
+    sums = group.sums
+    return {
+        "calls": group.calls,
+        "looked_at": sums.calls,
+        "open": sums.open,
+        "least_ns": group.least_ns,
+        "most_ns": group.most_ns,
+        "total_ns": sums.total_ns,
+        "parts": [
+            {
+                "kind": part.kind,
+                "function": None if part.function is None else part.function.name,
+                "held_by": part.label or None,
+                "ns": part.ns,
+                "count": part.count,
+            }
+            for part in sums.parts
+        ],
+    }
