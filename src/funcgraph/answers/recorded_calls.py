@@ -1,0 +1,166 @@
+"""The calls of a trace as an expectation looks at them: trees of the chosen functions' calls, by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from funcgraph import _engine
+from funcgraph.answers.expectation import (
+    CallEnd,
+    Difference,
+    Expectation,
+    RecordedCall,
+    expectation_text,
+    match_calls,
+)
+from funcgraph.names import printable
+from funcgraph.tracedata.call_columns import CallColumns
+from funcgraph.tracedata.description import SelectionError, Task
+from funcgraph.tracedata.selection import Selection
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
+
+
+class ThreadDifference(NamedTuple):
+    """Where a thread's calls differ from an expectation.
+
+    Attributes:
+        task: the thread.
+        difference: where.
+    """
+
+    task: Task
+    difference: Difference
+
+
+def check_trace(
+    expectation: Expectation, trace: Trace, tasks: Sequence[str] = (), buffers: Sequence[str] = ()
+) -> ThreadDifference | None:
+    """Compare a trace's calls with an expectation; return where they first differ, None if they meet it.
+
+    Args:
+        expectation: what is expected.
+        trace: the trace.
+        tasks: only these threads: ids or names.
+        buffers: only what these instances recorded.
+
+    Raises:
+        SelectionError: a thread of the expectation is not in the trace, or several are; the trace has no
+            function that the expectation looks at.
+        TraceError, OSError: as `Trace.columns`.
+
+    Example:
+        >>> with funcgraph.open("trace.fg") as trace:
+        ...     assert check_trace(parse_expectation(text), trace) is None
+    """
+    threads = recorded_calls(trace, expectation.functions, tasks, buffers)
+    for section in expectation.sections:
+        for task in _threads_of(section.thread, list(threads)):
+            difference = match_calls(section.calls, threads[task])
+            if difference is not None:
+                return ThreadDifference(task, difference)
+    return None
+
+
+def write_expectation(
+    trace: Trace,
+    functions: Sequence[str],
+    tasks: Sequence[str] = (),
+    buffers: Sequence[str] = (),
+    depth: int | None = None,
+) -> str:
+    """Return an expectation that a trace meets.
+
+    Args:
+        trace: the trace.
+        functions: patterns of the functions that are looked at.
+        tasks, buffers: as of `check_trace`.
+        depth: only so many levels of calls; None: all.
+
+    Raises:
+        SelectionError, TraceError, OSError: as `check_trace`.
+    """
+    threads = recorded_calls(trace, functions, tasks, buffers)
+    names = [task.name for task in threads]
+    sections = [
+        ("" if len(threads) == 1 else task.name if names.count(task.name) == 1 else str(task.tid), calls)
+        for task, calls in threads.items()
+    ]
+    return expectation_text(functions, sections, depth)
+
+
+def recorded_calls(
+    trace: Trace, functions: Sequence[str], tasks: Sequence[str] = (), buffers: Sequence[str] = ()
+) -> dict[Task, list[RecordedCall]]:
+    """Return the calls of functions by thread: the outermost ones, in the order of their beginnings.
+
+    A call of a coroutine is in the thread in which it ended. Memory grows with the calls.
+
+    Raises:
+        SelectionError, TraceError, OSError: as `check_trace`.
+    """
+    select = Selection(functions=functions, tasks=tasks, buffers=buffers)
+    calls: dict[int, RecordedCall] = {}
+    parents: dict[int, int] = {}
+    places: dict[int, Task] = {}
+    for batch in trace.call_columns(select=select):
+        _take(trace, batch, calls, parents, places)
+    threads: dict[Task, list[RecordedCall]] = {}
+    for number in sorted(calls):  # in the order of beginnings
+        parent = calls.get(parents[number])
+        if parent is not None:
+            parent.children.append(calls[number])
+        else:
+            threads.setdefault(places[number], []).append(calls[number])
+    return threads
+
+
+def _take(
+    trace: Trace,
+    batch: CallColumns,
+    calls: dict[int, RecordedCall],
+    parents: dict[int, int],
+    places: dict[int, Task],
+) -> None:
+    count = len(trace.functions)
+    texts = [
+        [bytes(data[begin:end]).decode("utf-8", "backslashreplace") for begin, end in pairwise(offsets)]
+        for offsets, data in (
+            (batch.arguments_offsets, batch.arguments),
+            (batch.result_offsets, batch.result),
+        )
+    ]
+    rows = zip(
+        batch.id, batch.parent, batch.function, batch.ended, batch.begin_ns, batch.task, *texts, strict=True
+    )
+    for number, parent, function, ended, begin_ns, task, arguments, result in rows:
+        name = trace.functions[function].name if function < count else "<unknown>"
+        end = cast(CallEnd, batch.ENDS[ended])
+        calls[number] = RecordedCall(name, arguments, result.strip("'"), end, begin_ns)
+        if end != "raise":
+            calls[number].result = result
+        parents[number] = parent
+        if not parent:
+            places[number] = batch.tasks[task]
+
+
+def _threads_of(pattern: str, threads: Sequence[Task]) -> list[Task]:
+    """Return the threads that a section is about: at least one."""
+    names = ", ".join(f"{printable(task.name)} ({task.tid})" for task in threads[:8])
+    if not pattern:
+        if len(threads) > 1:
+            raise SelectionError(
+                f"calls of several threads: {names}; choose one with --task or 'thread NAME:'"
+            )
+        if not threads:
+            raise SelectionError("no call of the functions that the expectation looks at")
+        return list(threads)
+    found = [task for task in threads if pattern == str(task.tid) or _engine.glob_match(pattern, task.name)]
+    if not found:
+        raise SelectionError(
+            f"no thread '{printable(pattern)}' with such calls; there are: {names or 'none'}"
+        )
+    return found

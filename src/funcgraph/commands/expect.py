@@ -1,0 +1,163 @@
+"""funcgraph expect: check a trace against an expected sequence of calls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from funcgraph.answers.expectation import (
+    Difference,
+    Expectation,
+    ExpectationError,
+    RecordedCall,
+    parse_expectation,
+)
+from funcgraph.answers.recorded_calls import ThreadDifference, check_trace, write_expectation
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message
+from funcgraph.command_support.trace import (
+    add_part_arguments,
+    add_strict_argument,
+    open_events,
+    trace_errors,
+)
+from funcgraph.names import printable
+from funcgraph.output_file import whole_file
+from funcgraph.tracedata.pager import write_text
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.opened import Trace
+
+NAME = "expect"
+HELP = "check a trace against an expected sequence of calls"
+DESCRIPTION = """\
+Check that a trace's calls are those that a file expects: order, number, nesting, values. The exit status is 1
+if they are not, and where they first differ is printed.
+
+  funcgraph expect calls.txt trace.fg --write -l 'shop.*'     make the file
+  funcgraph expect calls.txt trace.fg                         check another trace
+
+A line of the file is a call, what is indented below it, it calls:
+
+  functions: shop.*
+  shop.main()
+    shop.load(path='*.json', ...) = dict(3)
+    shop.price x1..30
+    ...
+    shop.save() ! OSError"""
+
+_EXPECTED = 4  # lines of which one would have been right
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("expectation", metavar="FILE", help="the expectation")
+    parser.add_argument(
+        "file", metavar="TRACE", nargs="?", help="the trace (default: trace.fg, or trace.dat)"
+    )
+    parser.add_argument("--write", action="store_true", help="write FILE from the trace")
+    parser.add_argument(
+        "-l",
+        dest="functions",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="with --write: only calls of functions that match; may be repeated (default: all)",
+    )
+    parser.add_argument("--max-depth", metavar="N", type=int, help="with --write: only the first N levels")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_part_arguments(parser)
+    add_strict_argument(parser)
+    parser.set_defaults(input=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, or write; return the exit status."""
+    if args.max_depth is not None and args.max_depth < 1:
+        raise CommandError(f"--max-depth {args.max_depth}: must be at least 1")
+    if not args.write and (args.functions or args.max_depth):
+        raise CommandError("-l and --max-depth: only with --write; 'functions:' in FILE chooses functions")
+    expectation = None if args.write else _read(args.expectation)
+    with open_events(args) as trace, trace_errors(trace.path):
+        if expectation is None:
+            _write(args, trace)
+            return 0
+        found = check_trace(expectation, trace, args.tasks, args.buffers)
+        text = _json(found) if args.json else "".join(_lines(args.expectation, trace, found))
+    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+    return int(found is not None)
+
+
+def _read(path: str) -> Expectation:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_expectation(file.read())
+    except OSError as error:
+        raise CommandError(os_error_text(error)) from None
+    except (UnicodeDecodeError, ExpectationError) as error:
+        raise CommandError(f"{path}: {printable(str(error))}") from None
+
+
+def _write(args: argparse.Namespace, trace: Trace) -> None:
+    try:
+        text = write_expectation(trace, args.functions or ["*"], args.tasks, args.buffers, args.max_depth)
+    except ExpectationError as error:
+        raise CommandError(f"{error}: choose functions with -l, or --max-depth") from None
+    try:
+        with whole_file(args.expectation) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise CommandError(os_error_text(error)) from None
+    print_message(f"{args.expectation}: {len(text.splitlines()) - 1:,} lines")
+
+
+# ---- what is printed
+
+
+def _lines(path: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
+    if found is None:
+        yield f"the calls are those of {printable(path)}\n"
+        return
+    task, difference = found
+    yield f"{printable(path)}: {_WHAT[difference.what]} in {printable(task.name)}-{task.tid}\n"
+    level = len(difference.path)
+    for depth, call in enumerate(difference.path):
+        yield f"  {'  ' * depth}{_shown(call)}\n"
+    for call in difference.before:
+        yield f"  {'  ' * level}{_shown(call)}\n"
+    for one in difference.expected[:_EXPECTED]:
+        yield f"- {'  ' * level}{printable(one.text)}   (line {one.line})\n"
+    if len(difference.expected) > _EXPECTED:
+        yield f"- {'  ' * level}or one of {len(difference.expected) - _EXPECTED} more lines\n"
+    if not difference.expected:
+        yield f"- {'  ' * level}no further call\n"
+    yield f"+ {'  ' * level}{_shown(difference.got) if difference.got else 'no further call'}\n"
+    seconds, rest = divmod(difference.time_ns, 10**9)
+    shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {seconds}.{rest:09}"
+    yield f"from there on: {shown} -n 20\n"
+
+
+_WHAT = {"call": "another call", "arguments": "other arguments", "result": "another result"}
+
+
+def _shown(call: RecordedCall) -> str:
+    return printable(str(call))
+
+
+def _json(found: ThreadDifference | None) -> str:
+    return json.dumps({"difference": None if found is None else _difference(found)}, indent=1) + "\n"
+
+
+def _difference(found: ThreadDifference) -> dict[str, Any]:
+    difference: Difference = found.difference
+    return {
+        "what": difference.what,
+        "tid": found.task.tid,
+        "thread": found.task.name,
+        "path": [call.function for call in difference.path],
+        "before": [str(call) for call in difference.before],
+        "expected": [{"line": one.line, "text": one.text} for one in difference.expected],
+        "got": None if difference.got is None else str(difference.got),
+        "time_ns": difference.time_ns,
+    }

@@ -1,0 +1,232 @@
+"""Promise: an expectation is met by exactly the calls that it describes: order, number, nesting, values with
+wildcards, `...` for anything between; the first difference is shown, and what is written is met."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Funcgraph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tracefile import RAISE, Trace, values
+
+import funcgraph
+from funcgraph.answers.expectation import (
+    Difference,
+    ExpectationError,
+    RecordedCall,
+    expectation_text,
+    match_calls,
+    parse_expectation,
+)
+from funcgraph.answers.recorded_calls import check_trace, write_expectation
+from funcgraph.tracedata import SelectionError
+
+pytestmark = pytest.mark.one_python
+
+S = 1_000_000_000
+
+
+def call(name: str, *children: RecordedCall, arguments: str = "", result: str = "") -> RecordedCall:
+    return RecordedCall(name, arguments, result, "return", 0, list(children))
+
+
+def difference(text: str, *calls: RecordedCall) -> Difference | None:
+    return match_calls(parse_expectation(text).sections[0].calls, calls)
+
+
+A, B, C = (call(name) for name in "abc")
+
+MET = [
+    ("a\nb\nc", [A, B, C]),
+    ("...\nb\n...", [A, B, C]),
+    ("...\nb\n...", [B]),
+    ("a\n...", [A, B, C]),
+    ("...\nc", [A, C, B, C]),
+    ("a x3", [A, A, A]),
+    ("a x2..3\nb", [A, A, B]),
+    ("a x0..\nb", [B]),
+    ("a x0..\nb", [A] * 50 + [B]),
+    ("a x1..2\na", [A, A]),
+    ("b x0\na", [A]),
+    ("*\n?", [A, B]),
+    ("a", [call("a", B, C)]),
+    ("a()", [call("a", B, arguments="", result="3")]),
+    ("a\n  b\n  c", [call("a", B, C)]),
+    ("a\n  ...\n  c", [call("a", B, C)]),
+    ("a\n  (nothing)", [A]),
+    ("a x2\n  b", [call("a", B), call("a", B)]),
+    ("a(n=1, ...)", [call("a", arguments="n=1, m='x, y'")]),
+    ("a(n=*, m='x, *')", [call("a", arguments="n=1, m='x, y'")]),
+    ("a(n=1) = dict(?)", [call("a", arguments="n=1", result="dict(3)")]),
+    ("# a comment\n\na  # no\n".replace("  # no", ""), [A]),
+    ("a ! ValueError", [RecordedCall("a", "", "ValueError", "raise")]),
+    ("a !", [RecordedCall("a", "", "ValueError", "raise")]),
+]
+
+
+@pytest.mark.parametrize(("text", "calls"), MET, ids=[repr(row[0]) for row in MET])
+def test_calls_that_meet_it(text: str, calls: list[RecordedCall]) -> None:
+    assert difference(text, *calls) is None
+
+
+BROKEN = [
+    ("a\nb", [A], "call", "", None),
+    ("a", [A, B], "call", "", "b"),
+    ("a\nc", [A, B, C], "call", "", "b"),
+    ("a x2", [A], "call", "", None),
+    ("a x2", [A, A, A], "call", "", "a"),
+    ("a x0\nb", [A, B], "call", "", "a"),
+    ("a\n  (nothing)", [call("a", B)], "call", "a", "b"),
+    ("a\n  b", [call("a", B, C)], "call", "a", "c"),
+    ("a\n  b\n    c", [call("a", call("b", A))], "call", "a b", "a"),
+    ("a(n=1)", [call("a", arguments="n=2")], "arguments", "", "a"),
+    ("a(n=1)", [call("a", arguments="n=1, m=2")], "arguments", "", "a"),
+    ("a(n=1)", [A], "arguments", "", "a"),
+    ("a = 3", [call("a", result="4")], "result", "", "a"),
+    ("a = 3", [RecordedCall("a", "", "3", "raise")], "result", "", "a"),
+    ("a ! KeyError", [RecordedCall("a", "", "ValueError", "raise")], "result", "", "a"),
+    ("a !", [A], "result", "", "a"),
+    ("...\na = 3", [B, call("a", result="4")], "call", "", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "what", "path", "got"), BROKEN, ids=[repr(row[0]) for row in BROKEN]
+)
+def test_calls_that_do_not(
+    text: str, calls: list[RecordedCall], what: str, path: str, got: str | None
+) -> None:
+    found = difference(text, *calls)
+    assert found is not None
+    assert found.what == what
+    assert [one.function for one in found.path] == path.split()
+    assert (found.got.function if found.got else None) == got
+
+
+WRONG = [
+    ("", "there is no call in it"),
+    ("# a\n", "there is no call in it"),
+    ("a(n", r"line 1: '\(' without its '\)'"),
+    ("a(n)", "line 1: argument 'n': must be NAME=VALUE"),
+    ("a b", "line 1: 'b' after the call"),
+    ("a =", "line 1: '=' after the call"),
+    ("a x3..2", "line 1: 'x3..2' ends before it begins"),
+    ("a\n    b\n  c", "line 3: its indentation is that of no line above"),
+    ("a\n\tb", "line 2: a tab"),
+    ("...\n  a", r"line 2: nothing can be indented below '\.\.\.'"),
+    ("a\n  b\n  (nothing)", r"line 3: '\(nothing\)' must be alone below a call"),
+    ("\n".join(" " * depth + "a" for depth in range(300)), "line 201: more than 200 levels"),
+]
+
+
+@pytest.mark.parametrize(("text", "error"), WRONG, ids=[repr(row[0][:20]) for row in WRONG])
+def test_a_wrong_line_is_named(text: str, error: str) -> None:
+    with pytest.raises(ExpectationError, match=error):
+        parse_expectation(text)
+
+
+NAMES = st.sampled_from(["m.f", "m.<locals>.g", "m.h[0]", "m.*", "a\\b"])
+VALUES = st.sampled_from(["", "n=1", "n='a, (b', m=[1, 2]", "o=<T at 0x7f1c>", "s='\\'*?['"])
+RESULTS = st.sampled_from(["", "3", "'x ! y'", "dict(3)", "'= x3'", "<T at 0x1>"])
+CALLS = st.recursive(
+    st.builds(RecordedCall, NAMES, VALUES, RESULTS, st.sampled_from(["return", "raise"])),
+    lambda inner: st.builds(
+        RecordedCall, NAMES, VALUES, RESULTS, st.just("return"), st.just(0), st.lists(inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(calls=st.lists(CALLS, min_size=1, max_size=5), other=CALLS)
+def test_what_is_written_is_met_and_by_no_longer_sequence(
+    calls: list[RecordedCall], other: RecordedCall
+) -> None:
+    expectation = parse_expectation(expectation_text(["*"], [("", calls)]))
+    expected = expectation.sections[0].calls
+    assert match_calls(expected, calls) is None
+    assert match_calls(expected, [*calls, other]) is not None
+    assert match_calls(expected, calls[:-1]) is not None
+
+
+def write_trace(path: Path, price: int = 14, *, fails: bool = False) -> Path:
+    trace = Trace(["shop.main", ("shop", "load", "/shop.py", 3, 0, ["path"]), "shop.price", "os.stat"])
+    task = trace.task(69, "work")
+    task.enter(S, 0, 0)
+    task.enter(S + 1, 1, 1, args=values("a.json"))
+    task.enter(S + 2, 3, 2)
+    task.leave(S + 3, 3, 2, calltime=S + 2)
+    task.leave(S + 4, 1, 1, calltime=S + 1, result=values(None))
+    for i in range(1_000):
+        task.enter(S + 10 * i + 10, 2, 1)
+        last = price if i == 998 else 14
+        task.leave(S + 10 * i + 11, 2, 1, calltime=S + 10 * i + 10, result=values(last))
+    kind = {"kind": RAISE} if fails else {}
+    task.leave(S + 20_000, 0, 0, calltime=S, result=values("OSError" if fails else 0), **kind)
+    return trace.save(path)
+
+
+TEXT = "shop.main\n  shop.load(path='*.json')\n  shop.price = 14 x1000\n"
+
+
+def test_a_trace_is_checked_without_functions_that_are_not_named(tmp_path: Path) -> None:
+    with funcgraph.open(write_trace(tmp_path / "a.dat")) as trace:
+        assert check_trace(parse_expectation(TEXT), trace) is None
+        found = check_trace(parse_expectation(f"functions: *\n{TEXT}"), trace)
+        assert found is None  # what shop.load calls is free
+        found = check_trace(
+            parse_expectation("functions: *\n" + TEXT.replace("json')", "json')\n    (nothing)")), trace
+        )
+    assert found is not None
+    assert str(found.difference.got) == "os.stat()"
+
+
+def test_a_late_difference_is_found(tmp_path: Path) -> None:
+    with funcgraph.open(write_trace(tmp_path / "a.dat", price=15)) as trace:
+        found = check_trace(parse_expectation(TEXT), trace)
+    assert found is not None
+    assert found.task.tid == 69
+    assert (found.difference.what, found.difference.time_ns) == ("result", S + 9990)
+    assert [str(one) for one in found.difference.before] == ["shop.price() = 14"] * 2
+
+
+def test_the_command_has_an_exit_status_and_shows_the_difference(tmp_path: Path) -> None:
+    fg = Funcgraph(tmp_path, tmp_path)
+    good, bad = write_trace(tmp_path / "a.dat"), write_trace(tmp_path / "b.dat", price=15)
+    written = fg.run("expect", "calls.txt", good, "--write", "-l", "shop.*")
+    assert (written.returncode, written.stderr) == (0, "funcgraph: calls.txt: 3 lines\n")
+    assert fg.run("expect", "calls.txt", good).returncode == 0
+    found = fg.run("expect", "calls.txt", bad)
+    assert found.returncode == 1
+    lines = found.stdout.splitlines()
+    assert lines[0] == "calls.txt: another result in work-69"
+    assert "-   shop.price() = 14 x1000   (line 4)" in lines
+    assert "+   shop.price() = 15" in lines
+    report = fg.run(*lines[-1].removeprefix("from there on: funcgraph ").split())
+    assert "shop.price(); /* ret=15 */" in report.stdout
+    answer = json.loads(fg.run("expect", "calls.txt", bad, "--json").stdout)
+    assert answer["difference"]["expected"] == [{"line": 4, "text": "shop.price() = 14 x1000"}]
+    (tmp_path / "wrong.txt").write_text("a(")
+    wrong = fg.run("expect", "wrong.txt", good)
+    assert (wrong.returncode, wrong.stderr) == (2, "funcgraph: wrong.txt: line 1: '(' without its ')'\n")
+
+
+def test_threads_have_sections(tmp_path: Path) -> None:
+    trace = Trace(["m.f", "m.g"])
+    for number, name in enumerate(("main", "worker")):
+        task = trace.task(69 + number, name)
+        task.enter(S + number, number, 0)
+        task.leave(S + 10 + number, number, 0, calltime=S + number)
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as read:
+        assert check_trace(parse_expectation("thread main:\nm.f\nthread w*:\nm.g"), read) is None
+        assert check_trace(parse_expectation("functions: *\nthread 69:\nm.g"), read) is not None
+        assert check_trace(parse_expectation("m.f"), read) is None
+        written = write_expectation(read, ["*"])
+        assert written == "functions: *\nthread main:\nm.f\nthread worker:\nm.g\n"
+        with pytest.raises(SelectionError, match=r"calls of several threads: main .69., worker .70."):
+            check_trace(parse_expectation("functions: *\nm.f"), read)
+        with pytest.raises(SelectionError, match="no thread 'x' with such calls"):
+            check_trace(parse_expectation("functions: *\nthread x:\nm.f"), read)
