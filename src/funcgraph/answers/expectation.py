@@ -236,7 +236,7 @@ def _item(line: _Line, below: Sequence[_Line], level: int) -> ExpectedCall | Non
         return None
     if line.text == NOTHING:
         raise ExpectationError(f"line {line.number}: '(nothing)' must be alone below a call")
-    children = None
+    children: tuple[ExpectedCall | None, ...] | None = None
     if len(below) == 1 and below[0].text == NOTHING:
         children = ()
     elif below:
