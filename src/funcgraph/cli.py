@@ -25,7 +25,7 @@ FIRST = ("record", "report", "summary", "top", "trace")
 #: funcgraph.commands.
 GROUPS = {
     "record and read": ("view", "export", "sql", "diff"),
-    "answers": ("values", "repeat", "exceptions", "why", "expect"),
+    "answers": ("values", "repeat", "exceptions", "why", "compare", "expect"),
     "a running process": ("attach", "detach", "profile", "settings", "mount"),
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",

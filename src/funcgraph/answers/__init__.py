@@ -9,8 +9,25 @@ with funcgraph.open("trace.fg") as trace:
 
 from __future__ import annotations
 
+from funcgraph.answers.compare_calls import compare_calls, first_different_calls
 from funcgraph.answers.exceptions import exceptions
+from funcgraph.answers.expectation import match_calls, parse_expectation
+from funcgraph.answers.named_call import find_call
+from funcgraph.answers.recorded_calls import check_trace, write_expectation
 from funcgraph.answers.repeat import repeat
 from funcgraph.answers.values import values
+from funcgraph.answers.why import why
 
-__all__ = ["exceptions", "repeat", "values"]
+__all__ = [
+    "check_trace",
+    "compare_calls",
+    "exceptions",
+    "find_call",
+    "first_different_calls",
+    "match_calls",
+    "parse_expectation",
+    "repeat",
+    "values",
+    "why",
+    "write_expectation",
+]

@@ -33,6 +33,7 @@ class NamedCall(NamedTuple):
         buffer: the name of the instance that recorded it.
         begin_ns, end_ns: when it began and ended; of a call that is open: its last event.
         is_open: its end is not in the trace.
+        resumes: how often it was resumed after it was suspended.
     """
 
     function: str
@@ -42,9 +43,19 @@ class NamedCall(NamedTuple):
     begin_ns: int
     end_ns: int
     is_open: bool
+    resumes: int = 0
 
     def __str__(self) -> str:
         return f"{self.function}:{self.number}"
+
+    def selection(self) -> Selection:
+        """Return what selects the call and all that it calls; and other calls of its function in the thread,
+        if it was suspended meanwhile."""
+        begin, end = (f"{time // 10**9}.{time % 10**9:09}" for time in (self.begin_ns, self.end_ns))
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", self.function)
+        return Selection(
+            tasks=(str(self.task.tid),), buffers=(self.buffer,), graph=(pattern,), begin=begin, end=end
+        )
 
 
 def find_call(trace: Trace, name: str, buffers: Sequence[str] = ()) -> NamedCall:
@@ -157,6 +168,7 @@ def _at(batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
         batch.begin_ns[place],
         batch.end_ns[place],
         batch.ended[place] == _OPEN,
+        batch.resumes[place],
     )
 
 

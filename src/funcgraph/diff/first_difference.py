@@ -48,16 +48,33 @@ class FirstDifference:
     b: tuple[int, str, int] | None
 
 
-def first_difference(a: Trace, b: Trace, select: Selection | None = None) -> FirstDifference | None:
+def first_difference(
+    a: Trace,
+    b: Trace,
+    select: Selection | None = None,
+    select_b: Selection | None = None,
+    *,
+    values: bool = True,
+) -> FirstDifference | None:
     """Compare what two runs call, call by call: functions by name, their depths, and the values that both
     recorded.
+
+    Args:
+        a, b: the runs; may be one trace.
+        select: what is compared of them.
+        select_b: what is of `b`, if that is something else. Depths count from the first call of each then.
+        values: compare arguments and results too.
 
     Raises:
         SelectionError: one has calls of several threads.
         TraceError, OSError: as `Trace.columns`. Traces are compared up to where the damage begins.
     """
     names: dict[str, int] = {}
-    sides = [_Calls(trace, names, select) for trace in (a, b)]
+    from_first = select_b is not None
+    selects = select, select_b or select
+    sides = [
+        CallCodes(*side, from_first=from_first) for side in ((a, names, selects[0]), (b, names, selects[1]))
+    ]
     calls = 0
     while True:
         first, second = (side.peek() for side in sides)
@@ -71,22 +88,34 @@ def first_difference(a: Trace, b: Trace, select: Selection | None = None) -> Fir
     for side in sides:
         side.skip(place)
     calls += place
-    value = first_value(a, b, calls, select)
+    value = first_value(a, b, calls, select, select_b) if values else None
     if value is not None:
-        path, before = _context(_Calls(a, names, select), value.calls, value.a[0], list(names))
+        path, before = _context(
+            CallCodes(a, names, select, from_first=from_first), value.calls, value.a[0], list(names)
+        )
         return FirstDifference(value.kind, value.calls, path, before, value.a, value.b)
     ends = [side.current(list(names)) for side in sides]
     if ends[0] is None and ends[1] is None:
         return None
     depth = max(end[0] for end in ends if end is not None)
-    path, before = _context(_Calls(a, names, select), calls, depth, list(names))
+    path, before = _context(CallCodes(a, names, select, from_first=from_first), calls, depth, list(names))
     return FirstDifference("call", calls, path, before, *ends)
 
 
-class _Calls:
-    """The calls of a trace's only thread: a code for each, of function and depth."""
+class CallCodes:
+    """The calls of a trace's only thread: a code for each, of function and depth.
 
-    def __init__(self, trace: Trace, names: dict[str, int], select: Selection | None) -> None:
+    Args:
+        trace: the trace.
+        names: gets the names of functions, with their numbers; several traces may share it.
+        select: what is read of the trace.
+        from_first: depths count from that of the first call.
+    """
+
+    def __init__(
+        self, trace: Trace, names: dict[str, int], select: Selection | None, *, from_first: bool = False
+    ) -> None:
+        self._outer = None if from_first else 0  # levels that are not counted
         self._codes = [names.setdefault(f.name, len(names)) << _DEPTH_BITS for f in trace.functions]
         self._unknown = names.setdefault("<unknown>", len(names)) << _DEPTH_BITS
         self._path, self._task = trace.path, -1
@@ -114,7 +143,7 @@ class _Calls:
         if not calls or self._batch is None:
             return None
         times = compress(self._batch.time_ns.tolist(), _entries(self._batch))
-        return (*_decoded(calls[0], names), next(islice(times, self._at, None)))
+        return (*decoded(calls[0], names), next(islice(times, self._at, None)))
 
     def codes(self) -> Iterator[int]:
         """Return an iterator over all calls from here on."""
@@ -125,10 +154,13 @@ class _Calls:
     def _take(self, batch: Columns) -> None:
         entries = _entries(batch)
         functions = compress(batch.function.tolist(), entries)
-        depths = compress(batch.depth.tolist(), entries)
+        depths = list(compress(batch.depth.tolist(), entries))
         codes, count, unknown = self._codes, len(self._codes), self._unknown
+        if self._outer is None and depths:
+            self._outer = depths[0]
+        outer = self._outer or 0
         self._calls = [
-            (codes[function] if function < count else unknown) | depth
+            (codes[function] if function < count else unknown) | max(depth - outer, 0)
             for function, depth in zip(functions, depths, strict=True)
         ]
         self._at = 0
@@ -148,12 +180,13 @@ def _entries(batch: Columns) -> list[bool]:
     return [kind == _ENTRY for kind in batch.kind.tolist()]
 
 
-def _decoded(code: int, names: Sequence[str]) -> tuple[int, str]:
+def decoded(code: int, names: Sequence[str]) -> tuple[int, str]:
+    """Return the depth and the function's name of a code, by the list of all names."""
     return code & (1 << _DEPTH_BITS) - 1, names[code >> _DEPTH_BITS]
 
 
 def _context(
-    calls: _Calls, count: int, depth: int, names: Sequence[str]
+    calls: CallCodes, count: int, depth: int, names: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
     """Return the calls around the one with this number, and the last ones before it."""
     stack: list[int] = []
@@ -163,5 +196,5 @@ def _context(
         del stack[place:]
         stack += [code] * (place + 1 - len(stack))  # callers whose beginnings were lost have no names
         before = [*before[-_CONTEXT + 1 :], code]
-    path = tuple(_decoded(code, names)[1] for code in stack[:depth])
-    return path, tuple(_decoded(code, names) for code in before)
+    path = tuple(decoded(code, names)[1] for code in stack[:depth])
+    return path, tuple(decoded(code, names) for code in before)

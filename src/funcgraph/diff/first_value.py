@@ -66,19 +66,24 @@ class _Moment(NamedTuple):
         return f"{self.name}() {'returns' if self.kind == _RETURN else 'yields'} {_shown(values[0])}"
 
 
-def first_value(a: Trace, b: Trace, calls: int, select: Selection | None = None) -> ValueDifference | None:
+def first_value(
+    a: Trace, b: Trace, calls: int, select: Selection | None = None, select_b: Selection | None = None
+) -> ValueDifference | None:
     """Compare the recorded values of the calls that two runs have in common, and how these calls end.
 
     Values that only one of them recorded are not compared.
 
     Args:
         calls: how many calls these are.
+        select, select_b: what is compared of each, as of `first_difference`.
 
     Raises:
         TraceError, OSError: as `Trace.columns`.
     """
     count = 0
-    for one, other in zip(_moments(a, select), _moments(b, select), strict=False):
+    from_first = select_b is not None
+    sides = (_moments(a, select, from_first), _moments(b, select_b or select, from_first))
+    for one, other in zip(*sides, strict=False):
         if (one.name, one.depth) != (other.name, other.depth) or (one.kind == _ENTRY) != (
             other.kind == _ENTRY
         ):
@@ -88,8 +93,8 @@ def first_value(a: Trace, b: Trace, calls: int, select: Selection | None = None)
             return None
         if _differ(one, other):
             is_entry = one.kind == _ENTRY
-            sides = [(moment.depth, moment.text(), moment.time_ns) for moment in (one, other)]
-            return ValueDifference("arguments" if is_entry else "result", count - is_entry, *sides)
+            found = [(moment.depth, moment.text(), moment.time_ns) for moment in (one, other)]
+            return ValueDifference("arguments" if is_entry else "result", count - is_entry, *found)
     return None
 
 
@@ -101,7 +106,8 @@ def _differ(one: _Moment, other: _Moment) -> bool:
     return one.values() != other.values()
 
 
-def _moments(trace: Trace, select: Selection | None) -> Iterator[_Moment]:
+def _moments(trace: Trace, select: Selection | None, from_first: bool) -> Iterator[_Moment]:
+    outer = None if from_first else 0
     functions, count = trace.functions, len(trace.functions)
     for batch in trace.columns(select=select):
         data, offsets = bytes(batch.data), batch.data_offsets.tolist()
@@ -109,7 +115,10 @@ def _moments(trace: Trace, select: Selection | None) -> Iterator[_Moment]:
         for at, (kind, function, depth, time_ns) in enumerate(rows):
             if kind == _ENTRY or kind in _ENDS:
                 known = functions[function] if function < count else None
-                yield _Moment(kind, known, depth, time_ns, data[offsets[at] : offsets[at + 1]])
+                outer = depth if outer is None else outer
+                yield _Moment(
+                    kind, known, max(depth - outer, 0), time_ns, data[offsets[at] : offsets[at + 1]]
+                )
 
 
 def _lasting(value: Value) -> PartialValue | tuple[str, str]:

@@ -1,0 +1,165 @@
+"""Promise: `funcgraph compare` finds the first call, argument, result or exception in which two calls of a
+function differ, however late it comes, and says what differs after."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Funcgraph
+from tracefile import RAISE, RESUME, SUSPEND, Trace, values
+
+import funcgraph
+from funcgraph.answers.compare_calls import CallComparison, CallCount, compare_calls, first_different_calls
+from funcgraph.answers.named_call import find_call
+from funcgraph.tracedata import SelectionError
+
+pytestmark = pytest.mark.one_python
+
+S = 1_000_000_000
+MAIN, ORDER, PRICE, EXTRA = range(4)
+
+
+class Written:
+    """A run: main() calls order(n), which calls price(i) for each of some results."""
+
+    def __init__(self) -> None:
+        order, price = ("shop", "order", "/shop.py", 3, 0, ["n"]), ("shop", "price", "/shop.py", 9, 0, ["i"])
+        self.trace = Trace(["shop.main", order, price, "shop.extra"])
+        self.task = self.trace.task(69, "work")
+        self.now = S
+        self.task.enter(self.now, MAIN, 0)
+
+    def call(self, function: int, depth: int, argument: int | None, result: object, kind: int = 0) -> None:
+        self.now += 10
+        begin = self.now
+        args = b"" if argument is None else values(argument)
+        self.task.enter(begin, function, depth, args=args)
+        self.now += 5
+        self.task.leave(self.now, function, depth, calltime=begin, result=values(result), kind=kind)
+
+    def order(self, n: int, results: list[object], *, extra_at: int = -1, raises: bool = False) -> None:
+        self.now += 10
+        begin = self.now
+        self.task.enter(begin, ORDER, 1, args=values(n))
+        for i, result in enumerate(results):
+            if i == extra_at:
+                self.call(EXTRA, 2, None, None)
+            self.call(PRICE, 2, i, result)
+        self.now += 10
+        kind = RAISE if raises else 0
+        result = values("KeyError") if raises else values(len(results))
+        self.task.leave(self.now, ORDER, 1, calltime=begin, result=result, kind=kind)
+
+    def save(self, path: Path) -> Path:
+        self.task.leave(self.now + 10, MAIN, 0, calltime=S, result=values(0))
+        return self.trace.save(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    written = Written()
+    written.order(1, [1, 2, 3])
+    written.order(1, [1, 2, 3])
+    written.order(1, [1, 5, 3])
+    written.order(1, [1, 2, 3], extra_at=2)
+    written.order(2, [1, 2, 3])
+    written.order(1, [1, 2, 3], raises=True)
+    written.order(1, [1, 2])
+    return written.save(tmp_path_factory.mktemp("compare") / "run.dat")
+
+
+def compared(path: Path, one: int, other: int) -> CallComparison:
+    with funcgraph.open(path) as trace:
+        calls = [find_call(trace, f"shop.order:{number}") for number in (one, other)]
+        return compare_calls(trace, calls[0], trace, calls[1])
+
+
+def test_equal_calls(run: Path) -> None:
+    found = compared(run, 1, 2)
+    assert (found.difference, found.parting, found.counts) == (None, None, ())
+
+
+DIFFERENT = [
+    (3, "result", 3, "shop.price() returns 2", "shop.price() returns 5"),
+    (4, "call", 3, "shop.price", "shop.extra"),
+    (5, "arguments", 0, "shop.order(n=1)", "shop.order(n=2)"),
+    (6, "result", 4, "shop.order() returns 3", "shop.order() raises KeyError"),
+]
+
+
+@pytest.mark.parametrize(("other", "what", "calls", "a", "b"), DIFFERENT, ids=[row[1] for row in DIFFERENT])
+def test_the_first_difference(run: Path, other: int, what: str, calls: int, a: str, b: str) -> None:
+    found = compared(run, 1, other).difference
+    assert found is not None
+    assert found.a is not None
+    assert found.b is not None
+    assert (found.what, found.calls, found.a[1], found.b[1]) == (what, calls, a, b)
+
+
+def test_what_differs_after(run: Path) -> None:
+    found = compared(run, 1, 4)
+    assert found.after_a == ((1, "shop.price"),)
+    assert found.after_b == ((1, "shop.extra"), (1, "shop.price"))
+    assert found.counts == (CallCount("shop.extra", 0, 1),)
+    shorter = compared(run, 1, 7)
+    assert shorter.parting is not None
+    assert shorter.parting.b is None
+    assert shorter.counts == (CallCount("shop.price", 3, 2),)
+
+
+def late_run(path: Path, last: int) -> Path:
+    written = Written()
+    for number in range(3_000):
+        written.order(number, [1, last if number == 2_345 else 2])
+    return written.save(path)
+
+
+def test_the_first_calls_that_differ_in_two_runs(tmp_path: Path) -> None:
+    paths = late_run(tmp_path / "a.dat", 2), late_run(tmp_path / "b.dat", 3)
+    with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
+        calls = first_different_calls(a, b, "shop.order")
+        assert calls is not None
+        assert [str(call) for call in calls] == ["shop.order:2346"] * 2
+        difference = compare_calls(a, calls[0], b, calls[1]).difference
+        assert difference is not None
+        assert (difference.what, difference.calls) == ("result", 3)
+        assert first_different_calls(a, a, "shop.order") is None
+
+
+def test_calls_that_cannot_be_compared(run: Path, tmp_path: Path) -> None:
+    trace = Trace(["m.gen"])
+    task = trace.task(69)
+    task.enter(S, 0, 0)
+    task.leave(S + 10, 0, 0, calltime=S, kind=SUSPEND, start=S)
+    task.enter(S + 20, 0, 0, kind=RESUME, start=S)
+    task.leave(S + 30, 0, 0, calltime=S + 20, start=S)
+    with funcgraph.open(trace.save(tmp_path / "gen.dat")) as read:
+        call = find_call(read, "m.gen")
+        with pytest.raises(SelectionError, match=r"m\.gen:1 was suspended and resumed"):
+            compare_calls(read, call, read, call)
+    with funcgraph.open(run) as read:
+        one, other = find_call(read, "shop.main:1"), find_call(read, "shop.order:1")
+        with pytest.raises(SelectionError, match="are calls of two functions"):
+            compare_calls(read, one, read, other)
+
+
+def test_the_command_shows_both_with_the_evidence(run: Path, tmp_path: Path) -> None:
+    fg = Funcgraph(tmp_path, tmp_path)
+    same = fg.run("compare", "shop.order:1", "shop.order:2", "-i", run)
+    assert (same.returncode, "both make the same calls\n" in same.stdout) == (0, True)
+    found = fg.run("compare", "shop.order:1", "shop.order:4", "-i", run)
+    assert found.returncode == 1
+    lines = found.stdout.splitlines()
+    assert "the first 3 calls are the same, then another call:" in lines
+    assert lines[lines.index("what follows:") + 1].split() == ["-", "+", "shop.price"]
+    for line, extra in zip(lines[-2:], (0, 1), strict=True):
+        report = fg.run(*line[2:].removeprefix("funcgraph ").split())
+        assert report.stdout.count("shop.extra") == extra
+        assert report.stdout.count("shop.price") == 3
+    other = late_run(tmp_path / "b.dat", 3)
+    answer = fg.run("compare", "--at", "shop.order", late_run(tmp_path / "a.dat", 2), other, "--json")
+    assert json.loads(answer.stdout)["a"]["call"] == "shop.order:2346"
+    wrong = fg.run("compare", "shop.order:1", "shop.order:99", "-i", run)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
