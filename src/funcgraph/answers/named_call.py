@@ -134,7 +134,7 @@ def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterato
     name, buffer, batches = call_batches_of(trace, pattern, buffers)
     for batch in batches:
         for place in range(len(batch)):
-            yield _at(batch, place, name, buffer)
+            yield call_of(batch, place, name, buffer)
 
 
 # ----
@@ -159,7 +159,8 @@ def _chained(first: CallColumns, others: Iterator[CallColumns]) -> Iterator[Call
     yield from others
 
 
-def _at(batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
+def call_of(batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
+    """Return a call of a batch."""
     return NamedCall(
         name,
         batch.id[place],
@@ -182,7 +183,7 @@ def _numbered(trace: Trace, pattern: str, number: int, buffers: Sequence[str]) -
     for batch in batches:
         ids = batch.id.tolist()
         if number in ids:
-            return _at(batch, ids.index(number), name, buffer)
+            return call_of(batch, ids.index(number), name, buffer)
         count += len(ids)
     raise SelectionError(f"'{printable(name)}' has {count:,} calls")
 

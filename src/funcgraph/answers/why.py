@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
-from funcgraph.answers.named_call import NamedCall, call_batches_of, find_call, function_named
+from funcgraph.answers.named_call import NamedCall, call_batches_of, call_of, find_call, function_named
 from funcgraph.answers.thread_waits import gil_waits, has_tracer, ready_waits
 from funcgraph.answers.waits import kinds_of
 from funcgraph.tracedata.call_columns import CallColumns
@@ -132,26 +133,44 @@ class _Durations:
         self.slowest: NamedCall | None = None
         most = -1
         for batch in batches:
-            rows = zip(
-                batch.begin_ns, batch.end_ns, batch.duration_ns, batch.parent, batch.ended, strict=True
-            )
-            for place, (begin, end, duration, parent, ended) in enumerate(rows):
-                if parent:
-                    continue
-                if ended == _OPEN or duration < 0:
-                    self.unfinished += 1
-                    continue
-                took = end - begin
-                self.durations.append(took)
-                self.begins.append(begin)
-                if took > most:
-                    most = took
-                    task = batch.tasks[batch.task[place]]
-                    self.slowest = NamedCall(name, batch.id[place], task, buffer, begin, end, False)
+            known = len(self.durations)
+            self._add(batch)
+            longest = max(memoryview(self.durations)[known:], default=-1)
+            if longest > most:
+                most = longest
+                self.slowest = self._found(batch, longest, name, buffer)
 
-    def between(self, least: int, most: int) -> list[int]:
+    def _add(self, batch: CallColumns) -> None:
+        if not any(batch.parent) and _OPEN not in bytes(batch.ended) and min(batch.duration_ns) >= 0:
+            self.durations.extend(map(sub, batch.end_ns, batch.begin_ns))
+            self.begins.frombytes(batch.begin_ns.cast("B"))
+            return
+        rows = zip(batch.begin_ns, batch.end_ns, batch.duration_ns, batch.parent, batch.ended, strict=True)
+        for begin, end, duration, parent, ended in rows:
+            if parent:
+                continue
+            if ended == _OPEN or duration < 0:
+                self.unfinished += 1
+                continue
+            self.durations.append(end - begin)
+            self.begins.append(begin)
+
+    @staticmethod
+    def _found(batch: CallColumns, took: int, name: str, buffer: str) -> NamedCall:
+        """Return the outermost call of a batch that ended and took so long."""
+        place = next(
+            place
+            for place, (begin, end) in enumerate(zip(batch.begin_ns, batch.end_ns, strict=True))
+            if end - begin == took
+            and not batch.parent[place]
+            and batch.ended[place] != _OPEN
+            and batch.duration_ns[place] >= 0
+        )
+        return call_of(batch, place, name, buffer)
+
+    def between(self, least: int, most: int) -> array[int]:
         """Return the places of the calls that took so long."""
-        return [place for place, took in enumerate(self.durations) if least <= took <= most]
+        return array("I", (place for place, took in enumerate(self.durations) if least <= took <= most))
 
     def limits(self) -> tuple[int, int, int]:
         """Return where the slowest tenth begins, and where the fifth in the middle begins and ends."""
@@ -203,8 +222,8 @@ def _of_groups(trace: Trace, name: str, buffer: str, calls: _Durations) -> Why:
 
 
 def _group(calls: _Durations, places: Sequence[int], sums: PartSums) -> Group:
-    took = [calls.durations[place] for place in places]
-    return Group(least_ns=min(took), most_ns=max(took), calls=len(places), sums=sums)
+    least, most = (limit(calls.durations[place] for place in places) for limit in (min, max))
+    return Group(least_ns=least, most_ns=most, calls=len(places), sums=sums)
 
 
 def _spread(places: Sequence[int]) -> Sequence[int]:
