@@ -49,6 +49,9 @@ def start(
     follow_fork: bool = True,
     after_site: bool = False,
     instance: str = "",
+    values: int = 0,
+    string_size: int = 0,
+    redact: str = "",
     retaddr: bool = False,
     places: bool = False,
     stack_trace: bool = False,
@@ -76,6 +79,9 @@ def start(
         follow_fork: also record forked children.
         after_site: record nothing before the `site` module's start-up work is over.
         instance: name of the instance, at most 63 bytes; "": the top instance.
+        values: with args, retval: record so many levels of the values' parts.
+        string_size: bytes that are kept of a text; 0: 48, with values 256.
+        redact: words with "|" between them: values whose names have one in them are left out.
         retaddr: function_graph only: record where each call is made (funcgraph-retaddr).
         no_sleep_time: function_graph only: leave the time in which the thread slept or waited out of
             durations (nosleep-time). This costs a system call at the entry and the return of each call.
@@ -466,7 +472,7 @@ class Instance:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """max_graph_depth, thresh_us and the settings of INSTANCE_FLAGS."""
+        """The settings of INSTANCE_FLAGS, max_graph_depth, thresh_us, values, string_size and redact."""
 
     @property
     def max_latency_us(self) -> int: ...

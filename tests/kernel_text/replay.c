@@ -37,9 +37,10 @@ static struct {
     size_t bytes;
 } seen;
 
-static size_t encode_seen(const struct ftrace_regs *regs, uint8_t *out, size_t room)
+static size_t encode_seen(const struct ftrace_regs *regs, const struct fg_value_style *style, uint8_t *out,
+                          size_t room)
 {
-    (void)regs;
+    (void)regs, (void)style;
     CHECK(seen.bytes <= room);
     memcpy(out, seen.values, seen.bytes);
     return seen.bytes;

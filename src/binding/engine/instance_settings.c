@@ -102,12 +102,42 @@ static int flag_of(PyObject *value, bool *flag)
     return is_true < 0 ? -1 : 0;
 }
 
+int fg_value_style_of(struct fg_value_style *style, uint32_t values, uint32_t string_size, const char *redact)
+{
+    if (fg_value_style_init(style, values, string_size, redact) == 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError,
+                 "redact must be words with '|' between them, of at most %d bytes together, got '%s'",
+                 FG_REDACT_MAX_BYTES, redact);
+    return -1;
+}
+
+/* Return: 1: it is none of a value's style. */
+static int change_style(struct fg_value_style *style, const char *name, PyObject *value)
+{
+    uint64_t depth = style->depth, string_size = style->string_size;
+    char redact[sizeof(style->redact)];
+    const char *words = strcpy(redact, style->redact);
+    int error;
+
+    if (strcmp(name, "values") == 0)
+        error = number_of(value, FG_VALUE_MAX_DEPTH, &depth);
+    else if (strcmp(name, "string_size") == 0)
+        error = number_of(value, FG_VALUE_MAX_STRING, &string_size);
+    else if (strcmp(name, "redact") == 0)
+        error = (words = PyUnicode_AsUTF8(value)) ? 0 : -1;
+    else
+        return 1;
+    return error ? error : fg_value_style_of(style, (uint32_t)depth, (uint32_t)string_size, words);
+}
+
 static int change_setting(struct fg_instance_settings *settings, const char *name, PyObject *value)
 {
     uint64_t number = 0;
+    int error;
 
     if (strcmp(name, "max_graph_depth") == 0) {
-        int error = number_of(value, FG_INSTANCE_MAX_DEPTH, &number);
+        error = number_of(value, FG_INSTANCE_MAX_DEPTH, &number);
 
         settings->max_graph_depth = (uint32_t)number;
         return error;
@@ -119,6 +149,9 @@ static int change_setting(struct fg_instance_settings *settings, const char *nam
         return flag_of(value, &settings->field);
     FG_INSTANCE_FLAGS(X)
 #undef X
+    error = change_style(&settings->value_style, name, value);
+    if (error <= 0)
+        return error;
     PyErr_Format(PyExc_ValueError, "unknown setting '%s'; Instance.settings has all", name);
     return -1;
 }
@@ -150,8 +183,11 @@ PyObject *fg_instance_py_settings(struct fg_instance *instance)
 
 #define FORMAT(name, option) "s:N,"
 #define VALUE(name, option) , #name, PyBool_FromLong(settings.name)
-    return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "s:I,s:K}" FG_INSTANCE_FLAGS(VALUE), "max_graph_depth",
-                         settings.max_graph_depth, "thresh_us", (unsigned long long)settings.thresh_us);
+    return Py_BuildValue("{" FG_INSTANCE_FLAGS(FORMAT) "s:I,s:K,s:I,s:I,s:s}" FG_INSTANCE_FLAGS(VALUE),
+                         "max_graph_depth", settings.max_graph_depth, "thresh_us",
+                         (unsigned long long)settings.thresh_us, "values", settings.value_style.depth,
+                         "string_size", settings.value_style.string_size, "redact",
+                         settings.value_style.redact);
 #undef FORMAT
 #undef VALUE
 }

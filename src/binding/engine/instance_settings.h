@@ -5,7 +5,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "engine/core/value_style.h"
+
 struct fg_instance;
+
+/* Makes a style of values. Return: 0, or -1 with an exception. */
+int fg_value_style_of(struct fg_value_style *style, uint32_t values, uint32_t string_size,
+                      const char *redact);
 
 PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name);
 PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kwargs);

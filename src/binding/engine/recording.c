@@ -13,6 +13,7 @@
 #include "binding/core/error.h"
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
+#include "binding/engine/instance_settings.h"
 #include "binding/engine/tracers.h"
 
 /* By enum fg_ring_mode. */
@@ -21,8 +22,8 @@ static const char *const mode_names[] = {"wait", "drop", "overwrite"};
 /* The arguments of start(), not checked yet. */
 struct start_arguments {
     PyObject *directory, *sets[FGRAPH_NR_FILTER_SETS];
-    const char *tracer, *mode, *instance;
-    Py_ssize_t max_graph_depth, thresh_us, buffer_kb;
+    const char *tracer, *mode, *instance, *redact;
+    Py_ssize_t max_graph_depth, thresh_us, buffer_kb, values, string_size;
     int c_calls, follow_fork, after_site;
 #define X(name, option) int name;
     FG_INSTANCE_FLAGS(X)
@@ -34,20 +35,30 @@ static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_argume
 #define NAME(name, option) #name,
 #define FORMAT(name, option) "p"
 #define PLACE(name, option) , &out->name
-    static char *names[] = {"directory",   "tracer",
-                            "filter",      "notrace",
-                            "graph",       "max_graph_depth",
-                            "thresh_us",   "c_calls",
-                            "buffer_kb",   "mode",
-                            "follow_fork", "after_site",
-                            "instance",    FG_INSTANCE_FLAGS(NAME) NULL};
+    static char *names[] = {"directory",
+                            "tracer",
+                            "filter",
+                            "notrace",
+                            "graph",
+                            "max_graph_depth",
+                            "thresh_us",
+                            "c_calls",
+                            "buffer_kb",
+                            "mode",
+                            "follow_fork",
+                            "after_site",
+                            "instance",
+                            "values",
+                            "string_size",
+                            "redact",
+                            FG_INSTANCE_FLAGS(NAME) NULL};
 
-    return PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$sOOOnnpnspps" FG_INSTANCE_FLAGS(FORMAT) ":start",
-                                       names, PyUnicode_FSConverter, &out->directory, &out->tracer,
-                                       &out->sets[FGRAPH_FILTER], &out->sets[FGRAPH_NOTRACE],
-                                       &out->sets[FGRAPH_GRAPH], &out->max_graph_depth, &out->thresh_us,
-                                       &out->c_calls, &out->buffer_kb, &out->mode, &out->follow_fork,
-                                       &out->after_site, &out->instance FG_INSTANCE_FLAGS(PLACE))
+    return PyArg_ParseTupleAndKeywords(
+               args, kwargs, "O&|$sOOOnnpnsppsnns" FG_INSTANCE_FLAGS(FORMAT) ":start", names,
+               PyUnicode_FSConverter, &out->directory, &out->tracer, &out->sets[FGRAPH_FILTER],
+               &out->sets[FGRAPH_NOTRACE], &out->sets[FGRAPH_GRAPH], &out->max_graph_depth, &out->thresh_us,
+               &out->c_calls, &out->buffer_kb, &out->mode, &out->follow_fork, &out->after_site,
+               &out->instance, &out->values, &out->string_size, &out->redact FG_INSTANCE_FLAGS(PLACE))
 #undef NAME
 #undef FORMAT
 #undef PLACE
@@ -97,6 +108,9 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     config->filter.c_calls = in->c_calls;
     config->settings.max_graph_depth = (uint32_t)in->max_graph_depth;
     config->settings.thresh_us = (uint64_t)in->thresh_us;
+    if (fg_value_style_of(&config->settings.value_style, (uint32_t)in->values, (uint32_t)in->string_size,
+                          in->redact) != 0)
+        return -1;
 #define X(name, option) config->settings.name = in->name;
     FG_INSTANCE_FLAGS(X)
 #undef X
@@ -133,8 +147,12 @@ static int start_instance(PyObject *module, const struct start_arguments *in,
 
 PyObject *fg_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    struct start_arguments in = {
-        .tracer = "function_graph", .mode = "wait", .buffer_kb = 8192, .follow_fork = 1, .instance = ""};
+    struct start_arguments in = {.tracer = "function_graph",
+                                 .mode = "wait",
+                                 .buffer_kb = 8192,
+                                 .follow_fork = 1,
+                                 .instance = "",
+                                 .redact = ""};
     struct fg_instance_config config = {0};
     int handle = 0;
 

@@ -9,6 +9,7 @@
 
 struct ftrace_regs;
 struct fg_func;
+struct fg_value_style;
 
 /* Where a call was made: the calling function, and the place in it. */
 struct fg_caller {
@@ -28,13 +29,17 @@ enum fg_word {
     FG_WORD_IP,            /* the address of the function */
 };
 
+/* Encodes values of a call as record.h has them into out[0..room); returns the bytes used. */
+typedef size_t (*fg_encode_func)(const struct ftrace_regs *regs, const struct fg_value_style *style,
+                                 uint8_t *out, size_t room);
+
 /* How an arch reads its own frames. Nothing here may run code of the traced program. What reads callers may
  * make records of functions (fg_func_meet), so it is called without locks. */
 struct ftrace_regs_ops {
-    /* All three or none. Encode as record.h's values into out[0..room); return the bytes used. */
-    size_t (*encode_arguments)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
-    size_t (*encode_value)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
-    size_t (*encode_exception)(const struct ftrace_regs *regs, uint8_t *out, size_t room);
+    /* All three or none. */
+    fg_encode_func encode_arguments;
+    fg_encode_func encode_value;
+    fg_encode_func encode_exception;
     /* The return address: the caller's instruction that runs after the return. 0: not known. */
     uintptr_t (*return_address)(const struct ftrace_regs *regs);
     /* Optional. At an entry: stores where the call was made, then where the caller was called, and so on,

@@ -163,11 +163,37 @@ static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
     X(OBJECT, 11, "any other object: u64 address, u8 n, n bytes of type name")                               \
     X(UNBOUND, 12, "an argument that has no value")                                                          \
     X(MORE, 13, "further values were left out")                                                              \
-    X(WORD, 14, "a machine word of native code: u8 bytes of its type, u64")
+    X(WORD, 14, "a machine word of native code: u8 bytes of its type, u64")                                  \
+    X(TEXT, 15, "str: u64 length in characters, u16 n, n bytes of UTF-8: its beginning")                     \
+    X(DATA, 16, "bytes: u64 length in bytes, u16 n, n bytes: its beginning")                                 \
+    X(SHOWN, 17,                                                                                             \
+      "an object that a text stands for: u8 n, n bytes of type name; then as STR or TEXT, which follows")    \
+    X(MEMBER, 18, "what has a name, as a member of an enumeration: u8 n, n bytes of it")                     \
+    X(OPEN, 19,                                                                                              \
+      "its parts follow until CLOSE: u8 form, u64 length in items, u8 n, n bytes of type name, 0 of a "      \
+      "built-in type that its form tells")                                                                   \
+    X(CLOSE, 20, "the end of the parts")                                                                     \
+    X(NAME, 21, "the name of the part that follows: u8 n, n bytes of UTF-8")                                 \
+    X(HIDDEN, 22, "a value that was left out for its name")                                                  \
+    X(FAULT, 23, "a value that could not be read")
 
 enum fg_value_tag {
 #define X(name, value, text) FG_VALUE_##name = (value),
     FG_VALUE_TAGS(X)
+#undef X
+};
+
+/* The forms of what has parts. Those of a dict are keys and values in turn. */
+#define FG_VALUE_FORMS(X)                                                                                    \
+    X(CALL, 0, "Type(a, name=b)")                                                                            \
+    X(LIST, 1, "[a, b]")                                                                                     \
+    X(TUPLE, 2, "(a, b)")                                                                                    \
+    X(SET, 3, "{a, b}")                                                                                      \
+    X(DICT, 4, "{a: b}")
+
+enum fg_value_form {
+#define X(name, value, text) FG_FORM_##name = (value),
+    FG_VALUE_FORMS(X)
 #undef X
 };
 

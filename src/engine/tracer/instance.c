@@ -2,6 +2,7 @@
 #include "engine/tracer/instance.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ static void instance_free(struct fg_instance *instance)
     fg_filter_clear(&fg_user_of(&instance->ops)->filter);
     fg_filter_clear(&instance->filter);
     free(instance->described);
+    free(atomic_load(&instance->style));
     free(instance);
 }
 

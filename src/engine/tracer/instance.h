@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/value_style.h"
 #include "engine/graph/user.h"
 #include "engine/tracer/tracer.h"
 #include "engine/writer/ring_buffer.h"
@@ -30,6 +31,8 @@
 #define FG_INSTANCE_LIMITS(X)                                                                                \
     X(max_graph_depth, 0, FG_INSTANCE_MAX_DEPTH)                                                             \
     X(thresh_us, 0, FG_INSTANCE_MAX_THRESH_US)                                                               \
+    X(values, 0, FG_VALUE_MAX_DEPTH)                                                                         \
+    X(string_size, 0, FG_VALUE_MAX_STRING)                                                                   \
     X(buffer_kb, FG_RING_MIN_KB, FG_RING_MAX_KB)
 
 struct fg_instance {
@@ -44,6 +47,9 @@ struct fg_instance {
 #define X(name, option) _Atomic bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
+    struct fg_value_style value_style; /* as set */
+    /* A copy of it, or NULL: plain. Callbacks read it; whoever replaces it waits for them. */
+    _Atomic(struct fg_value_style *) style;
     double ticks_per_ns; /* as measured when the instance started */
     _Atomic bool
         is_plain; /* with these settings only entries and returns are recorded: the user's is_plain */
@@ -105,6 +111,13 @@ void fg_instance_unlink(struct fg_instance *instance);
 void fg_instances_lock(void);
 struct fg_instance *fg_instances_first(void);
 void fg_instances_unlock(void);
+
+static inline const struct fg_value_style *fg_instance_style(struct fg_instance *instance)
+{
+    const struct fg_value_style *style = atomic_load_explicit(&instance->style, memory_order_acquire);
+
+    return style ? style : &fg_plain_values;
+}
 
 /* False for nop and the like. */
 static inline bool fg_instance_records_calls(const struct fg_instance *instance)

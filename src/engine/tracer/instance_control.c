@@ -124,19 +124,54 @@ struct fg_instance_settings fg_instance_settings(const struct fg_instance *insta
     return (struct fg_instance_settings){
         .max_graph_depth = instance->max_graph_depth,
         .thresh_us = (uint64_t)((double)instance->thresh_ticks * fg_clock_ns_per_tick() / 1000.0 + 0.5),
+        .value_style = instance->value_style,
 #define X(name, option) .name = instance->name,
         FG_INSTANCE_FLAGS(X)
 #undef X
     };
 }
 
-void fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
+/* A zeroed style and the plain one are the same. */
+static bool is_plain_style(const struct fg_value_style *style)
+{
+    return !style->depth && !fg_value_style_redacts(style) &&
+           (!style->string_bytes || style->string_bytes == FG_VALUE_PLAIN_STRING);
+}
+
+static int set_style(struct fg_instance *instance, const struct fg_value_style *style)
+{
+    struct fg_value_style *copy = NULL, *old;
+
+    if (memcmp(style, &instance->value_style, sizeof(*style)) == 0)
+        return 0;
+    if (!is_plain_style(style)) {
+        copy = malloc(sizeof(*copy));
+        if (!copy)
+            return -ENOMEM;
+        *copy = *style;
+    }
+    instance->value_style = *style;
+    /* acq_rel: pairs with fg_instance_style() */
+    old = atomic_exchange_explicit(&instance->style, copy, memory_order_acq_rel);
+    if (old)
+        fg_users_synchronize(); /* a callback may still look at it */
+    free(old);
+    return 0;
+}
+
+static void set_numbers(struct fg_instance *instance, const struct fg_instance_settings *settings)
 {
     instance->max_graph_depth = settings->max_graph_depth;
     instance->thresh_ticks = fg_instance_thresh_ticks(settings->thresh_us);
 #define X(name, option) instance->name = settings->name;
     FG_INSTANCE_FLAGS(X)
 #undef X
+}
+
+int fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
+{
+    set_numbers(instance, settings);
+    return set_style(instance, &settings->value_style);
 }
 
 /* The tracer's own functions must see the settings before calls become plain, and after they cease to be.
@@ -146,14 +181,16 @@ static int change_settings(struct fg_instance *instance, const struct fg_instanc
     struct fg_instance_settings old = fg_instance_settings(instance);
     bool was_plain = fg_user_of(&instance->ops)->is_plain, had_no_irqs = instance->no_irqs;
     bool showed_callers = fg_instance_shows_callers(instance);
-    int error = 0;
+    int error = set_style(instance, &settings->value_style);
 
-    fg_instance_init_settings(instance, settings);
+    if (error)
+        return error;
+    set_numbers(instance, settings);
     fg_instance_update_plain(instance);
     if (fg_user_of(&instance->ops)->is_plain != was_plain || instance->no_irqs != had_no_irqs)
         error = fg_instance_apply_filter(instance, &instance->filter);
     if (error) {
-        fg_instance_init_settings(instance, &old);
+        set_numbers(instance, &old);
         fg_instance_update_plain(instance);
     } else if (fg_instance_shows_callers(instance) && !showed_callers) {
         fg_instance_put_functions(instance);

@@ -40,6 +40,7 @@ int fg_instance_set_filter(struct fg_instance *instance, struct fg_filter *filte
 struct fg_instance_settings {
     uint32_t max_graph_depth; /* 0: no limit */
     uint64_t thresh_us;       /* 0: none; else only calls that took at least this long */
+    struct fg_value_style value_style;
 #define X(name, option) bool name;
     FG_INSTANCE_FLAGS(X)
 #undef X
@@ -47,8 +48,8 @@ struct fg_instance_settings {
 struct fg_instance_settings fg_instance_settings(const struct fg_instance *instance);
 int fg_instance_set_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
 
-/* For an instance that no other thread knows yet. */
-void fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
+/* For an instance that no other thread knows yet. Return: 0 or -ENOMEM. */
+int fg_instance_init_settings(struct fg_instance *instance, const struct fg_instance_settings *settings);
 
 /**
  * fg_instance_set_tracing_on() - Resume or stop recording.

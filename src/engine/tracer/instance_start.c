@@ -44,11 +44,14 @@ static struct fg_instance *instance_new(struct fg_instance_config *config)
     instance->tracer = &fg_tracer_nop;
     instance->refs = 1;
     fg_clock_init();
-    fg_instance_init_settings(instance, &config->settings);
     instance->ticks_per_ns = 1.0 / fg_clock_ns_per_tick();
     instance->follow_fork = config->follow_fork;
     instance->filter = config->filter;
     memset(&config->filter, 0, sizeof(config->filter));
+    if (fg_instance_init_settings(instance, &config->settings) != 0) {
+        fg_instance_put(instance);
+        return NULL;
+    }
     user = fg_user_of(&instance->ops);
     user->scope = config->scope;
     user->foundfunc = fg_instance_found;

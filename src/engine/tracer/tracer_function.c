@@ -24,7 +24,7 @@ static struct fg_record *put_function(struct ftrace_graph_ent *trace, struct fgr
         return NULL;
     memcpy(record + 1, &caller, sizeof(caller));
     if (with_args)
-        bytes = regs->ops->encode_arguments(regs, (uint8_t *)record + HEAD_BYTES,
+        bytes = regs->ops->encode_arguments(regs, fg_instance_style(instance), (uint8_t *)record + HEAD_BYTES,
                                             FG_RECORD_MAX_WORDS * 8 - HEAD_BYTES);
     memset((uint8_t *)record + HEAD_BYTES + bytes, 0, -bytes & 7);
     bytes = HEAD_BYTES + ((bytes + 7) & ~(size_t)7);

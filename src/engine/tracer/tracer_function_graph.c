@@ -44,12 +44,12 @@ static inline void writer_start(struct writer *writer, uint64_t start)
     writer->info |= FG_RECORD_HAS_START;
 }
 
-static inline void writer_values(struct writer *writer, const struct ftrace_regs *regs,
-                                 size_t (*encode)(const struct ftrace_regs *regs, uint8_t *out, size_t room))
+static inline void writer_values(struct writer *writer, struct fgraph_ops *ops,
+                                 const struct ftrace_regs *regs, fg_encode_func encode)
 {
     size_t used_words = (size_t)(writer->at - (uint64_t *)writer->record);
     size_t room = (FG_RECORD_MAX_WORDS - used_words) * 8;
-    size_t bytes = encode(regs, (uint8_t *)writer->at, room);
+    size_t bytes = encode(regs, fg_instance_style(fg_instance_of(ops)), (uint8_t *)writer->at, room);
     size_t words = (bytes + 7) / 8;
 
     if (!bytes)
@@ -127,7 +127,7 @@ static inline void put_entry(const struct ftrace_graph_ent *trace, struct fgraph
     if (with_caller)
         writer_caller(&writer, regs);
     if (with_args)
-        writer_values(&writer, regs, regs->ops->encode_arguments);
+        writer_values(&writer, ops, regs, regs->ops->encode_arguments);
     writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->calltime);
 }
 
@@ -222,7 +222,7 @@ static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *op
     if (fg_unlikely(trace->start != trace->calltime || kind == FG_RECORD_SUSPEND))
         writer_start(&writer, trace->start);
     if (with_value)
-        writer_values(&writer, regs,
+        writer_values(&writer, ops, regs,
                       trace->end == FG_END_RETURN ? regs->ops->encode_value : regs->ops->encode_exception);
     writer_close(&writer, ops, trace->task, trace->func, kind, trace->depth, trace->rettime);
 }

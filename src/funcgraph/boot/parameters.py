@@ -87,6 +87,9 @@ class InstanceKeywords(TypedDict, total=False):
     graph_notrace: list[str]
     max_graph_depth: int
     tracing_thresh: int
+    value_depth: int
+    value_string_size: int
+    value_redact: str
     options: dict[str, bool]
     buffer_size_kb: int
 

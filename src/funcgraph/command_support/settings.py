@@ -15,7 +15,7 @@ from funcgraph.settings.table import BY_NAME, CHOICE, FLAG, NUMBER, PATTERNS, WO
 __all__ = ["add_setting", "check_instance", "help_of", "refusal", "wants_events_alone"]
 
 # What only calls can have, beside the patterns.
-_OF_CALLS = ("max_graph_depth", "thresh_us", "args", "retval", "c_calls")
+_OF_CALLS = ("max_graph_depth", "thresh_us", "args", "retval", "values", "c_calls")
 
 
 class _OneValue(argparse.Action):

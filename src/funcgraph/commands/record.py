@@ -25,7 +25,7 @@ from funcgraph.recorder.child import (
 from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
 from funcgraph.recorder.progress import ProgressLine
 from funcgraph.recorder.recording import Recording
-from funcgraph.session.check import OptionError, check, check_file, record_options
+from funcgraph.session.check import OptionError, check, check_file, recorded
 from funcgraph.session.environ import VARIABLE
 from funcgraph.session.options import DEFAULTS, RECORDING, describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
@@ -178,7 +178,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     except OptionError as error:
         raise refusal(error) from None
     for instance in instances:
-        instance.update(record_options(instance["options"]))
+        instance.update(recorded(instance))
     return settings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from funcgraph.tracedata.description import Function
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from funcgraph.tracedata.selection import Selection
 
 __all__ = ["ValueDifference", "first_value"]
+
+#: A value without what differs from run to run.
+Lasting: TypeAlias = tuple[object, object]
 
 _ENTRY = Columns.KINDS.index("entry")
 _ENDS = [Columns.KINDS.index(name) for name in ("return", "raise", "suspend", "close")]
@@ -50,7 +54,7 @@ class _Moment(NamedTuple):
     def name(self) -> str:
         return self.function.name if self.function else "<unknown>"
 
-    def values(self) -> tuple[PartialValue | tuple[str, str], ...]:
+    def values(self) -> tuple[Lasting, ...]:
         """Return the values, as they are in every run: an object's address is not."""
         return tuple(map(_lasting, decode_values(self.payload)))
 
@@ -121,10 +125,11 @@ def _moments(trace: Trace, select: Selection | None, from_first: bool) -> Iterat
                 )
 
 
-def _lasting(value: Value) -> PartialValue | tuple[str, str]:
+def _lasting(value: Value) -> Lasting:
     """Return a value without what differs from run to run, and so that 1, 1.0 and True differ."""
     if isinstance(value, PartialValue):
-        return PartialValue(value.kind, value.type_name, value.length, value.beginning, 0, value.negative)
+        parts = tuple((_lasting(key), _lasting(part)) for key, part in value.parts)
+        return replace(value, address=0, parts=()), parts
     return type(value).__name__, repr(value)
 
 

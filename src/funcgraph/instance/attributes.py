@@ -204,6 +204,50 @@ class FileAttributes:
         put(self._state, "tracing_thresh", thresh_us)
 
     @property
+    def value_depth(self) -> int:
+        """How many levels of parts (items, attributes) of arguments, results and exceptions are recorded.
+
+        0: none. Setting another number turns the options funcgraph-args and funcgraph-retval on, too.
+
+        Raises:
+            OSError: EINVAL: not a whole number from 0 to 8.
+        """
+        return self._number("value_depth")
+
+    @value_depth.setter
+    def value_depth(self, depth: int) -> None:
+        put(self._state, "value_depth", depth)
+
+    @property
+    def value_string_size(self) -> int:
+        """How many bytes are kept of each text in a value; 0: 48, or 256 if value_depth is not 0.
+
+        Raises:
+            OSError: EINVAL: not a whole number from 0 to 960.
+        """
+        return self._number("value_string_size")
+
+    @value_string_size.setter
+    def value_string_size(self, size: int) -> None:
+        put(self._state, "value_string_size", size)
+
+    @property
+    def value_redact(self) -> str:
+        """Words with "|" between them: values whose names have one of them in it are not recorded. "": none.
+
+        Names are those of arguments, attributes, keys of dicts, and of functions for their results; case does
+        not matter. A word with `*`, `?` or `[` is a glob over the whole name.
+
+        Raises:
+            OSError: EINVAL: an empty word, or more than 255 bytes.
+        """
+        return self._name("value_redact")
+
+    @value_redact.setter
+    def value_redact(self, words: str) -> None:
+        put(self._state, "value_redact", words)
+
+    @property
     def tracing_max_latency(self) -> int:
         """The longest time that a latency tracer has seen, in us. Setting 0 lets it start again."""
         return self._number("tracing_max_latency")

@@ -77,6 +77,7 @@ class Instance(FileAttributes):
         notrace_tids: as `set_ftrace_notrace_pid`.
         max_graph_depth: as that attribute.
         tracing_thresh: as that attribute, in us.
+        value_depth: as that attribute; value_string_size and value_redact as well.
         options: as `options`: a mapping, or words like "funcgraph-args" and "nofuncgraph-cpu".
         buffer_size_kb: as that attribute.
         c_calls: C functions too, where recorded functions call them.
@@ -115,6 +116,9 @@ class Instance(FileAttributes):
         notrace_tids: Iterable[int] = (),
         max_graph_depth: int = 0,
         tracing_thresh: int = 0,
+        value_depth: int = 0,
+        value_string_size: int = 0,
+        value_redact: str = "",
         options: Mapping[str, bool] | str | Iterable[str] = (),
         buffer_size_kb: int = 1408,
         c_calls: bool = False,
@@ -142,6 +146,9 @@ class Instance(FileAttributes):
             )
             self.max_graph_depth = max_graph_depth
             self.tracing_thresh = tracing_thresh
+            self.value_redact = value_redact
+            self.value_string_size = value_string_size
+            self.value_depth = value_depth
             if not isinstance(options, Mapping):
                 options = parse_words("options", options, OPTIONS)
             self.options.update(options)

@@ -29,7 +29,7 @@ from typing import Any
 from funcgraph.definitions.typed import Event, line_of
 from funcgraph.names import did_you_mean
 from funcgraph.session import environ, tracing
-from funcgraph.session.check import check, check_file, record_options
+from funcgraph.session.check import check, check_file, recorded
 from funcgraph.session.options import DEFAULTS, RECORDING
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
 from funcgraph.session.why import add_why
@@ -129,8 +129,11 @@ def record(
     max_graph_depth: int = 0,
     thresh_us: int = 0,
     events: Iterable[str | Event] = (),
+    redact: str = "",
     args: bool = False,
     retval: bool = False,
+    values: int = 0,
+    string_size: int = 0,
     retaddr: bool = False,
     places: bool = False,
     stack_trace: bool = False,
@@ -174,8 +177,15 @@ def record(
             FILTER` behind a line chooses its hits: "f:shop/co shop.checkout amount user=order.user.name if
             amount > 1000". A further line of the text is a trigger: "traceoff:1 if amount < 0". With
             tracer="nop" nothing else is recorded. Events that do not exist yet exist for the block.
+        redact: words with "|" between them, as "password|token": of an argument, attribute or dict entry
+            whose name has one of them in it, in whatever case, the value is not recorded, nor is the result
+            of such a function. A word with `*`, `?` or `[` is a glob over the whole name.
         args: record arguments too; this runs no code of the program.
         retval: record return values too, in the same way.
+        values: record arguments and return values with so many levels of their parts: items of containers,
+            attributes of instances, arguments of exceptions; also dates, Decimal, paths, members of
+            enumerations as text. 0: no parts.
+        string_size: how many bytes of each text are kept, at most 960; 0: 48, with values 256.
         retaddr: record where calls are made (funcgraph-retaddr). "function_graph" only.
         places: record the line at which the caller makes each call (sym-offset). "function" only.
         stack_trace: record the stack of callers of each call (func_stack_trace). "function" only.
@@ -242,7 +252,7 @@ def record(
     check(settings)
     check_file(settings, os.fspath(output))
     for instance in named:
-        instance.update(record_options(instance["options"]))
+        instance.update(recorded(instance))
     return RecordBlock(os.path.abspath(output), settings)
 
 

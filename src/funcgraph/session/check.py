@@ -34,6 +34,7 @@ __all__ = [
     "check_dat_format",
     "check_file",
     "record_options",
+    "recorded",
 ]
 
 # The trace options that say what is recorded: name -> the setting, and the option's value that turns it
@@ -178,11 +179,28 @@ def _check_instance(instance: dict[str, Any]) -> None:
         raise OptionError(
             "native_objects", instance["native_objects"][0], f"only with {_flag('native_under')}"
         )
-    chosen = {**instance, **record_options(instance["options"])}
+    _checked("redact", instance["redact"], valid.redact)
+    chosen = {**instance, **recorded(instance)}
     if chosen["args"] and chosen["no_repeats"]:  # the engine refuses both together with any tracer
         raise OptionError("options", EXCLUSIVE[1], "cannot be on together with arguments")
     if chosen["args"] and instance["thresh_us"] and instance["tracer"] == "function_graph":
         raise OptionError("thresh_us", instance["thresh_us"], ENDS_HAVE_NO_ARGUMENTS)
+
+
+def recorded(instance: dict[str, Any]) -> dict[str, bool]:
+    """Return what an instance's trace options and `values` say of what is recorded: setting -> on or off.
+
+    Parts of values are parts of arguments and results. A call that is recorded when it ends has no arguments.
+
+    Raises:
+        OptionError: a word that is no option; the reason lists all.
+    """
+    chosen = record_options(instance["options"])
+    if instance["values"]:
+        chosen["retval"] = True
+        if not (instance["thresh_us"] and instance["tracer"] == "function_graph"):
+            chosen["args"] = True
+    return chosen
 
 
 def record_options(words: list[str]) -> dict[str, bool]:
@@ -191,7 +209,7 @@ def record_options(words: list[str]) -> dict[str, bool]:
     Raises:
         OptionError: a word that is no option; the reason lists all.
     """
-    recorded: dict[str, bool] = {}
+    chosen: dict[str, bool] = {}
     allowed = dict.fromkeys([*(option.name for option in report_options()), *RECORD_OPTIONS])
     for word in words:
         try:
@@ -200,5 +218,5 @@ def record_options(words: list[str]) -> dict[str, bool]:
             raise OptionError("options", word, str(error)) from None
         if name in RECORD_OPTIONS:
             setting, value = RECORD_OPTIONS[name]
-            recorded[setting] = on is value
-    return recorded
+            chosen[setting] = on is value
+    return chosen

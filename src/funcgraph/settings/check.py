@@ -4,7 +4,7 @@ The error says what would be right: "must be 0 or 1". The caller adds the settin
 raises an exception of its own kind.
 """
 
-from funcgraph.settings.table import NAME_BYTES, OPTIONS, Setting
+from funcgraph.settings.table import NAME_BYTES, OPTIONS, REDACT_BYTES, Setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ __all__ = [
     "option_word",
     "pattern_list",
     "range_text",
+    "redact",
     "seconds",
     "size",
     "size_of_text",
@@ -119,6 +120,15 @@ def option_word(word: object, allowed: "Iterable[str]" = OPTIONS) -> tuple[str, 
     raise ValueError(
         f"must be one of {', '.join(names)}, or one of them with 'no' before it{meant(word, both)}"
     )
+
+
+def redact(value: object) -> str:
+    """Return words with "|" between them, whose values are not recorded. Raises ValueError."""
+    if not isinstance(value, str) or (value and not all(value.split("|"))) or "\0" in value:
+        raise ValueError("must be words with '|' between them, as password|token")
+    if len(value.encode("utf-8", "surrogatepass")) > REDACT_BYTES:
+        raise ValueError(f"must have at most {REDACT_BYTES} bytes")
+    return value
 
 
 def pattern_list(

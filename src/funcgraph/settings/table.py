@@ -36,6 +36,7 @@ __all__ = [
     "OPTIONS",
     "PATTERNS",
     "RECORDING",
+    "REDACT_BYTES",
     "SETTINGS",
     "SIZE",
     "TEXT",
@@ -67,6 +68,7 @@ LIVE = "live"  # of an Instance alone: recordings do not have it
 
 TOP = "top"  # the name of the instance whose files are in the root of tracefs
 NAME_BYTES = 63  # the longest name of an instance, in UTF-8
+REDACT_BYTES = 255  # the longest list of words whose values are left out, in UTF-8
 
 
 class Setting:
@@ -365,8 +367,49 @@ SETTINGS: tuple[Setting, ...] = (
         boot="trace_trigger",
         boot_value="EVENT.TRIGGER,...",
     ),
+    # Before what records values: settings are made in this order, also of a running instance.
+    Setting(
+        "redact",
+        TEXT,
+        "never record the values whose names have one of these words in them: 'password|token'",
+        default="",
+        flag="--redact",
+        metavar="WORDS",
+        keyword="value_redact",
+        file="value_redact",
+        boot="value_redact",
+        boot_value="WORDS",
+    ),
     Setting("args", FLAG, "record the arguments of calls", default=False, flag="--args", common=True),
     Setting("retval", FLAG, "record the return values of calls", default=False, flag="--retval", common=True),
+    Setting(
+        "values",
+        NUMBER,
+        "record arguments and return values with their parts (items, attributes), so many levels of them; "
+        "0: none",
+        default=0,
+        most=8,
+        flag="--values",
+        metavar="DEPTH",
+        keyword="value_depth",
+        file="value_depth",
+        boot="value_depth",
+        boot_value="N",
+    ),
+    Setting(
+        "string_size",
+        NUMBER,
+        "bytes that are kept of each text; 0: 48, with --values 256",
+        default=0,
+        most=960,
+        unit="bytes",
+        flag="--string-size",
+        metavar="N",
+        keyword="value_string_size",
+        file="value_string_size",
+        boot="value_string_size",
+        boot_value="N",
+    ),
     Setting("retaddr", FLAG, "record where calls are made", default=False),
     Setting("places", FLAG, "record the line at which a caller makes a call", default=False),
     Setting("stack_trace", FLAG, "record the stack of callers of each call", default=False),

@@ -51,7 +51,7 @@ def reset(folder: InstanceFolder, buffer_kb: int | None = None) -> None:
 def _reset_numbers(folder: InstanceFolder, buffer_kb: int | None) -> None:
     """Reset what has one value: those of a new instance."""
     folder.write("trace_clock", str(BY_NAME["clock"].initial))
-    for name in ("max_graph_depth", "thresh_us", "max_latency_us"):
+    for name in ("max_graph_depth", "thresh_us", "values", "string_size", "redact", "max_latency_us"):
         folder.write(BY_NAME[name].file, str(BY_NAME[name].initial))
     size = BY_NAME["buffer_kb"]
     folder.write(size.file, str(size.initial if buffer_kb is None else max(buffer_kb, size.least)))

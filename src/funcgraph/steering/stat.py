@@ -126,6 +126,9 @@ def _numbers(folder: InstanceFolder) -> Iterator[str]:
         ("clock", "Clock", ""),
         ("max_graph_depth", "Max graph depth", ""),
         ("thresh_us", "Threshold", " us"),
+        ("values", "Levels of values", ""),
+        ("string_size", "Bytes of a text", ""),
+        ("redact", "Redacted", ""),
         ("max_latency_us", "Max Latency", ""),
     ):
         setting = BY_NAME[name]

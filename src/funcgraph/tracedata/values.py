@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.description import EventField
 
+Form: TypeAlias = Literal["call", "list", "tuple", "set", "dict"]
+
 # enum fg_value_tag
 _END, _NONE, _TRUE, _FALSE, _INT8, _INT64, _BIGINT, _FLOAT = range(8)
 _STR, _BYTES, _SIZED, _OBJECT, _UNBOUND, _MORE, _WORD = range(8, 15)
+_TEXT, _DATA, _SHOWN, _MEMBER, _OPEN, _CLOSE, _NAME, _HIDDEN, _FAULT = range(15, 24)
+
+# enum fg_value_form, with the brackets of each
+_FORMS: tuple[Form, ...] = ("call", "list", "tuple", "set", "dict")
+_BRACKETS = {"call": "()", "list": "[]", "tuple": "()", "set": "{}", "dict": "{}"}
 
 _I64 = Struct("<q")
+_U64 = Struct("<Q")
 _F64 = Struct("<d")
+_NUMBER_AND_LONG_TEXT = Struct("<QH")
 _NUMBER_AND_TEXT = Struct("<QB")  # a length or address, and the number of bytes of the text after it
 _SIGN_AND_BITS = Struct("<BI")
 _SIZE_AND_WORD = Struct("<BQ")
@@ -32,20 +41,43 @@ class PartialValue:
     Attributes:
         kind: `str`, `bytes`: a long text, of which the beginning is recorded. `int`: one of over 64 bits.
             `container`: anything with a length. `object`: anything else. `unbound`: an argument had no value.
-            `more`: stands for the values after it, for which there was no room.
-        type_name: the name of its type; "" if it has none.
-        length: characters of a str, bytes of a bytes, bits of an int, items of a container; else 0.
-        beginning: of a str or bytes; else None.
+            `more`: stands for the values after it, for which there was no room. `parts`: something of which
+            parts were recorded. `shown`: an object that a text stands for, as a date. `member`: a name that
+            stands for itself, as a member of an enumeration. `redacted`: left out for its name. `fault`: it
+            could not be read.
+        type_name: the name of its type; "" if it has none, or is a built-in container with parts.
+        length: characters of a text, bytes of a bytes, bits of an int, items of a container; else 0.
+        beginning: of a str or bytes; the text of what is shown, or of a member; else None.
         address: of an object, as `id()` returned it; else 0.
         negative: whether an int is below 0.
+        form: of what has parts: what it looks like; else "".
+        parts: each with its key: of a dict a value, of "call" the name of the argument or attribute, or
+            None; else None.
+        is_cut: whether further parts were left out.
     """
 
-    kind: Literal["str", "bytes", "int", "container", "object", "unbound", "more"]
+    kind: Literal[
+        "str",
+        "bytes",
+        "int",
+        "container",
+        "object",
+        "unbound",
+        "more",
+        "parts",
+        "shown",
+        "member",
+        "redacted",
+        "fault",
+    ]
     type_name: str = ""
     length: int = 0
     beginning: str | bytes | None = None
     address: int = 0
     negative: bool = False
+    form: Form | Literal[""] = ""
+    parts: tuple[tuple[Value, Value], ...] = ()
+    is_cut: bool = False
 
     def __str__(self) -> str:
         match self.kind:
@@ -57,9 +89,45 @@ class PartialValue:
                 return f"{self.type_name}({self.length})"
             case "object":
                 return f"<{self.type_name} at {self.address:#x}>"
-            case "unbound":
-                return "<unbound>"
+            case "unbound" | "redacted":
+                return f"<{self.kind}>"
+            case "fault":
+                return "(fault)"
+            case "member":
+                return str(self.beginning)
+            case "shown":
+                text = repr(self.beginning)
+                whole = isinstance(self.beginning, str) and len(self.beginning) == self.length
+                return f"{self.type_name}({text})" if whole else f"{self.type_name}({text}...({self.length}))"
+            case "parts":
+                return self._with_parts()
         return "..."
+
+    def _with_parts(self) -> str:
+        separator = ": " if self.form == "dict" else "="
+        texts = [
+            _shown(part)
+            if key is None and self.form != "dict"
+            else f"{self._key(key)}{separator}{_shown(part)}"
+            for key, part in self.parts
+        ]
+        inside = ", ".join([*texts, *(["..."] if self.is_cut else [])])
+        if self.form == "call" or (self.form == "set" and not self.length):
+            return f"{self.type_name or 'set'}({inside})"
+        if self.form == "tuple" and len(texts) == 1 and not self.is_cut:
+            inside += ","
+        begin, end = _BRACKETS[self.form]
+        text = f"{begin}{inside}{end}"
+        if self.type_name:
+            text = f"{self.type_name}({text})"
+        return f"{text}({self.length})" if self.is_cut else text
+
+    def _key(self, key: Value) -> str:
+        return _shown(key) if self.form == "dict" else str(key)
+
+
+def _shown(value: Value) -> str:
+    return str(value) if isinstance(value, PartialValue) else repr(value)
 
 
 Value: TypeAlias = bool | int | float | str | bytes | PartialValue | None
@@ -73,7 +141,7 @@ def decode_values(data: bytes) -> tuple[Value, ...]:
         while at < size and data[at] != _END:
             value, at = _decode(data[at], data, at + 1)
             values.append(value)
-    except (IndexError, struct.error):
+    except (IndexError, struct.error, RecursionError):  # the last: only a damaged file has so many levels
         pass
     return tuple(values)
 
@@ -168,9 +236,73 @@ def _decode(tag: int, data: bytes, at: int) -> tuple[Value, int]:
     if tag == _WORD:
         size, word = _SIZE_AND_WORD.unpack_from(data, at)
         return _word(size, word), at + _SIZE_AND_WORD.size
-    if tag in (_UNBOUND, _MORE):
-        return PartialValue("unbound" if tag == _UNBOUND else "more"), at
+    if tag in _WITHOUT_DATA:
+        return _WITHOUT_DATA[tag], at
+    return _decode_deep(tag, data, at)
+
+
+_WITHOUT_DATA = {
+    _UNBOUND: PartialValue("unbound"),
+    _MORE: PartialValue("more"),
+    _HIDDEN: PartialValue("redacted"),
+    _FAULT: PartialValue("fault"),
+}
+
+
+def _decode_deep(tag: int, data: bytes, at: int) -> tuple[Value, int]:
+    """Return a value that only recordings with `values` have, and where it ends."""
+    if tag in (_TEXT, _DATA):
+        length, size = _NUMBER_AND_LONG_TEXT.unpack_from(data, at)
+        text, at = _taken(data, at + _NUMBER_AND_LONG_TEXT.size, size)
+        return _with_text(_STR if tag == _TEXT else _BYTES, length, text), at
+    if tag == _MEMBER:
+        name, at = _counted(data, at)
+        return PartialValue("member", beginning=_decode_str(name)), at
+    if tag == _SHOWN:
+        name, at = _counted(data, at)
+        shown, at = _decode(data[at], data, at + 1)
+        if isinstance(shown, PartialValue):
+            return replace(shown, kind="shown", type_name=_decode_str(name)), at
+        text_shown = str(shown)
+        return PartialValue("shown", _decode_str(name), len(text_shown), text_shown), at
+    if tag == _OPEN:
+        return _decode_parts(data, at)
     raise IndexError
+
+
+def _taken(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+    if at + size > len(data):
+        raise IndexError
+    return data[at : at + size], at + size
+
+
+def _counted(data: bytes, at: int) -> tuple[bytes, int]:
+    return _taken(data, at + 1, data[at])
+
+
+def _decode_parts(data: bytes, at: int) -> tuple[Value, int]:
+    """Return what has parts. Those of a dict are keys and values in turn, some of others have names."""
+    form = _FORMS[data[at]] if data[at] < len(_FORMS) else "call"
+    (length,) = _U64.unpack_from(data, at + 1)
+    name, at = _counted(data, at + 1 + _U64.size)
+    keys: list[Value] = []
+    parts: list[tuple[Value, Value]] = []
+    is_cut = False
+    while data[at] != _CLOSE:
+        if data[at] == _NAME:
+            key, at = _counted(data, at + 1)
+            keys.append(_decode_str(key))
+            continue
+        is_cut |= data[at] == _MORE
+        value, at = _decode(data[at], data, at + 1)
+        if isinstance(value, PartialValue) and value.kind == "more":
+            continue
+        if form == "dict" and not keys:
+            keys.append(value)
+        else:
+            parts.append((keys.pop() if keys else None, value))
+    type_name = _decode_str(name)
+    return PartialValue("parts", type_name, length, form=form, parts=tuple(parts), is_cut=is_cut), at + 1
 
 
 def _with_text(tag: int, number: int, text: bytes) -> Value:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/core/value_style.h"
 #include "engine/ring/record.h"
 
 static bool take(const uint8_t **data, const uint8_t *end, void *into, size_t bytes)
@@ -28,7 +29,33 @@ static bool take_text(const uint8_t **data, const uint8_t *end, struct fg_value 
     return true;
 }
 
-bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+static bool take_wide_text(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    uint16_t bytes;
+    if (!take(data, end, &bytes, 2) || (size_t)(end - *data) < bytes)
+        return false;
+    value->text = (const char *)*data;
+    value->text_bytes = bytes;
+    *data += bytes;
+    return true;
+}
+
+/* The type's name, then a text, which has a tag of its own. */
+static bool take_shown(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    uint8_t tag;
+    if (!take_text(data, end, value))
+        return false;
+    value->type = value->text;
+    value->type_bytes = (uint8_t)value->text_bytes;
+    if (!take(data, end, &tag, 1) || !take(data, end, &value->length, 8))
+        return false;
+    return tag == FG_VALUE_STR ? take_text(data, end, value)
+                               : tag == FG_VALUE_TEXT && take_wide_text(data, end, value);
+}
+
+/* Takes a value, or where parts begin or end, or a part's name. */
+static bool next_token(const uint8_t **data, const uint8_t *end, struct fg_value *value)
 {
     uint8_t tag, negative;
     int8_t small;
@@ -42,6 +69,9 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     case FG_VALUE_FALSE:
     case FG_VALUE_UNBOUND:
     case FG_VALUE_MORE:
+    case FG_VALUE_CLOSE:
+    case FG_VALUE_HIDDEN:
+    case FG_VALUE_FAULT:
         return true;
     case FG_VALUE_INT8:
         if (!take(data, end, &small, 1))
@@ -62,14 +92,49 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     case FG_VALUE_BYTES:
     case FG_VALUE_SIZED:
         return take(data, end, &value->length, 8) && take_text(data, end, value);
+    case FG_VALUE_TEXT:
+    case FG_VALUE_DATA:
+        value->tag = tag == FG_VALUE_TEXT ? FG_VALUE_STR : FG_VALUE_BYTES;
+        return take(data, end, &value->length, 8) && take_wide_text(data, end, value);
     case FG_VALUE_OBJECT:
         return take(data, end, &value->address, 8) && take_text(data, end, value);
     case FG_VALUE_WORD:
         return take(data, end, &value->size_bytes, 1) && take(data, end, &value->word, 8);
+    case FG_VALUE_SHOWN:
+        return take_shown(data, end, value);
+    case FG_VALUE_MEMBER:
+    case FG_VALUE_NAME:
+        return take_text(data, end, value);
+    case FG_VALUE_OPEN:
+        return take(data, end, &value->form, 1) && take(data, end, &value->length, 8) &&
+               take_text(data, end, value);
     case FG_VALUE_END:
         break;
     }
     return false;
+}
+
+/* Passes over the parts of a value that has begun. */
+static bool take_parts(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    struct fg_value part;
+    unsigned depth = 1;
+    value->parts = *data;
+    while (depth) {
+        value->parts_end = *data;
+        if (!next_token(data, end, &part))
+            return false;
+        depth += part.tag == FG_VALUE_OPEN;
+        depth -= part.tag == FG_VALUE_CLOSE;
+    }
+    return true;
+}
+
+bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+{
+    if (!next_token(data, end, value) || value->tag == FG_VALUE_CLOSE || value->tag == FG_VALUE_NAME)
+        return false;
+    return value->tag != FG_VALUE_OPEN || take_parts(data, end, value);
 }
 
 /* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and
@@ -198,6 +263,120 @@ static void print_word(struct fg_text *text, const struct fg_value *value, bool 
         fg_text_hex(text, word);
 }
 
+/* ---- what has parts */
+
+/* A level of parts that are being printed. */
+struct level {
+    struct fg_value value;
+    uint64_t n; /* values in it so far */
+    bool is_cut, has_name;
+};
+
+static const struct {
+    const char *open, *close;
+} brackets[] = {
+    [FG_FORM_CALL] = {"(", ")"}, [FG_FORM_LIST] = {"[", "]"}, [FG_FORM_TUPLE] = {"(", ")"},
+    [FG_FORM_SET] = {"{", "}"},  [FG_FORM_DICT] = {"{", "}"},
+};
+
+static bool is_in_call(const struct level *level)
+{
+    return level->value.form != FG_FORM_CALL && level->value.text_bytes;
+}
+
+static void begin_level(struct fg_text *text, struct level *level, const struct fg_value *value)
+{
+    *level = (struct level){.value = *value};
+    if (level->value.form >= sizeof(brackets) / sizeof(brackets[0])) /* of a later version */
+        level->value.form = FG_FORM_CALL;
+    if (value->form == FG_FORM_SET && !value->length) { /* {} is a dict */
+        level->value.form = FG_FORM_CALL;
+        if (!value->text_bytes)
+            fg_text_lit(text, "set");
+    }
+    fg_text_escaped(text, value->text, value->text_bytes, 0);
+    if (is_in_call(level))
+        fg_text_char(text, '(');
+    fg_text_puts(text, brackets[level->value.form].open);
+}
+
+static void end_level(struct fg_text *text, const struct level *level)
+{
+    uint32_t form = level->value.form;
+    bool is_one = form == FG_FORM_TUPLE && level->n == 1 && !level->is_cut;
+    fg_text_puts(text, is_one ? ",)" : brackets[form].close);
+    if (is_in_call(level))
+        fg_text_char(text, ')');
+    if (level->is_cut && form != FG_FORM_CALL)
+        print_length(text, level->value.length);
+}
+
+/* What stands before a part. */
+static void print_separator(struct fg_text *text, struct level *level)
+{
+    if (level->has_name)
+        level->has_name = false;
+    else if (level->value.form == FG_FORM_DICT && level->n % 2)
+        fg_text_lit(text, ": ");
+    else if (level->n)
+        fg_text_lit(text, ", ");
+    level->n++;
+}
+
+static void print_part_name(struct fg_text *text, struct level *level, const struct fg_value *name)
+{
+    print_separator(text, level);
+    fg_text_escaped(text, name->text, name->text_bytes, 0);
+    fg_text_char(text, '=');
+    level->has_name = true;
+    level->n--;
+}
+
+/* A level more than tracers write is left out. */
+static void print_parts(struct fg_text *text, const struct fg_value *value, bool hex)
+{
+    struct level levels[FG_VALUE_MAX_DEPTH + 2];
+    const unsigned most = sizeof(levels) / sizeof(levels[0]);
+    const uint8_t *data = value->parts;
+    struct fg_value part;
+    unsigned depth = 0, left_out = 0;
+
+    begin_level(text, &levels[0], value);
+    while (next_token(&data, value->parts_end, &part)) {
+        struct level *level = &levels[depth];
+
+        if (left_out) {
+            left_out += part.tag == FG_VALUE_OPEN;
+            left_out -= part.tag == FG_VALUE_CLOSE;
+        } else if (part.tag == FG_VALUE_CLOSE) {
+            end_level(text, level);
+            depth--;
+        } else if (part.tag == FG_VALUE_NAME) {
+            print_part_name(text, level, &part);
+        } else if (part.tag == FG_VALUE_OPEN && depth + 1 == most) {
+            print_separator(text, level);
+            fg_text_lit(text, "...");
+            left_out = 1;
+        } else if (part.tag == FG_VALUE_OPEN) {
+            print_separator(text, level);
+            begin_level(text, &levels[++depth], &part);
+        } else {
+            level->is_cut |= part.tag == FG_VALUE_MORE;
+            print_separator(text, level);
+            fg_value_print(text, &part, hex);
+        }
+    }
+    end_level(text, &levels[0]);
+}
+
+static void print_shown(struct fg_text *text, const struct fg_value *value)
+{
+    fg_text_escaped(text, value->type, value->type_bytes, 0);
+    fg_text_char(text, '(');
+    print_str(text, value);
+    fg_text_char(text, ')');
+}
+
 void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex)
 {
     switch ((enum fg_value_tag)value->tag) {
@@ -250,6 +429,25 @@ void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex
     case FG_VALUE_WORD:
         print_word(text, value, hex);
         break;
+    case FG_VALUE_SHOWN:
+        print_shown(text, value);
+        break;
+    case FG_VALUE_MEMBER:
+        fg_text_escaped(text, value->text, value->text_bytes, 0);
+        break;
+    case FG_VALUE_OPEN:
+        print_parts(text, value, hex);
+        break;
+    case FG_VALUE_HIDDEN:
+        fg_text_lit(text, "<redacted>");
+        break;
+    case FG_VALUE_FAULT:
+        fg_text_lit(text, "(fault)");
+        break;
+    case FG_VALUE_TEXT:
+    case FG_VALUE_DATA:
+    case FG_VALUE_CLOSE:
+    case FG_VALUE_NAME: /* no values: fg_value_next() */
     case FG_VALUE_END:
         break;
     }

@@ -6,6 +6,15 @@
  *     int(70 bits)  -int(70 bits)                     an int of more than 64 bits
  *     'abc'  b'abc'                                   whole text
  *     'abc'...(1200)  b'abc'...(1200)                 the beginning, and the length in characters or bytes
+ *     [1, 'a']  (1,)  {1, 2}  {'a': 1}                a container with its items, if parts were recorded
+ *     [1, 2, ...](1200)                               its first items, and their number
+ *     deque([1, 2])  frozenset({1})                   the same of another type
+ *     Point(x=1, y=2)  ValueError('no')               an instance's attributes, an exception's arguments
+ *     Point(x=1, ...)                                 the first of them
+ *     Decimal('1.50')  date('2026-11-28')             what a text stands for, as str() shows it
+ *     Color.RED  <class Point>  <function f>          what has a name: a member of an enumeration, a class
+ *     <redacted>                                      a value that was left out for its name
+ *     (fault)                                         a value that could not be read
  *     list(3)  dict(0)  numpy.ndarray(8)              a container: type and number of items
  *     <Foo at 0x7f0012345678>                         any other object: type and address
  *     <unbound>                                       an argument without a value
@@ -30,14 +39,19 @@ struct fg_value {
         uint64_t address; /* OBJECT */
         uint64_t word;    /* WORD, sign-extended */
     };
-    bool negative;       /* BIGINT */
-    uint8_t size_bytes;  /* WORD: of its type */
-    uint32_t text_bytes; /* STR, BYTES: the beginning; SIZED, OBJECT: the type's name */
+    bool negative;      /* BIGINT */
+    uint8_t size_bytes; /* WORD: of its type */
+    uint8_t form;       /* OPEN: enum fg_value_form */
+    /* STR, BYTES, SHOWN: the beginning; MEMBER: all of it; SIZED, OBJECT, OPEN: the type's name */
+    uint32_t text_bytes;
     const char *text;
+    const char *type; /* SHOWN: the type's name */
+    uint8_t type_bytes;
+    const uint8_t *parts, *parts_end; /* OPEN: the values in it, and names before them */
 };
 
-/* Takes the next value from [*data, end). False: no value is left, or the next one is cut off or has an
- * unknown tag. */
+/* Takes the next value from [*data, end), with its parts. A long text has the tag of a short one. False: no
+ * value is left, or the next one is cut off or has an unknown tag. */
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
 /* With `hex`, integers print as 0x2a, and words never as an error number. */

@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_FETCH_EVENT_VALUES_H
 #define FG_CPYTHON_FETCH_EVENT_VALUES_H
 
-#include "arch/cpython/fetch/fetched.h"
+#include "arch/cpython/read/fetched.h"
 #include "arch/cpython/read/regs.h"
 
 /* The regs of a hit (fg_event_values_regs_ops). */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "arch/cpython/base/compat/instance.h"
+#include "arch/cpython/base/compat/parts.h"
 #include "arch/cpython/base/compat/text.h"
-#include "arch/cpython/fetch/numpy.h"
+#include "arch/cpython/read/numpy.h"
 
 /* ---- is it a plain container? */
 
@@ -56,39 +56,26 @@ static int64_t place(int64_t n, int64_t length)
     return n < length ? n : -1;
 }
 
-/* ---- deques: a list of blocks (Modules/_collectionsmodule.c) */
+/* ---- deques */
 
-#define BLOCK_ITEMS 64
 #define MAX_BLOCKS 1024 /* that are walked over, from the nearer end */
-
-struct block {
-    struct block *left;
-    PyObject *items[BLOCK_ITEMS];
-    struct block *right;
-};
-
-struct deque {
-    PyObject_VAR_HEAD;
-    struct block *left, *right;
-    Py_ssize_t left_index, right_index; /* of the first and the last item, in their blocks */
-};
 
 static struct fg_fetched deque_item(PyObject *object, int64_t n)
 {
-    const struct deque *deque = (const struct deque *)object;
+    const struct fg_deque *deque = (const struct fg_deque *)object;
     int64_t length = Py_SIZE(object), from_left = n + deque->left_index, from_right = length - 1 - n;
-    int64_t blocks = from_left / BLOCK_ITEMS;
-    const struct block *block = deque->left;
+    int64_t blocks = from_left / FG_DEQUE_BLOCK_ITEMS;
+    const struct fg_deque_block *block = deque->left;
 
-    if (blocks * 2 > length / BLOCK_ITEMS) {
-        blocks = (from_right + BLOCK_ITEMS - 1 - deque->right_index) / BLOCK_ITEMS;
+    if (blocks * 2 > length / FG_DEQUE_BLOCK_ITEMS) {
+        blocks = (from_right + FG_DEQUE_BLOCK_ITEMS - 1 - deque->right_index) / FG_DEQUE_BLOCK_ITEMS;
         for (block = deque->right; blocks > 0 && blocks <= MAX_BLOCKS; blocks--)
             block = block->left;
     } else {
         for (; blocks > 0 && blocks <= MAX_BLOCKS; blocks--)
             block = block->right;
     }
-    return fg_fetched_object(blocks ? NULL : block->items[from_left % BLOCK_ITEMS]);
+    return fg_fetched_object(blocks ? NULL : block->items[from_left % FG_DEQUE_BLOCK_ITEMS]);
 }
 
 /* ---- ranges (Objects/rangeobject.c) */

@@ -171,7 +171,7 @@ static uint32_t encode(uint8_t *to, struct fg_fetched from)
     case FG_FETCHED_OBJECT:
         return encode_object(to, from.object);
     case FG_FETCHED_RAISED:
-        return (uint32_t)fg_encode_exception(from.object, to, FG_VALUE_MAX_BYTES);
+        return (uint32_t)fg_encode_exception(from.object, &fg_plain_values, to, FG_VALUE_MAX_BYTES);
     case FG_FETCHED_TEXT:
         return encode_text(to, from.text, from.n);
     case FG_FETCHED_CHAR:

@@ -4,7 +4,9 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
+#include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
+#include "arch/cpython/read/value_parts.h"
 #include "arch/cpython/read/values.h"
 #include "arch/cpython/read/variables.h"
 #include "engine/core/compiler.h"
@@ -268,19 +270,39 @@ PyObject *fg_regs_frame_object(const struct ftrace_regs *regs, PyThreadState *ts
 
 /* ---- the engine's regs operations */
 
-static size_t encode_arguments(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+static size_t encode_arguments(const struct ftrace_regs *regs, const struct fg_value_style *style,
+                               uint8_t *buffer, size_t bytes)
 {
-    return fg_encode_arguments(regs->frame, buffer, bytes);
+    return fg_encode_arguments(regs->frame, style, buffer, bytes);
 }
 
-static size_t encode_value(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+/* True if the function's name says that its result is left out. */
+static bool hides_result(const struct ftrace_regs *regs, const struct fg_value_style *style)
 {
-    return fg_encode_value(regs->value, buffer, bytes);
+    const PyMethodDef *definition;
+    fg_pyframe *frame;
+
+    if (fg_likely(!fg_value_style_redacts(style)))
+        return false;
+    if (fg_regs_is_c(regs)) {
+        definition =
+            fg_cfunction_definition(fg_container_of(regs, const struct fg_c_function_regs, regs)->callable);
+        return definition && fg_value_style_hides(style, definition->ml_name, strlen(definition->ml_name));
+    }
+    frame = fg_regs_frame(regs);
+    return frame && fg_is_hidden(style, fg_pyframe_code(frame)->co_name);
 }
 
-static size_t encode_exception(const struct ftrace_regs *regs, uint8_t *buffer, size_t bytes)
+static size_t encode_value(const struct ftrace_regs *regs, const struct fg_value_style *style,
+                           uint8_t *buffer, size_t bytes)
 {
-    return fg_encode_exception(regs->value, buffer, bytes);
+    return fg_encode_result(regs->value, hides_result(regs, style), style, buffer, bytes);
+}
+
+static size_t encode_exception(const struct ftrace_regs *regs, const struct fg_value_style *style,
+                               uint8_t *buffer, size_t bytes)
+{
+    return fg_encode_exception(regs->value, style, buffer, bytes);
 }
 
 static struct fg_func *caller(const struct ftrace_regs *regs)

@@ -24,6 +24,7 @@ from funcgraph.settings.table import (
     FLAG,
     NUMBER,
     PATTERNS,
+    TEXT,
     THREADS,
     WORDS,
     Setting,
@@ -127,6 +128,14 @@ def _set_thresh(state: State, thresh_us: int) -> None:
         state.engine.set_setting("thresh_us", thresh_us)
 
 
+def _set_value_depth(state: State, depth: int) -> None:
+    """Parts are parts of arguments and results. The function tracer counts repeats without arguments."""
+    state.engine.set_setting("values", depth)
+    if depth:
+        args = not state.options["func-no-repeats"]
+        set_options(state, {"funcgraph-args": True, "funcgraph-retval": True, "func-args": args})
+
+
 def _get_max_latency(state: State) -> int:
     return state.latency.max_latency_us if state.latency else state.engine.max_latency_us
 
@@ -162,6 +171,12 @@ def _put_choice(state: State, setting: Setting, value: object) -> None:
     name = _checked(setting.file, value, lambda: check.one_of(value, allowed))
     with state.lock:
         _CHOICES[setting.file](state, name)
+
+
+def _put_text(state: State, setting: Setting, value: object) -> None:
+    text = _checked(setting.file, value, lambda: check.redact(value))
+    with state.lock:
+        state.engine.set_setting(setting.name, text)
 
 
 def _put_patterns(state: State, setting: Setting, value: object) -> None:
@@ -212,6 +227,7 @@ _FLAGS: dict[str, Callable[[State, bool], None]] = {
 }
 _NUMBERS: dict[str, Callable[[State, int], None]] = {
     "tracing_thresh": _set_thresh,
+    "value_depth": _set_value_depth,
     "tracing_max_latency": _set_max_latency,
     "buffer_size_kb": lambda state, size_kb: state.engine.set_buffer_kb(size_kb),
 }
@@ -221,6 +237,7 @@ _PUTTERS: dict[str, Callable[[State, Setting, object], None]] = {
     FLAG: _put_flag,
     NUMBER: _put_number,
     CHOICE: _put_choice,
+    TEXT: _put_text,
     PATTERNS: _put_patterns,
     THREADS: _put_tids,
     WORDS: _put_words,

@@ -104,6 +104,9 @@ This is the tracefs of one Python process. Its functions are named module.qualna
   set_graph_notrace     - Trace neither these functions nor what they call
   max_graph_depth       - Levels of calls that are traced (0: all)
   tracing_thresh        - Microseconds that a call takes at least (0: all calls)
+  value_depth           - Levels of parts of values that are recorded (0: none)
+  value_string_size     - Bytes that are kept of a text in a value (0: 48, or 256 with parts)
+  value_redact          - Words of names whose values are never recorded: password|token
   tracing_max_latency   - The longest time that a latency tracer has seen
   function_profile_enabled - 1: count and time the calls of the functions
   trace_stat            - The tables of that

@@ -18,6 +18,7 @@ from funcgraph.settings.table import (
     NAMES,
     NUMBER,
     PATTERNS,
+    TEXT,
     THREADS,
     WORDS,
     Setting,
@@ -84,6 +85,7 @@ FORMATS: dict[str, Callable[[Setting, object], str]] = {
     PATTERNS: _format_patterns,
     THREADS: lambda setting, value: _format_list(setting, sorted(set(_tids(value)))),
     WORDS: _format_list,
+    TEXT: lambda setting, value: f"{value}\n",
     NAMES: lambda setting, value: " ".join(map(str, _items(value))) + "\n",
 }
 
@@ -204,6 +206,7 @@ PARSERS: dict[str, Callable[[Setting, str, object], object]] = {
     FLAG: _parse_flag,
     NUMBER: _parse_number,
     CHOICE: _parse_choice,
+    TEXT: _parse_choice,
     PATTERNS: _parse_patterns,
     THREADS: _parse_threads,
     WORDS: _parse_words,

@@ -42,6 +42,21 @@ static inline int fg_int_bits(PyObject *object, uint64_t *bits)
     return _PyLong_NumBits(object) <= 64 ? 1 : 2;
 }
 
+/* Stores a number from 0 on with the highest byte first. Return: false: it is negative, or takes more. */
+static inline bool fg_int_bytes(PyObject *object, uint8_t *bytes, size_t n)
+{
+    uint64_t bits;
+    int kind = fg_int_bits(object, &bits);
+
+    if (kind == 3 || (kind == 0 && (int64_t)bits < 0) || (size_t)_PyLong_NumBits(object) > 8 * n)
+        return false;
+#if PY_VERSION_HEX >= 0x030D0000
+    return _PyLong_AsByteArray((PyLongObject *)object, bytes, n, 0, 0, 0) == 0;
+#else
+    return _PyLong_AsByteArray((PyLongObject *)object, bytes, n, 0, 0) == 0;
+#endif
+}
+
 /* True if both are the same number; @a has at most 64 bits. */
 static inline bool fg_int_equal(PyObject *a, PyObject *b)
 {

@@ -1,9 +1,9 @@
 /* Arrays and scalars of numpy, read from its structures, which are part of its ABI (ndarraytypes.h and
  * arrayscalars.h). numpy is never imported: its types are built-in types with their names. */
-#ifndef FG_CPYTHON_FETCH_NUMPY_H
-#define FG_CPYTHON_FETCH_NUMPY_H
+#ifndef FG_CPYTHON_NUMPY_H
+#define FG_CPYTHON_NUMPY_H
 
-#include "arch/cpython/fetch/fetched.h"
+#include "arch/cpython/read/fetched.h"
 
 /* True if an array, and no subclass of it. */
 bool fg_is_ndarray(PyObject *object);

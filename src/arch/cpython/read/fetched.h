@@ -1,6 +1,6 @@
 /* What has been fetched so far, between two steps of a fetch program. */
-#ifndef FG_CPYTHON_FETCH_FETCHED_H
-#define FG_CPYTHON_FETCH_FETCHED_H
+#ifndef FG_CPYTHON_FETCHED_H
+#define FG_CPYTHON_FETCHED_H
 
 #include "arch/cpython/base/compat/python.h"
 

@@ -1,0 +1,18 @@
+/* Encoding values with their parts: items of containers, attributes of instances, arguments of exceptions.
+ *
+ * Read from CPython's structures alone: a subclass of dict shows what lies in its table, whatever its methods
+ * do, and an instance what lies in its dictionary and slots: properties never run. Cycles end at the depth,
+ * and everything ends where the room does. */
+#ifndef FG_CPYTHON_VALUE_PARTS_H
+#define FG_CPYTHON_VALUE_PARTS_H
+
+#include "arch/cpython/read/value_out.h"
+
+/* Needs room for FG_VALUE_MAX_BYTES. @depth: so many levels of parts, at most */
+void fg_put_value(struct fg_out *out, PyObject *value, uint32_t depth);
+
+/* True if the style wants the value left out that has this name: a str or bytes; any other object names
+ * nothing. */
+bool fg_is_hidden(const struct fg_value_style *style, PyObject *name);
+
+#endif
