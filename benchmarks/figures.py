@@ -135,6 +135,24 @@ def values(bench: Bench) -> Iterator[Figure]:
     yield at_most("fib, --args --retval: of viztracer", ratio, 0.15)
 
 
+def parts(bench: Bench) -> Iterator[Figure]:
+    """Measure recording an object with its attributes, for funcgraph and viztracer, which calls repr()."""
+    words = (_ATTRIBUTES, _OBJECT_CALLS, _BURST_ROUNDS, _PAUSE_S)
+    record = {name: bench.recorded("objects.py", *words, options=options) for name, options in _PARTS.items()}
+    commands = {
+        "untraced": bench.plain("objects.py", *words),
+        **record,
+        "viztracer": bench.viztracer("objects.py", *words, options=["--log_func_args"]),
+    }
+    rounds = bench.compare(_measures(bench, commands))
+    values, args, theirs = (_added(of=name) for name in ("values", "args", "viztracer"))
+    yield Figure(f"object of {_ATTRIBUTES} attributes, --values 1: adds", f"{median_of(rounds, values):.0f} ns")
+    each = median_of(rounds, lambda one: (values(one) - args(one)) / _ATTRIBUTES)
+    yield at_most("object, --values 1: an attribute, ns", each, 15)
+    ratio = median_of(rounds, lambda one: values(one) / theirs(one))
+    yield at_most("object, --values 1: of viztracer --log_func_args", ratio, 0.15)
+
+
 def _steady_count(bench: Bench, options: list[str], traced_by: Sequence[str] = ()) -> int:
     """Return the instructions of four rounds of mixed.py: those of six minus those of two."""
     two, six = (bench.instructions(bench.plain("mixed.py", n, *options), traced_by=traced_by) for n in (2, 6))

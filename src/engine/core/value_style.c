@@ -13,29 +13,24 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* A word without special characters may stand anywhere in the name. Return: where the glob ends. */
-static char *put_glob(char *at, const char *word, size_t bytes)
+/* Return: where the word ends. */
+static char *put_word(char *at, const char *word, size_t bytes)
 {
-    bool is_glob = strcspn(word, "*?[|") < bytes;
-
-    if (!is_glob)
-        *at++ = '*';
+    *at++ = strcspn(word, "*?[|") < bytes ? FG_REDACT_GLOB : FG_REDACT_PART;
     for (size_t i = 0; i < bytes; i++)
         *at++ = lower(word[i]);
-    if (!is_glob)
-        *at++ = '*';
     *at++ = 0;
     return at;
 }
 
-static int put_globs(char *at, const char *words)
+static int put_words(char *at, const char *words)
 {
     for (;;) {
         size_t bytes = strcspn(words, "|");
 
         if (!bytes)
             return -EINVAL;
-        at = put_glob(at, words, bytes);
+        at = put_word(at, words, bytes);
         if (!words[bytes])
             break;
         words += bytes + 1;
@@ -60,7 +55,7 @@ int fg_value_style_init(struct fg_value_style *style, uint32_t depth, uint32_t s
     if (strlen(redact) > FG_REDACT_MAX_BYTES)
         return -EINVAL;
     memcpy(style->redact, redact, strlen(redact));
-    return put_globs(style->globs, redact);
+    return put_words(style->words, redact);
 }
 
 bool fg_value_style_hides(const struct fg_value_style *style, const char *name, size_t bytes)
@@ -74,8 +69,8 @@ bool fg_value_style_hides(const struct fg_value_style *style, const char *name, 
     for (size_t i = 0; i < bytes; i++)
         folded[i] = lower(name[i]);
     folded[bytes] = 0;
-    for (const char *glob = style->globs; *glob; glob += strlen(glob) + 1) {
-        if (fg_glob_match(glob, folded))
+    for (const char *word = style->words; *word; word += strlen(word) + 1) {
+        if (*word == FG_REDACT_PART ? strstr(folded, word + 1) != NULL : fg_glob_match(word + 1, folded))
             return true;
     }
     return false;

@@ -13,13 +13,17 @@
 #define FG_REDACT_MAX_BYTES 255
 #define FG_REDACT_NAME_BYTES 255 /* a longer name counts as one that matches */
 
+#define FG_REDACT_PART 1 /* may stand anywhere in a name */
+#define FG_REDACT_GLOB 2 /* matches all of it */
+
 struct fg_value_style {
     uint32_t depth;        /* levels of parts: items, attributes; 0: type and length, or address */
     uint32_t string_size;  /* bytes of a text's beginning, as set; 0: what is best for the depth */
     uint32_t string_bytes; /* the same; 0: the style is that of a structure of zeros, which is plain */
     char redact[FG_REDACT_MAX_BYTES + 1]; /* as set */
-    /* Its words as globs in lower case: each ends with a zero byte, an empty one ends them. */
-    char globs[2 * FG_REDACT_MAX_BYTES + 4];
+    /* Its words in lower case: each has a byte before it, FG_REDACT_PART or _GLOB, and a zero byte at its end.
+     * Another zero byte ends them. */
+    char words[2 * FG_REDACT_MAX_BYTES + 4];
 };
 
 extern const struct fg_value_style fg_plain_values;
@@ -37,7 +41,7 @@ int fg_value_style_init(struct fg_value_style *style, uint32_t depth, uint32_t s
 
 static inline bool fg_value_style_redacts(const struct fg_value_style *style)
 {
-    return style->globs[0] != 0;
+    return style->words[0] != 0;
 }
 
 /* True if the value that has this name, of @bytes bytes of UTF-8, must not be recorded. */

@@ -1,20 +1,28 @@
 /* See plain_values.h. Of a container only its length is read, from the C struct. */
 #include "arch/cpython/read/plain_values.h"
 
+#include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/read/utf8.h"
 #include "engine/core/compiler.h"
 
+FG_NOINLINE static void put_big_int(struct fg_out *out, PyObject *value, bool is_negative)
+{
+    uint32_t bits = (uint32_t)_PyLong_NumBits(value);
+
+    fg_put_tag(out, FG_VALUE_BIGINT);
+    *out->at++ = is_negative;
+    fg_put_bytes(out, &bits, sizeof(bits));
+}
+
 void fg_put_int(struct fg_out *out, PyObject *value)
 {
-    int overflow;
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    int overflow = 0;
+    int64_t number;
 
-    if (overflow) {
-        uint32_t bits = (uint32_t)_PyLong_NumBits(value);
-
-        fg_put_tag(out, FG_VALUE_BIGINT);
-        *out->at++ = overflow < 0;
-        fg_put_bytes(out, &bits, sizeof(bits));
+    if (fg_unlikely(!fg_int_is_compact(value, &number)))
+        number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (fg_unlikely(overflow)) {
+        put_big_int(out, value, overflow < 0);
     } else if (number >= INT8_MIN && number <= INT8_MAX) {
         fg_put_tag(out, FG_VALUE_INT8);
         *out->at++ = (uint8_t)(int8_t)number;
@@ -137,22 +145,23 @@ void fg_put_object(struct fg_out *out, PyObject *value)
 
 bool fg_put_exact(struct fg_out *out, PyObject *value)
 {
-    if (value == Py_None)
-        fg_put_tag(out, FG_VALUE_NONE);
-    else if (value == Py_True)
-        fg_put_tag(out, FG_VALUE_TRUE);
-    else if (value == Py_False)
-        fg_put_tag(out, FG_VALUE_FALSE);
-    else if (PyLong_CheckExact(value))
+    const PyTypeObject *type = Py_TYPE(value);
+
+    if (type == &PyLong_Type) {
         fg_put_int(out, value);
-    else if (PyFloat_CheckExact(value)) {
+    } else if (type == &PyUnicode_Type) {
+        fg_put_str(out, value);
+    } else if (value == Py_None) {
+        fg_put_tag(out, FG_VALUE_NONE);
+    } else if (type == &PyBool_Type) {
+        fg_put_tag(out, value == Py_True ? FG_VALUE_TRUE : FG_VALUE_FALSE);
+    } else if (type == &PyFloat_Type) {
         fg_put_tag(out, FG_VALUE_FLOAT);
         fg_put_bytes(out, &((PyFloatObject *)value)->ob_fval, sizeof(double));
-    } else if (PyUnicode_CheckExact(value))
-        fg_put_str(out, value);
-    else if (PyBytes_CheckExact(value))
+    } else if (type == &PyBytes_Type) {
         fg_put_byte_string(out, value);
-    else
+    } else {
         return false;
+    }
     return true;
 }

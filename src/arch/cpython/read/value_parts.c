@@ -134,8 +134,6 @@ static bool put_named(struct fg_out *out, PyObject *name, PyObject *value, Py_ss
     const char *text;
     size_t bytes;
 
-    if (fg_unlikely(!fg_is_str(name)))
-        return false;
     name_of(name, buffer, &text, &bytes);
     return put_named_utf8(out, text, bytes, value, after, depth, fg_is_hidden(out->style, name));
 }
@@ -189,7 +187,8 @@ static bool put_fields(struct fg_out *out, PyObject *tuple, PyObject *names, uin
 
     open_parts(out, FG_FORM_CALL, n, Py_TYPE(tuple));
     for (i = 0; i < n && i < MAX_ATTRIBUTES; i++) {
-        if (!put_named(out, PyTuple_GET_ITEM(names, i), PyTuple_GET_ITEM(tuple, i), n - i - 1, depth - 1))
+        if (!fg_is_str(PyTuple_GET_ITEM(names, i)) ||
+            !put_named(out, PyTuple_GET_ITEM(names, i), PyTuple_GET_ITEM(tuple, i), n - i - 1, depth - 1))
             break;
     }
     if (i < n)
@@ -464,6 +463,8 @@ static bool put_base(struct fg_out *out, PyObject *value)
 /* What frameworks keep in their instances beside what the program put there. */
 static bool is_of_framework(PyObject *name, PyObject *value)
 {
+    if (fg_likely(!PyUnicode_IS_ASCII(name) || *(const char *)PyUnicode_DATA(name) != '_'))
+        return false;
     return is_text(name, "_sa_instance_state", 18) ||
            (is_text(name, "_state", 6) && strcmp(Py_TYPE(value)->tp_name, "ModelState") == 0);
 }
