@@ -51,6 +51,8 @@ _INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
 #: fib's argument -> its calls, where instructions are counted. The difference of the two cancels the
 #: start-up.
 _COUNTED = {16: 3193, 12: 465}
+_ATTRIBUTES, _OBJECT_CALLS = 8, 20000  # what a call of objects.py passes, and the calls of a round
+_PARTS = {"args": ["--args", "--retval"], "values": ["--values", "1"]}
 _VALUES = 21  # small, because viztracer takes more than a microsecond for a call with its arguments
 
 
@@ -125,6 +127,7 @@ def values(bench: Bench) -> Iterator[Figure]:
     commands = {
         "untraced": bench.plain("fib.py", *words),
         "funcgraph": bench.recorded("fib.py", *words, options=["--args", "--retval"]),
+        "parts": bench.recorded("fib.py", *words, options=["--values", "1"]),
         "viztracer": bench.viztracer("fib.py", *words, options=["--log_func_args", "--log_func_retval"]),
     }
     rounds = bench.compare(_measures(bench, commands))
@@ -133,6 +136,8 @@ def values(bench: Bench) -> Iterator[Figure]:
     yield Figure("fib, arguments and results: viztracer adds", f"{median_of(rounds, theirs):.0f} ns")
     ratio = median_of(rounds, lambda one: ours(one) / theirs(one))
     yield at_most("fib, --args --retval: of viztracer", ratio, 0.15)
+    ratio = median_of(rounds, lambda one: _added(of="parts")(one) / ours(one))
+    yield at_most("fib, --values 1: of --args --retval", ratio, 1.5)
 
 
 def parts(bench: Bench) -> Iterator[Figure]:
@@ -146,7 +151,9 @@ def parts(bench: Bench) -> Iterator[Figure]:
     }
     rounds = bench.compare(_measures(bench, commands))
     values, args, theirs = (_added(of=name) for name in ("values", "args", "viztracer"))
-    yield Figure(f"object of {_ATTRIBUTES} attributes, --values 1: adds", f"{median_of(rounds, values):.0f} ns")
+    yield Figure(
+        f"object of {_ATTRIBUTES} attributes, --values 1: adds", f"{median_of(rounds, values):.0f} ns"
+    )
     each = median_of(rounds, lambda one: (values(one) - args(one)) / _ATTRIBUTES)
     yield at_most("object, --values 1: an attribute, ns", each, 15)
     ratio = median_of(rounds, lambda one: values(one) / theirs(one))
@@ -499,6 +506,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
     "figures": {
         "fib": fib,
         "values": values,
+        "parts": parts,
         "nothing-matches": nothing_matches,
         "native-users": native_users,
         "arguments": arguments,

@@ -1,5 +1,6 @@
-"""Passes an object of ATTRIBUTES attributes to a function CALLS times, in ROUNDS rounds. Prints the seconds of
-each round and the calls of one, as JSON.
+"""Passes an object of ATTRIBUTES attributes to a function CALLS times, in ROUNDS rounds.
+
+Prints the seconds of each round and the calls of one, as JSON.
 
 Usage: objects.py ATTRIBUTES CALLS ROUNDS [PAUSE_S]
 """
@@ -13,6 +14,9 @@ class Order:
     def __init__(self, attributes):
         for n in range(attributes):
             setattr(self, f"field{n}", 1000 * n)
+
+    def __repr__(self):  # for tools that call it
+        return f"Order({vars(self)})"
 
 
 def pay(order):

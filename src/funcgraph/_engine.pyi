@@ -523,7 +523,7 @@ class Instance:
         TypeError: no thread ids. MemoryError.
         """
 
-    def set_setting(self, name: str, value: int, /) -> None:
+    def set_setting(self, name: str, value: int | str, /) -> None:
         """Change one of `settings`.
 
         Raises: ValueError (an unknown setting; a value out of range).

@@ -32,7 +32,7 @@ def test_every_parameter_becomes_its_keyword() -> None:
         " trace_options=funcgraph-args,nofuncgraph-tail trace_buf_size=2M trace_clock=boot"
         " ftrace_dump_on_exit=/tmp/t.dat kprobe_event=f:g/e,m.f,n;f:e2,m.f%return,$retval"
         " trace_event=g:e,e2 trace_trigger=g:e.traceoff:1,e2.hist:keys=arg1:vals=hitcount"
-        " alloc_snapshot"
+        " alloc_snapshot value_depth=2 value_string_size=100 value_redact=password|token"
     )
     assert {word.partition("=")[0] for word in text.split()} == PARAMETERS.keys()
     keywords = {
@@ -43,6 +43,9 @@ def test_every_parameter_becomes_its_keyword() -> None:
         "graph_notrace": ["d.*"],
         "max_graph_depth": 3,
         "tracing_thresh": 250,
+        "value_depth": 2,
+        "value_string_size": 100,
+        "value_redact": "password|token",
         "options": {"funcgraph-args": True, "funcgraph-tail": False},
         "buffer_size_kb": 2048,
     }

@@ -34,6 +34,9 @@ VALUES = {
     "event_notrace_tids": ("79", "79\n"),
     "max_graph_depth": ("3", "3\n"),
     "thresh_us": ("50", "50\n"),
+    "redact": ("password|token", "password|token\n"),
+    "values": ("2", "2\n"),
+    "string_size": ("100", "100\n"),
     "buffer_kb": ("512", "512\n"),
     "clock": ("global", None),
 }

@@ -1,5 +1,5 @@
-/* Promise: whatever bytes stand for values, taking and printing them ends within the bytes, and as deep as they
- * nest. For the sanitizers (make asan): random values with parts, cut anywhere and damaged. */
+/* Promise: whatever bytes stand for values, taking and printing them ends within the bytes, however deep
+ * they nest. For the sanitizers (make asan): random values with parts, cut anywhere and damaged. */
 #undef NDEBUG
 #include <assert.h>
 #include <stdlib.h>

@@ -116,8 +116,8 @@ class PartialValue:
             return f"{self.type_name or 'set'}({inside})"
         if self.form == "tuple" and len(texts) == 1 and not self.is_cut:
             inside += ","
-        begin, end = _BRACKETS[self.form]
-        text = f"{begin}{inside}{end}"
+        brackets = _BRACKETS[self.form]
+        text = f"{brackets[0]}{inside}{brackets[1]}"
         if self.type_name:
             text = f"{self.type_name}({text})"
         return f"{text}({self.length})" if self.is_cut else text
