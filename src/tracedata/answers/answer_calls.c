@@ -98,10 +98,10 @@ static int end_call(struct fg_answer *answer, const struct fg_stretch *stretch, 
 FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                     const struct fg_graph_data *exit, const void *source)
 {
-    static const uint8_t ends[] = {[FG_WIRE_RETURN] = FG_CALL_return,
-                                   [FG_WIRE_RAISE] = FG_CALL_raise,
-                                   [FG_WIRE_SUSPEND] = FG_CALL_open,
-                                   [FG_WIRE_CLOSE] = FG_CALL_close};
+    static const uint8_t ends[] = {[FG_EXIT_RETURN] = FG_CALL_return,
+                                   [FG_EXIT_RAISE] = FG_CALL_raise,
+                                   [FG_EXIT_SUSPEND] = FG_CALL_open,
+                                   [FG_EXIT_CLOSE] = FG_CALL_close};
     const struct fg_event *event = source;
     struct fg_answer_call *call = stretch->call;
     struct fg_answer_end ended = {
@@ -154,11 +154,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
-{
-    return answer_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
-}
-
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct fg_answer_call),
     .thread_bytes = sizeof(struct answer_thread),
@@ -169,13 +164,13 @@ static const struct fg_call_consumer consumer = {
     .end = end,
     .give_up = give_up,
     .forget = forget,
-    .pid = pid_of,
+    .pid = fg_event_pid,
 };
 
 void fg_answer_init(struct fg_answer *answer, struct fg_merge *merge, const struct fg_answer_ops *ops,
                     const uint8_t *wanted)
 {
-    fg_call_assembler_init(&answer->calls, &consumer, merge->file->unit == FG_UNIT_NS);
+    fg_call_assembler_init(&answer->calls, &consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     answer->merge = merge;
     answer->ops = ops;
     answer->wanted = wanted;

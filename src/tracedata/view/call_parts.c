@@ -304,7 +304,7 @@ static int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch
 
     if (place->is_chosen)
         finish_chosen(parts_of(calls), place->chosen, ((const struct fg_event *)event)->time_ns,
-                      exit->kind == FG_WIRE_SUSPEND);
+                      exit->kind == FG_EXIT_SUSPEND);
     return 0;
 }
 
@@ -334,11 +334,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
-static int32_t pid_of(struct fg_call_assembler *calls, const void *event)
-{
-    return parts_of(calls)->merge->names->tasks[((const struct fg_event *)event)->task].pid;
-}
-
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct place),
     .thread_bytes = sizeof(struct parts_thread),
@@ -350,7 +345,7 @@ static const struct fg_call_consumer consumer = {
     .end = end,
     .give_up = give_up,
     .forget = forget,
-    .pid = pid_of,
+    .pid = fg_event_pid,
 };
 
 /* ---- events */
@@ -415,7 +410,7 @@ static int add_call(struct fg_call_parts *parts, struct parts_thread *thread, co
     }
     error = fg_calls_end(&consumer, &parts->calls, &thread->calls, graph, func, event->time_ns, event);
     thread->ready_now = 0;
-    if (graph->kind != FG_WIRE_SUSPEND)
+    if (graph->kind != FG_EXIT_SUSPEND)
         thread->await_depth = NO_DEPTH;
     return error;
 }
@@ -488,7 +483,7 @@ int fg_call_parts_new(struct fg_merge *merge, const struct fg_call_parts_input *
     made->nr_keys = made->nr_functions + (size_t)1;
     if (made->nr_keys < input->nr_labels)
         made->nr_keys = input->nr_labels;
-    fg_call_assembler_init(&made->calls, &consumer, merge->file->unit == FG_UNIT_NS);
+    fg_call_assembler_init(&made->calls, &consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     made->chosen = calloc(input->nr_calls + 1, sizeof(*made->chosen));
     made->groups = calloc(input->nr_groups + (size_t)1, sizeof(*made->groups));
     *parts = made;
