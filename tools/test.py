@@ -162,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     names = [layout.name for layout in LAYOUTS]
     parser.add_argument("--layout", choices=names, help="run all Python tests on this memory layout")
-    # Tests wait a third of their time, for processes and time limits: one suite more than there are processors.
+    # Tests wait a third of their time, for processes and time limits.
     jobs = (os.cpu_count() or 1) + 1
     parser.add_argument(
         "--jobs", type=int, default=jobs, help="how many suites at a time (default: %(default)s)"
