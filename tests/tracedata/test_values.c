@@ -109,7 +109,7 @@ static void check_damaged(const struct fg_text *data)
         free(copy);
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint8_t *copy = malloc(data->bytes);
+        uint8_t *copy = malloc(data->bytes + !data->bytes);
 
         memcpy(copy, data->data, data->bytes);
         for (int changes = rand() % 4; changes >= 0; changes--)

@@ -138,11 +138,17 @@ static bool is_plain_style(const struct fg_value_style *style)
            (!style->string_bytes || style->string_bytes == FG_VALUE_PLAIN_STRING);
 }
 
+/* All else of a style is made of these. */
+static bool is_same_style(const struct fg_value_style *a, const struct fg_value_style *b)
+{
+    return a->depth == b->depth && a->string_size == b->string_size && strcmp(a->redact, b->redact) == 0;
+}
+
 static int set_style(struct fg_instance *instance, const struct fg_value_style *style)
 {
     struct fg_value_style *copy = NULL, *old;
 
-    if (memcmp(style, &instance->value_style, sizeof(*style)) == 0)
+    if (is_same_style(style, &instance->value_style))
         return 0;
     if (!is_plain_style(style)) {
         copy = malloc(sizeof(*copy));
