@@ -16,12 +16,25 @@ from event_image import FAULT, TYPES, decode_element, size_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
+_READ = (
+    "values",
+    "plain_values",
+    "shown_values",
+    "value_parts",
+    "attribute",
+    "cfunction",
+    "numpy",
+    "regs",
+    "variables",
+    "utf8",
+)
 SOURCES = [
     ROOT / "tests/events/fetch_probe.c",
     *sorted((SRC / "arch/cpython/fetch").glob("*.c")),
-    *(SRC / f"arch/cpython/read/{name}.c" for name in ("values", "regs", "variables", "utf8")),
+    *(SRC / f"arch/cpython/read/{name}.c" for name in _READ),
     SRC / "arch/cpython/base/assumptions.c",
     *(SRC / f"engine/fetch/{name}.c" for name in ("layout", "texts")),
+    *(SRC / f"engine/core/{name}.c" for name in ("value_style", "pattern")),
     SRC / "engine/ring/field.c",
 ]
 FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"]

@@ -101,6 +101,7 @@ static void check_damaged(const struct fg_text *data)
 {
     struct fg_text text = {0};
 
+    assert(data->bytes);
     for (size_t bytes = 0; bytes <= data->bytes; bytes++) {
         uint8_t *copy = malloc(bytes ? bytes : 1);
 
@@ -109,7 +110,7 @@ static void check_damaged(const struct fg_text *data)
         free(copy);
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint8_t *copy = malloc(data->bytes + !data->bytes);
+        uint8_t *copy = malloc(data->bytes);
 
         memcpy(copy, data->data, data->bytes);
         for (int changes = rand() % 4; changes >= 0; changes--)
