@@ -20,6 +20,8 @@ extern const size_t fg_machine_trampoline_bytes;
 extern const size_t fg_machine_jump_bytes;
 /* How far from a function its trampoline may be. */
 extern const int64_t fg_machine_reach;
+/* Where the addresses of programs end. */
+extern const int64_t fg_machine_top;
 
 /* Looks at the processor. NULL: hooks work on it; else why not. */
 const char *fg_machine_refusal(void);

@@ -37,10 +37,11 @@ static bool map_near(struct fg_pool *pool, uintptr_t begin, uintptr_t end, uintp
 
     for (uintptr_t away = nearest; away + pool->bytes + (end - begin) < reach; away += STEP_BYTES) {
         uintptr_t below = (begin - away - pool->bytes) & ~(uintptr_t)(PAGE_BYTES - 1);
+        uintptr_t above = (end + away + PAGE_BYTES) & ~(uintptr_t)(PAGE_BYTES - 1);
 
         if (begin > away + pool->bytes + PAGE_BYTES && map_at(pool, below))
             return true;
-        if (map_at(pool, (end + away + PAGE_BYTES) & ~(uintptr_t)(PAGE_BYTES - 1)))
+        if (above < (uintptr_t)fg_machine_top - pool->bytes && map_at(pool, above))
             return true;
     }
     return false;

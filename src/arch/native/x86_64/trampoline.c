@@ -37,6 +37,7 @@ extern const char fg_x86_64_stubs[] __attribute__((visibility("hidden")));
 const uint16_t fg_machine_elf = 62; /* EM_X86_64 */
 const size_t fg_machine_trampoline_bytes = FG_TRAMPOLINE_BYTES;
 const size_t fg_machine_jump_bytes = JUMP_BYTES;
+const int64_t fg_machine_top = 0x7ffffffff000;          /* without LA57, which has to be asked for */
 const int64_t fg_machine_reach = INT32_MAX - (1 << 20); /* less what the two may be long */
 
 void fg_machine_make_page(uint8_t *image)
