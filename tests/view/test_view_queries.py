@@ -86,7 +86,7 @@ def test_steps_go_from_call_to_call(small: Served) -> None:
     assert (raised["begin_ns"], raised["ended"]) == (17 * US, "raise")
     last = ask(small, "step", function=EVIL, time=10**6, direction="previous", lane=0)["call"]
     assert last["begin_ns"] == 17 * US
-    assert ask(small, "step", function=LEAF, time=0, raised=1) == {"call": None, "complete": True}
+    assert ask(small, "step", function=LEAF, time=0, raised=1) == {"call": None}
 
 
 def test_the_longest_and_the_histogram(small: Served) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from funcgraph.export.values import plain
 from funcgraph.tracedata.call_index import Lane, Span, SpanColumns
 from funcgraph.tracedata.events import Event
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
@@ -23,7 +22,6 @@ _MAX = 2**32 - 1
 _MOST_PARENTS = 1000
 _MOST_CALLERS = 16  # of which the line of the call is looked up
 _MOST_AT_ONCE = 1000  # events that a thread may have at one time
-_MOST_STEPS = 20_000
 _MOST_LONGEST = 1000
 _CHILD_PIXELS = 4096
 
@@ -63,12 +61,8 @@ def step(served: Served, parameters: Parameters) -> dict[str, Any]:
     index = served.index()
     is_next = parameters.choice("direction", ("next", "previous"), "next") == "next"
     find = index.next_call if is_next else index.previous_call
-    for _ in range(_MOST_STEPS):
-        span = find(function, time_ns, lane)
-        if span is None or not parameters.switch("raised") or span.ended == "raise":
-            return {"call": head_of(served, span) if span else None, "complete": True}
-        time_ns = span.begin_ns
-    return {"call": None, "complete": False}
+    span = find(function, time_ns, lane, raised=parameters.switch("raised"))
+    return {"call": head_of(served, span) if span else None}
 
 
 def longest(served: Served, parameters: Parameters) -> dict[str, Any]:
@@ -117,12 +111,12 @@ def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict
     return {
         **head_of(served, span),
         "arguments": _arguments(entry),
-        "result": _text(plain(end.result)) if end and end.values and end.kind != "raise" else None,
+        "result": _text(end.result) if end and end.values and end.kind != "raise" else None,
         "exception": end.exception if end else None,
         "total_ns": span.end_ns - span.begin_ns,
         "own_ns": _own_ns(served, span),
         "parents": _parents(served, lane, entry, parents),
-        "nth": None,
+        "nth": served.index().number_of(span),
         "of": sum(count for _, count in bins),
         "source": source_of(span.function) if span.function else None,
         "report": report_command(served, lane, span.begin_ns, span.end_ns),
@@ -158,12 +152,13 @@ def _events_at(served: Served, lane: Lane, time_ns: int) -> Iterator[Event]:
 def _arguments(entry: Event | None) -> list[list[str]] | None:
     if entry is None or not entry.values:
         return None
-    return [[name, _text(plain(value))] for name, value in entry.arguments.items()]
+    return [[name, _text(value)] for name, value in entry.arguments.items()]
 
 
 def _text(value: object) -> str:
     """Return a value as a report prints it."""
-    return repr(value) if isinstance(value, str | bool | int | float) or value is None else str(value)
+    is_of_python = isinstance(value, str | bytes | tuple | bool | int | float) or value is None
+    return repr(value) if is_of_python else str(value)
 
 
 def _own_ns(served: Served, span: Span) -> int | None:

@@ -70,7 +70,7 @@ class Served:
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
         self._done = threading.Event()
-        self._indexer = 0  # the thread's id
+        self._progress = 0.0
 
     def start(self) -> None:
         """Begin to make the index, in a thread that does not keep the process alive."""
@@ -145,10 +145,8 @@ class Served:
         return self._done.is_set()
 
     def progress(self) -> float:
-        """Return how much of the index is there, from 0 to 1: how much of the file its thread has read."""
-        if self._done.is_set():
-            return 1.0
-        return min(_bytes_read(self._indexer) / max(self._facts[2], 1), 0.99)
+        """Return how much of the index is there, from 0 to 1."""
+        return 1.0 if self._done.is_set() else min(self._progress, 0.99)
 
     def lane(self, number: int) -> Lane:
         """Return a lane by its number. Raises RequestError: there is none."""
@@ -195,9 +193,8 @@ class Served:
         return RequestError(409, self._flaw)
 
     def _make_index(self) -> None:
-        self._indexer = threading.get_native_id()
         try:
-            self._index = self.trace.index()
+            self._index = self.trace.index(progress=self._note_progress)
         except (TraceError, OSError) as error:
             self.note_flaw(error)
         except MemoryError:
@@ -205,14 +202,8 @@ class Served:
         finally:
             self._done.set()
 
-
-def _bytes_read(thread: int) -> int:
-    """Return how many bytes a thread of this process has read; 0: the kernel does not tell."""
-    try:
-        with open(f"/proc/self/task/{thread}/io", "rb") as counts:
-            return int(counts.readline().split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+    def _note_progress(self, part: float) -> None:
+        self._progress = part
 
 
 def _facts(status: os.stat_result) -> tuple[int, int, int]:
