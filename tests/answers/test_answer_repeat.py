@@ -55,7 +55,7 @@ def test_planted_queries_results_and_exceptions_are_found(fg: Any) -> None:
     }
     assert queries == {("page", "SELECT name FROM item WHERE order_id = ?"): (2, 16, 8)}
     same = {(one.below.qualname, one.text): one.calls for one in own if one.below and not one.is_sql}
-    assert same["convert", "currency='USD'"] + same.get(("convert", "currency='XXX'"), 0) == 18
+    assert sum(calls for (below, _), calls in same.items() if below == "convert") == 18
     cacheable = {one.function.qualname: one for one in found.cacheable}
     assert cacheable["rate"].hits == 8 and cacheable["rate"].best == "currency='USD'"
     assert cacheable["items_of"].hits == 8

@@ -86,6 +86,8 @@ def test_the_way_in_and_back_calls_only_the_hook() -> None:
         "fg_native_leave",
         "fg_native_leave_slow",
         "fg_native_personality",
+        "fg_native_place",
+        "fg_native_place_has_users",
         "fg_x86_64_has_xsavec",
         "fg_x86_64_save_bytes",
         "fg_x86_64_save_mask",

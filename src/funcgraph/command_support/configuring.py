@@ -9,7 +9,6 @@ from funcgraph.command_support.instance_flags import unmatched
 from funcgraph.command_support.live import run_command
 from funcgraph.command_support.plan_handover import plan_ahead
 from funcgraph.command_support.processes import Processes
-from funcgraph.events.recording_events import native_patterns
 from funcgraph.steering.changes import Changes
 from funcgraph.steering.configure import InstanceRequest
 from funcgraph.steering.folder import Process
@@ -30,7 +29,10 @@ def configure_all(
     """
 
     patterns = [pattern for request in requests for pattern in map(str, request.items("filter"))]
-    patterns += native_patterns(event.event for request in requests for event in request.events)
+    if events := [event.event for request in requests for event in request.events]:
+        from funcgraph.events.recording_events import native_patterns  # only now: it imports much
+
+        patterns += native_patterns(events)
 
     def configure(process: Process) -> None:
         for _ in plan_ahead(process.pid, patterns):

@@ -14,7 +14,6 @@ from funcgraph.command_support.messages import CommandError, print_message
 from funcgraph.command_support.recording import Ending, close, environment, follow, give_up, prepare
 from funcgraph.command_support.running import RunningProcesses
 from funcgraph.control.processes import running
-from funcgraph.events.recording_events import native_patterns
 from funcgraph.recorder.child import Child, NotStartedError, occupy_standard_descriptors, resolve
 from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
 from funcgraph.recorder.progress import ProgressLine
@@ -183,10 +182,12 @@ def _begin(
 
 def _patterns(settings: dict[str, Any]) -> list[str]:
     instances = settings["instances"]
-    return [
-        *(pattern for instance in instances for pattern in instance["filter"]),
-        *(pattern for instance in instances for pattern in native_patterns(instance["events"])),
-    ]
+    patterns = [pattern for instance in instances for pattern in instance["filter"]]
+    if events := [event for instance in instances for event in instance["events"]]:
+        from funcgraph.events.recording_events import native_patterns  # only now: it imports much
+
+        patterns += native_patterns(events)
+    return patterns
 
 
 def _newcomers(processes: RunningProcesses) -> list[int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.trace import add_strict_argument, check_flaw, default_trace, trace_errors
+from funcgraph.steering.output import print_line
 
 if TYPE_CHECKING:
     from funcgraph.view.served import Served
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     def begin() -> None:
         for one in served:
             one.start()
-        print(f"{page}?token={token}", flush=True)
+        print_line(f"{page}?token={token}")
         if ticket is not None:
             threading.Thread(target=_open_browser, args=(f"{page}?ticket={ticket}",), daemon=True).start()
 
