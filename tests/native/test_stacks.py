@@ -52,7 +52,7 @@ def test_a_stack_has_the_traced_callers_of_its_own_thread(fg: Funcgraph, tmp_pat
         ["libcounter.step", "libcounter.walk"],
         ["libcounter.step", "libcounter.walk", "__main__.inner", "__main__.outer"],
     ]
-    recorded = re.findall(r"=> (\S+)", trace)
+    recorded = re.findall(r"^ *=> (\S+)", trace, re.MULTILINE)
     assert [name.rpartition(".")[2] for name in recorded] == [
         "step",
         "walk",
