@@ -26,7 +26,7 @@ def test_a_click_shows_arguments_result_times_callers_and_source(opened: Open) -
     text = panel(view)
     assert "__main__.Shop.total" in text
     assert "cart" in text and "list(5)" in text
-    assert "6 calls" in text
+    assert "call 1 of 6" in text
     assert "__main__.serve" in text and "__main__.work" in text
     marked = view.page.locator(".line.marked")
     assert marked.count() == 1 and "def total(self, cart)" in marked.inner_text()
