@@ -34,8 +34,11 @@ SANITIZERS = {
     ),
     "tsan": ("thread", {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
-#: Tests that read many damaged files, in one thread: ThreadSanitizer runs them at night only.
-_ONE_THREAD = "_damage$"
+#: Tests that take long and never have a second thread: ThreadSanitizer runs them at night only.
+_ONE_THREAD = (
+    r"_damage$|^engine\.test_(hot_path|patterns|slot_reuse)$|^native\.test_plan$"
+    r"|^tracedata\.test_(call_tree|dump|held|lanes|rotation|rows|slices)$"
+)
 #: Its handler of signals runs after each instruction, in the middle of ThreadSanitizer's own functions, too.
 #: It hung there once, most likely for one of their locks. The other builds run it, and it has one thread:
 #: there is no race to find.

@@ -32,8 +32,8 @@
 #endif
 
 #define IS_NIGHT (getenv("FUNCGRAPH_NIGHTLY") != NULL)
-#define ROUNDS (IS_NIGHT ? 3000 : 500)
-#define PREFIX_STEP (IS_NIGHT ? 1u : 7u)
+#define ROUNDS (IS_NIGHT ? 3000 : 250)
+#define PREFIX_STEP (IS_NIGHT ? 1u : 13u)
 #define NR_BOMBS (IS_SANITIZED ? 10u : 100u) /* of 8 MiB: more than MEMORY_BYTES */
 #define NR_RINGS (IS_SANITIZED ? 1000u : FG_CONTENTS_MAX_RINGS)
 #define NR_EVENT_TYPES (IS_SANITIZED ? 1000u : 70000u)

@@ -27,8 +27,8 @@
 #define NR_LANES (NR_CPUS * NR_BUFFERS)
 #define NR_PAGES 3u /* a lane */
 #define IS_NIGHT (getenv("FUNCGRAPH_NIGHTLY") != NULL)
-#define ROUNDS (IS_NIGHT ? 6000 : 2000)
-#define ROUNDS_7 (IS_NIGHT ? 2000 : 700) /* for each codec */
+#define ROUNDS (IS_NIGHT ? 6000 : 700)
+#define ROUNDS_7 (IS_NIGHT ? 2000 : 250) /* for each codec */
 #define BUFFER_BYTES (sizeof("flyrecord") + NR_CPUS * 16)
 
 static const char meta[] = "{\"version\": 1}";
@@ -561,7 +561,8 @@ static void damage_in_version_7_ends_in_an_error(const char *path)
         save(path, whole.data, whole.bytes);
         assert(read_all(path, 0, &bytes, &calls) == 0 && bytes > 10000 && calls > 50);
         nr_errors = read_damaged(path, &whole, ROUNDS_7);
-        assert(nr_errors > ROUNDS_7 / 10 && nr_errors < ROUNDS_7);
+        /* Nearly all damage is an error where the codec has checksums. */
+        assert(nr_errors > ROUNDS_7 / 10 && (nr_errors < ROUNDS_7 || id != FG_CODEC_NONE));
         if (id != FG_CODEC_NONE) {
             nr_errors = read_damaged_inside(path, packer, ROUNDS_7 / 2);
             assert(nr_errors > ROUNDS_7 / 20 && nr_errors < ROUNDS_7 / 2);

@@ -55,7 +55,7 @@ int main(void)
     struct fg_native_object *object = native_begin_with_many();
     struct text before = text_of((void *)target_many);
     const char *nightly = getenv("FUNCGRAPH_NIGHTLY");
-    int times = nightly && strcmp(nightly, "1") == 0 ? 10000 : 100;
+    int times = nightly && strcmp(nightly, "1") == 0 ? 10000 : 30;
     pthread_t threads[NR_THREADS];
 
     CHECK_EQ(native_meet(object, "many_*:mod:target"), TARGET_MANY);
