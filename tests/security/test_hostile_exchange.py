@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "attach"))
 
 from running import Running  # noqa: E402
-from sizes import FOLDER_RACES  # noqa: E402
+from sizes import FOLDER_RACES, STOPPED_HELPERS  # noqa: E402
 from targets import STRANGER, as_root, some_namespaces  # noqa: E402
 
 from funcgraph.attach.access import access_to  # noqa: E402
@@ -215,7 +215,7 @@ while True: time.sleep(1000)
 """
     errors = ("took more than", "was killed", "nothing was run")
     with Running(program) as running:
-        for _ in range(3):
+        for _ in range(STOPPED_HELPERS):
             try:
                 assert run_in(running.pid, "answer = 1", 2.0) == "1"  # it was not stopped in time
             except AttachError as error:

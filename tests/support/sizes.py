@@ -50,10 +50,12 @@ DAMAGED_OBJECTS = 20_000 if NIGHTLY else 500
 HELD_CALLS = 1 if NIGHTLY else 6
 #: Exchange folders whose names lead elsewhere a moment later.
 FOLDER_RACES = 400 if NIGHTLY else 40
+#: Attachers whose helper its user stops, who looks for it without a pause until the time limits are over.
+STOPPED_HELPERS = 3 if NIGHTLY else 1
 #: Recordings of one running process, one after the other.
 ATTACH_CYCLES = 100 if NIGHTLY else 6
 #: Recordings of native functions of a running server, one after the other.
-NATIVE_CYCLES = 1_000 if NIGHTLY else 20
+NATIVE_CYCLES = 1_000 if NIGHTLY else 8
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 #: Memory files of any size that are handed to a recorder as rings; rings that are truncated.
