@@ -50,6 +50,20 @@ def test_the_versions_together_run_all_combinations(monkeypatch: pytest.MonkeyPa
     assert set().union(*shares) == set(everything)
 
 
+def test_each_folder_of_tests_is_in_one_of_the_suites_of_one_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[tuple[str, ...]] = []
+    monkeypatch.setattr(suites, "python_tests", lambda python, layout, *words: chosen.append(words))
+    python = SimpleNamespace(tag="3.13", inside=None, release="3.13.0", version=(3, 13, 0))
+    monkeypatch.setattr(suites, "NIGHTLY", False)
+    suites.suites_of([python])  # type: ignore[list-item]
+    parts = [words[2:] for words in chosen if words[:2] == ("-m", "one_python")]
+    ignored = [word.partition("=")[2] for words in parts for word in words if "=" in word]
+    named = [word for words in parts for word in words if "=" not in word]
+    assert sorted(ignored) == sorted(set(named) - {"tests"})
+    assert len(named) == len(set(named)) and "tests" in named
+    assert all((suites.ROOT / word).is_dir() for word in named)
+
+
 def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

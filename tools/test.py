@@ -2,13 +2,13 @@
 
 Suites run side by side: the C tests, `pip install .` as a user does it, and the Python tests against the
 wheel that is installed in an environment for each CPython. On each CPython run the tests whose outcome may
-depend on its version. Those marked one_python run on the machine's newest alone. A suite that ends prints
-its line, and its output if it failed. At the very end come the table of all, and each failed test with the
-command that runs it again.
+depend on its version. Those marked one_python run on the machine's newest alone, in three suites. A suite
+that ends prints its line, and its output if it failed. At the very end come the table of all, and each
+failed test with the command that runs it again.
 
 Each CPython's tests run on another memory layout (tools/stack_layouts.py); --layout chooses one for all.
 
-In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPHNIGHTLY=1, `make nightly`, runs
+In CI (CI=true) a missing CPython 3.11 to 3.15 is a failure. FUNCGRAPH_NIGHTLY=1, `make nightly`, runs
 everything on each CPython, and all that takes long (tests/support/sizes.py).
 """
 
@@ -38,8 +38,19 @@ from tools.venvs import test_environment
 #: Dask and Ray, of one CPython: they bring so much along that other tests beside them take longer.
 _CLUSTERS, _CLUSTERS_TAG = "tests/cluster", "3.12"
 
-#: About how many seconds the suites take on two quiet processors.
-_ONE_PYTHON_S, _EACH_PYTHON_S, _INSTALL_S, _CLUSTERS_S, _C_S = 450.0, 350.0, 80.0, 90.0, 40.0
+#: The tests of one Python are several suites, which run side by side: folders of tests, and about how long
+#: they take. What looks at all functions of its process is slow where there are many: the first suite has
+#: such tests, and few others. The last suite has all other folders.
+_PARTS = {
+    "its functions": (("binding", "control", "events", "instance", "settings", "steering", "tracefs"), 140.0),
+    "its sessions": (("attach", "mount", "security", "session"), 240.0),
+    "the rest": ((), 280.0),
+}
+
+#: About how many seconds the other suites take, beside each other on two quiet processors.
+_EACH_PYTHON_S, _BROWSER_S, _INSTALL_S, _CLUSTERS_S, _C_S = 300.0, 120.0, 60.0, 80.0, 40.0
+#: The CPython whose tests drive a browser.
+_BROWSER_TAG = "3.13"
 
 #: How pytest names a test that it ran a second time (pytest-rerunfailures, -rR).
 _REPEAT = re.compile(r"^RERUN (\S+)$", re.MULTILINE)
@@ -120,14 +131,25 @@ def _outcome(python: Interpreter, layout: Layout, status: int, log: Path) -> Out
     )
 
 
+def _one_python_suites(python: Interpreter, layout: Layout) -> list[Suite]:
+    """Return the suites of the tests that run on one CPython."""
+    suites = []
+    elsewhere = [f"tests/{folder}" for folders, _ in _PARTS.values() for folder in folders]
+    for number, (name, (folders, usual_s)) in enumerate(_PARTS.items(), 1):
+        log = LOGS / f"pytest-{python.tag}-alone-{number}.log"
+        words = [f"tests/{folder}" for folder in folders]
+        words = words or [*(f"--ignore={folder}" for folder in elsewhere), "tests"]
+        tests = python_tests(python, layout, "-m", "one_python", *words)
+        suites.append(Suite(f"one Python: {name}", log, tests, usual_s))
+    return suites
+
+
 def suites_of(chosen: Sequence[Interpreter], layout: Layout | None = None) -> list[Suite]:
     """Return all suites, those that take long first: so that at the end no processor waits for one."""
     newest = next((python for python in reversed(chosen) if not python.inside), None)
     suites = []
     if newest is not None and not NIGHTLY:
-        log = LOGS / f"pytest-{newest.tag}-alone.log"
-        tests = python_tests(newest, layout or LAYOUTS[0], "-m", "one_python", "tests")
-        suites.append(Suite("one Python", log, tests, _ONE_PYTHON_S))
+        suites += _one_python_suites(newest, layout or LAYOUTS[0])
     each = () if NIGHTLY else ("-m", "not one_python")
     words = (*each, f"--ignore={_CLUSTERS}", "tests")
     suites += [_python_suite(python, layout, *words) for python in reversed(chosen)]
@@ -140,7 +162,7 @@ def suites_of(chosen: Sequence[Interpreter], layout: Layout | None = None) -> li
             tests = python_tests(python, layout or LAYOUTS[0], _CLUSTERS)
             suites.append(Suite(f"clusters on {python.release}", log, tests, _CLUSTERS_S))
     suites.append(Suite("C", LOGS / "c-plain.log", c_tests, _C_S))
-    return suites
+    return sorted(suites, key=lambda suite: -suite.usual_s)
 
 
 def _python_suite(python: Interpreter, layout: Layout | None, *words: str) -> Suite:
@@ -149,7 +171,8 @@ def _python_suite(python: Interpreter, layout: Layout | None, *words: str) -> Su
     if layout is not LAYOUTS[0]:
         name += f", {layout.name}"
     log = LOGS / f"pytest-{python.tag}.log"
-    return Suite(name, log, python_tests(python, layout, *words), _EACH_PYTHON_S)
+    usual_s = _EACH_PYTHON_S + (_BROWSER_S if python.tag == _BROWSER_TAG else 0.0)
+    return Suite(name, log, python_tests(python, layout, *words), usual_s)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,8 +185,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     names = [layout.name for layout in LAYOUTS]
     parser.add_argument("--layout", choices=names, help="run all Python tests on this memory layout")
-    # Tests wait a third of their time, for processes and time limits.
-    jobs = (os.cpu_count() or 1) + 1
+    # Tests wait nearly half of their time, for processes and time limits.
+    jobs = 2 * (os.cpu_count() or 1)
     parser.add_argument(
         "--jobs", type=int, default=jobs, help="how many suites at a time (default: %(default)s)"
     )
