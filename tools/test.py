@@ -2,7 +2,7 @@
 
 Suites run side by side: the C tests, `pip install .` as a user does it, and the Python tests against the
 wheel that is installed in an environment for each CPython. On each CPython run the tests whose outcome may
-depend on its version. Those marked one_python run on the machine's newest alone, in three suites. A suite
+depend on its version. Those marked one_python run on the machine's newest alone, in four suites. A suite
 that ends prints its line, and its output if it failed. At the very end come the table of all, and each
 failed test with the command that runs it again.
 
@@ -39,10 +39,11 @@ from tools.venvs import test_environment
 _CLUSTERS, _CLUSTERS_TAG = "tests/cluster", "3.12"
 
 #: The tests of one Python are several suites, which run side by side: folders of tests, and about how long
-#: they take. What looks at all functions of its process is slow where there are many: the first suite has
+#: they take. What looks at all functions of its process is slow where there are many: the first suites have
 #: such tests, and few others. The last suite has all other folders.
 _PARTS = {
-    "its functions": (("binding", "control", "events", "instance", "settings", "steering", "tracefs"), 140.0),
+    "its instances": (("instance", "tracefs"), 60.0),
+    "its events": (("binding", "control", "events", "settings", "steering"), 90.0),
     "its sessions": (("attach", "mount", "security", "session"), 240.0),
     "the rest": ((), 280.0),
 }
