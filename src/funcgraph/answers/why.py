@@ -79,7 +79,8 @@ def why(
     """Tell what a function's slow calls, or one call, spent their time on.
 
     Each nanosecond between a call's begin and end is in exactly one part, also while the call was suspended.
-    The slow calls are the slowest tenth, the typical ones the fifth in the middle. A call that is made from
+    The slow calls are the slowest tenth, the typical ones the fifth in the middle. If these take the same,
+    those that take longer are slow; if none does, they are the typical ones. A call that is made from
     another call of the function is a part of that one.
 
     Args:
@@ -199,11 +200,13 @@ def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
 
 def _of_groups(trace: Trace, name: str, buffer: str, calls: _Durations) -> Why:
     least, low, high = calls.limits()
+    if least <= low:  # most take the same: what takes longer is slow, if anything does
+        least = high + 1
     slow = calls.between(least, 2**64)
-    middle = calls.between(low, min(high, least - 1) if low < least else high)
+    middle = calls.between(low, min(high, least - 1))
     chosen = sorted(
-        [(calls.begins[place], 0) for place in _spread(slow)]
-        + [(calls.begins[place], 1) for place in _spread(middle)]
+        [(calls.begins[place], 0) for place in _spread(slow or middle)]
+        + [(calls.begins[place], 1) for place in (_spread(middle) if slow else ())]
     )
     begins = array("Q", [begin for begin, _ in chosen])
     sums = _parts(trace, name, buffer, begins, bytes(group for _, group in chosen))
@@ -213,8 +216,8 @@ def _of_groups(trace: Trace, name: str, buffer: str, calls: _Durations) -> Why:
         calls=len(calls.durations) + calls.unfinished,
         unfinished=calls.unfinished,
         call=None,
-        slow=_group(calls, slow, sums[0]),
-        typical=_group(calls, middle, sums[1]) if len(sums) > 1 else None,
+        slow=_group(calls, slow or middle, sums[0]),
+        typical=_group(calls, middle, sums[-1]),
         missing=tuple(_missing(trace, buffer, sums)),
         lost=trace.lost,
         selection=_selection(calls.slowest),
