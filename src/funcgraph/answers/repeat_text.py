@@ -33,8 +33,8 @@ def repeat_lines(path: object, found: Repeats, *, least: int, count: int = 4) ->
     yield from _more(found.swallowed, count)
     if _has_partial(found, count):
         yield ""
-        yield "~ objects are compared by type and address, containers by type and length, long"
-        yield "  texts by their beginning and length: those that differ inside are the same here"
+        yield "~ objects are compared by type and address, containers by type and length,"
+        yield "  long texts by beginning and length: if they differ inside, it is not seen"
 
 
 def _number(found: list[Any], is_known: bool = True) -> str:

@@ -36,6 +36,8 @@ def values_lines(
         count: so many values are listed.
     """
     yield _head(found)
+    if place := place_of(found.function):
+        yield f" {place}"  # a path may be long: the figures stay in a terminal's width
     for what in ("slow", "raise"):
         yield from _ranking(found, what)
     chosen = next((one for one in found.fields if one.name == by), None) if by else _best(found)
@@ -58,7 +60,7 @@ def _head(found: FunctionValues) -> str:
         parts.append(f"mean {duration_text(whole.mean_ns)}, median {duration_text(whole.quantile_ns(0.5))}")
     if whole.raised:
         parts.append(f"{whole.raised:,} raised")
-    return f"{printable(found.function.name)}: {', '.join(parts)}{place_of(found.function)}"
+    return f"{printable(found.function.name)}: {', '.join(parts)}"
 
 
 def _best(found: FunctionValues) -> ValueField | None:

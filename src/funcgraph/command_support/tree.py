@@ -78,8 +78,6 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
     limits = TreeLimits(percent, args.tree_depth)
     is_meant = _matcher(trace, args.callers or args.callees)
     for number in numbers:
-        if len(numbers) > 1:
-            yield f"{printable(trace.buffers[number].name) or 'top instance'}:\n".encode()
         with trace_errors(trace.path):
             tree = trace.call_tree(
                 buffers=[number],
@@ -87,6 +85,11 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
                 select=selection,
                 fold_imports=not (args.imports or args.callers or args.callees),
             )
+        if len(numbers) > 1:
+            name = printable(trace.buffers[number].name) or "top instance"
+            yield f"{name}:{'' if any(tree.calls) else ' no calls'}\n".encode()
+            if not any(tree.calls):
+                continue
         yield from tree_text(
             _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
         )

@@ -130,8 +130,10 @@ def _text(
     width = text_width()
     for number, (rows, events) in tables.items():
         buffer = trace.buffers[number]
-        title = f"{printable(buffer.name) or 'top instance'}:\n" if len(tables) > 1 else ""
-        shown = [summary_table(rows, width, sort, count)] if rows or not events else []
+        title, is_empty = "", not rows and not events
+        if len(tables) > 1:
+            title = f"{printable(buffer.name) or 'top instance'}:{' no calls' if is_empty else ''}\n"
+        shown = [summary_table(rows, width, sort, count)] if rows or (is_empty and not title) else []
         shown += [event_table(events, width)] if events else []
         texts.append(title + "\n".join(shown) + "".join(_notes(buffer)) + str(waiting[number] or ""))
     return "\n".join(texts)
