@@ -10,7 +10,7 @@ RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
-.PHONY: files clean canary wheels
+.PHONY: files clean canary wheels site
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -27,6 +27,7 @@ nightly: ## all tests on each CPython, 10,000 random programs against the models
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
+	@$(RUN) tools.site
 	@$(RUN) tools.kselftest
 
 canary: ## a minute (MINUTES=30) of root's commands on hostile programs: nothing of root's may change (as root)
@@ -70,6 +71,9 @@ tsan: ## the C tests under ThreadSanitizer
 
 docs: ## check the documents: links, and that each option is in its manual page
 	@$(RUN) tools.docs
+
+site: ## all pages as one site with a search, in build/site (a minute; three if the tests have to make its pictures)
+	@$(RUN) tools.site
 
 files: ## write docs/internals/files.md, the table of all source files, from their first comments
 	@$(RUN) tools.file_table

@@ -162,6 +162,7 @@ FOLDERS = {
     "tests/view/programs": "programs whose recordings the tests of the page show",
     "tools/kselftest/modules": "modules of the program, for those of the kernel's samples",
     "tools/real/programs": "the servers, and what they compute",
+    "tools/site/static": "the site's style sheet",
 }  # fmt: skip
 
 _INTRODUCTION = """\

@@ -1,0 +1,1 @@
+"""The project's pages as one site: `make site`."""
