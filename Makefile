@@ -5,12 +5,13 @@
 PYTHON ?= $(shell sh tools/find_python.sh)
 PY ?=
 MINUTES ?= 1
+HOURS ?= 8
 
 RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none was found)) -m
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
-.PHONY: files clean canary wheels site
+.PHONY: files clean canary wheels site soak
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -28,6 +29,7 @@ nightly: ## all tests on each CPython, 10,000 random programs against the models
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native asan
 	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.native tsan
 	@$(RUN) tools.site
+	@$(RUN) tools.real.soak --hours 1
 	@$(RUN) tools.kselftest
 
 canary: ## a minute (MINUTES=30) of root's commands on hostile programs: nothing of root's may change (as root)
@@ -38,6 +40,9 @@ kselftest: ## the kernel's own selftests of ftrace, on a mount, as in docs/inter
 
 real: ## other people's test suites and servers, untraced and traced: nothing may differ (downloads; 15 minutes)
 	@$(RUN) tools.real
+
+soak: ## a real server under load for HOURS=8, with all that can be done to a running process (downloads)
+	@$(RUN) tools.real.soak --python '$(PY)' --hours $(HOURS) --write
 
 dev: ## build and install into .venvs/3.13 (PY=3.13; the newest CPython if not given)
 	@$(RUN) tools.venvs $(PY)
