@@ -11,7 +11,7 @@ RUN = $(if $(PYTHON),$(PYTHON),$(error CPython 3.11 or later is needed and none 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test nightly kselftest real dev pythons pythons-sid bench lint format types asan tsan docs
-.PHONY: files clean canary wheels site soak
+.PHONY: files clean canary wheels site soak vscode
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -76,6 +76,9 @@ tsan: ## the C tests under ThreadSanitizer
 
 docs: ## check the documents: links, and that each option is in its manual page
 	@$(RUN) tools.docs
+
+vscode: ## the tests of the extension for VS Code, in editors/vscode (needs npm; downloads)
+	@FUNCGRAPH_NIGHTLY=1 $(RUN) tools.test --python '$(PY)' -- tests/test_vscode.py
 
 site: ## all pages as one site with a search, in build/site (a minute; three if the tests have to make its pictures)
 	@$(RUN) tools.site

@@ -191,10 +191,11 @@ class Actions:
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as recorder:
-            time.sleep(2)
+            deadline = time.monotonic() + 60
+            while not _has_events(self._folder / "k.fg.part") and time.monotonic() < deadline:
+                time.sleep(0.1)
             recorder.kill()
-        if (self._folder / "k.fg.part").exists():
-            self._run("recover", "-o", "k.fg")
+        self._run("recover", "-o", "k.fg")
 
     def events(self) -> None:
         """Have an event with a histogram and a trigger for a moment, in an instance."""
@@ -227,6 +228,12 @@ class Actions:
 
 
 _SLEEP = ("sleep", "1")
+#: A spool that is longer has events.
+_SPOOL_BYTES = 100_000
+
+
+def _has_events(spool: Path) -> bool:
+    return spool.exists() and spool.stat().st_size > _SPOOL_BYTES
 
 
 def soak(python: Path, hours: float, seed: int) -> tuple[Seen, list[tuple[float, Size, Size]], int]:

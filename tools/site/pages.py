@@ -120,11 +120,9 @@ def assemble(folder: Path, pictures: Path) -> None:
 
 
 def _pages() -> list[Path]:
-    """Return the repository's pages: its own, those of docs/, and those of examples."""
-    return [
-        *ROOT.glob("*.md"),
-        *(path for top in ("docs", "examples") for path in (ROOT / top).rglob("*.md")),
-    ]
+    """Return the repository's pages: its own, and those of docs/, examples and editors."""
+    patterns = ("*.md", "docs/**/*.md", "examples/**/*.md", "editors/*/*.md")
+    return [path for pattern in patterns for path in ROOT.glob(pattern)]
 
 
 def _bring(folder: Path, target: Path) -> None:
@@ -142,8 +140,9 @@ def _contents(index: str) -> str:
         pages = [(title, (Path("docs") / path).as_posix()) for title, path in entries]
         pages = [(title, path.replace("docs/../", "")) for title, path in pages]
         trees.append(_tree(section, [f"{title} <{path.removesuffix('.md')}>" for title, path in pages]))
-    examples = [page.relative_to(ROOT).as_posix() for page in _pages() if (ROOT / "examples") in page.parents]
-    trees.append(_tree("project", [name.removesuffix(".md") for name in (*FRONT[1:], *examples)]))
+    names = [page.relative_to(ROOT).as_posix() for page in _pages()]
+    others = [name for name in names if name.startswith(("examples/", "editors/"))]
+    trees.append(_tree("project", [name.removesuffix(".md") for name in (*FRONT[1:], *others)]))
     return "".join(trees)
 
 

@@ -1,0 +1,249 @@
+// The part that knows VS Code: commands, the text beside functions, hovers, and the page of a trace file.
+
+import * as path from "node:path";
+import * as vscode from "vscode";
+
+import { testAt } from "./pytestNames";
+import { run } from "./run";
+import { annotation, FunctionSummary, functionsByFile } from "./summary";
+import { valueLines } from "./values";
+import { startViewer, Viewer } from "./viewer";
+import {
+  recordFileWords,
+  recordTestWords,
+  Settings,
+  summaryWords,
+  valuesWords,
+  viewerWords,
+  Words,
+} from "./words";
+
+const TRACE = "trace.fg";
+
+function settings(): Settings & { values: number } {
+  const read = vscode.workspace.getConfiguration("funcgraph");
+  return {
+    command: read.get<string[]>("command", ["funcgraph"]),
+    recordOptions: read.get<string[]>("recordOptions", []),
+    values: read.get<number>("values", 3),
+  };
+}
+
+/** The folder that commands run in: the workspace's of a file, else the file's own. */
+function folderOf(uri: vscode.Uri): string {
+  return vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? path.dirname(uri.fsPath);
+}
+
+/** What is shown of one trace. */
+class Calls implements vscode.HoverProvider, vscode.Disposable {
+  private readonly decoration = vscode.window.createTextEditorDecorationType({
+    after: { color: new vscode.ThemeColor("editorCodeLens.foreground"), margin: "0 0 0 2em" },
+  });
+  private files = new Map<string, FunctionSummary[]>();
+  private trace: vscode.Uri | undefined;
+
+  async show(trace: vscode.Uri): Promise<void> {
+    const json = await run(summaryWords(settings(), trace.fsPath), folderOf(trace));
+    this.files = functionsByFile(json);
+    this.trace = trace;
+    this.refresh();
+  }
+
+  hide(): void {
+    this.files = new Map();
+    this.trace = undefined;
+    this.refresh();
+  }
+
+  refresh(): void {
+    for (const editor of vscode.window.visibleTextEditors) {
+      editor.setDecorations(this.decoration, this.decorationsOf(editor.document));
+    }
+  }
+
+  private decorationsOf(document: vscode.TextDocument): vscode.DecorationOptions[] {
+    const rows = this.files.get(document.uri.fsPath) ?? [];
+    return rows
+      .filter((row) => row.line <= document.lineCount)
+      .map((row) => ({
+        range: document.lineAt(row.line - 1).range,
+        renderOptions: { after: { contentText: annotation(row) } },
+      }));
+  }
+
+  async provideHover(document: vscode.TextDocument, position: vscode.Position): Promise<vscode.Hover | undefined> {
+    const { values, ...rest } = settings();
+    const rows = this.files.get(document.uri.fsPath) ?? [];
+    const row = rows.find((one) => one.line === position.line + 1);
+    if (row === undefined || this.trace === undefined || values < 1) {
+      return undefined;
+    }
+    const text = new vscode.MarkdownString();
+    text.appendText(`${row.name}: ${annotation(row)}`);
+    try {
+      const json = await run(valuesWords(rest, this.trace.fsPath, row.name, values), folderOf(this.trace));
+      const lines = valueLines(json);
+      if (lines.length > 0) {
+        text.appendCodeblock(lines.join("\n"), "text"); // names and values of a program: never as markup
+      }
+    } catch (error) {
+      text.appendCodeblock(String(error), "text");
+    }
+    return new vscode.Hover(text);
+  }
+
+  dispose(): void {
+    this.decoration.dispose();
+  }
+}
+
+/** The servers of the viewer that run, by trace. They end when their last page is closed, and with the editor. */
+class Viewers implements vscode.Disposable {
+  private readonly running = new Map<string, Viewer>();
+
+  async open(trace: vscode.Uri): Promise<void> {
+    const viewer = this.running.get(trace.fsPath) ?? (await this.start(trace));
+    await vscode.env.openExternal(await vscode.env.asExternalUri(vscode.Uri.parse(viewer.address, true)));
+  }
+
+  private async start(trace: vscode.Uri): Promise<Viewer> {
+    const viewer = await startViewer(viewerWords(settings(), [trace.fsPath]), folderOf(trace));
+    this.running.set(trace.fsPath, viewer);
+    viewer.process.once("close", () => this.running.delete(trace.fsPath));
+    return viewer;
+  }
+
+  dispose(): void {
+    for (const { process } of this.running.values()) {
+      process.kill("SIGINT");
+    }
+  }
+}
+
+/** What a person sees who opens a trace file: its functions, and the way to the viewer. */
+class TracePage implements vscode.CustomReadonlyEditorProvider {
+  constructor(
+    private readonly viewers: Viewers,
+    private readonly calls: Calls,
+  ) {}
+
+  openCustomDocument(uri: vscode.Uri): vscode.CustomDocument {
+    return { uri, dispose: () => undefined };
+  }
+
+  async resolveCustomEditor(document: vscode.CustomDocument, panel: vscode.WebviewPanel): Promise<void> {
+    panel.webview.options = { enableScripts: true };
+    panel.webview.onDidReceiveMessage((message: unknown) =>
+      attempt(async () => {
+        if (message === "view") {
+          await this.viewers.open(document.uri);
+        } else if (message === "show") {
+          await this.calls.show(document.uri);
+        }
+      }),
+    );
+    const words = summaryWords(settings(), document.uri.fsPath).filter((word) => word !== "--json");
+    let text: string;
+    try {
+      text = await run(words as unknown as Words, folderOf(document.uri));
+    } catch (error) {
+      text = String(error);
+    }
+    panel.webview.html = page(text);
+  }
+}
+
+function page(text: string): string {
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("");
+  const shown = text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return `<!DOCTYPE html>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-${nonce}'">
+<button data-message="view">Open in the viewer</button>
+<button data-message="show">Show calls beside functions</button>
+<pre>${shown}</pre>
+<script nonce="${nonce}">
+  const vscode = acquireVsCodeApi();
+  for (const button of document.querySelectorAll("button")) {
+    button.addEventListener("click", () => vscode.postMessage(button.dataset.message));
+  }
+</script>`;
+}
+
+/** Run a command in a terminal, and show what it recorded when it has ended. */
+async function record(words: Words, folder: vscode.Uri, calls: Calls): Promise<void> {
+  const [command, ...rest] = words;
+  const execution = new vscode.ProcessExecution(command, rest, { cwd: folder.fsPath });
+  const task = new vscode.Task({ type: "funcgraph" }, vscode.TaskScope.Workspace, "record", "funcgraph", execution);
+  const started = await vscode.tasks.executeTask(task);
+  const listener = vscode.tasks.onDidEndTaskProcess((event) => {
+    if (event.execution === started) {
+      listener.dispose();
+      void attempt(() => calls.show(vscode.Uri.joinPath(folder, TRACE)));
+    }
+  });
+}
+
+async function attempt(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function chosenTrace(given: vscode.Uri | undefined): Promise<vscode.Uri | undefined> {
+  if (given !== undefined) {
+    return given;
+  }
+  const found = await vscode.workspace.findFiles("**/*.fg", undefined, 100);
+  const items = found.map((uri) => ({ label: vscode.workspace.asRelativePath(uri), uri }));
+  if (items.length === 0) {
+    throw new Error("there is no trace (*.fg) in this workspace: record one first");
+  }
+  return items.length === 1 ? items[0]?.uri : (await vscode.window.showQuickPick(items))?.uri;
+}
+
+export function activate(context: vscode.ExtensionContext): void {
+  const calls = new Calls();
+  const viewers = new Viewers();
+  const command = (name: string, action: (uri?: vscode.Uri) => Promise<void>): vscode.Disposable =>
+    vscode.commands.registerCommand(`funcgraph.${name}`, (uri?: vscode.Uri) => attempt(() => action(uri)));
+
+  context.subscriptions.push(
+    calls,
+    viewers,
+    command("openViewer", async (uri) => {
+      const trace = await chosenTrace(uri);
+      if (trace !== undefined) {
+        await viewers.open(trace);
+      }
+    }),
+    command("showCalls", async (uri) => {
+      const trace = await chosenTrace(uri);
+      if (trace !== undefined) {
+        await calls.show(trace);
+      }
+    }),
+    command("hideCalls", async () => calls.hide()),
+    command("recordFile", async (uri) => {
+      const file = uri ?? vscode.window.activeTextEditor?.document.uri;
+      if (file === undefined) {
+        throw new Error("open a Python file first");
+      }
+      await record(recordFileWords(settings(), TRACE, file.fsPath), vscode.Uri.file(folderOf(file)), calls);
+    }),
+    command("recordTest", async () => {
+      const editor = vscode.window.activeTextEditor;
+      const { document, selection } = editor ?? {};
+      const test =
+        document && selection && testAt(document.uri.fsPath, document.getText(), selection.active.line);
+      if (document === undefined || test === undefined) {
+        throw new Error("the cursor is in no test");
+      }
+      await record(recordTestWords(settings(), TRACE, test), vscode.Uri.file(folderOf(document.uri)), calls);
+    }),
+    vscode.languages.registerHoverProvider({ language: "python" }, calls),
+    vscode.window.registerCustomEditorProvider("funcgraph.trace", new TracePage(viewers, calls)),
+    vscode.window.onDidChangeVisibleTextEditors(() => calls.refresh()),
+  );
+}

@@ -1,0 +1,45 @@
+// What `funcgraph values --json` says of a function, as the text of a hover.
+
+import { countText, durationText } from "./durations";
+
+interface ValueGroup {
+  value: string;
+  calls: number;
+  raised: number;
+  timed: number;
+  mean_ns: number | null;
+}
+
+interface ValueField {
+  name: string;
+  values: ValueGroup[];
+}
+
+interface FunctionValues {
+  name: string;
+  fields: ValueField[];
+}
+
+/** The lines of a hover: for each argument and the result its values, with calls and mean time. No markup. */
+export function valueLines(json: string): string[] {
+  const { functions } = JSON.parse(json) as { functions: FunctionValues[] };
+  const lines: string[] = [];
+  for (const { fields } of functions) {
+    for (const field of fields) {
+      lines.push(`${field.name}:`);
+      lines.push(...field.values.map((group) => `  ${group.value}  ${figures(group)}`));
+    }
+  }
+  return lines;
+}
+
+function figures(group: ValueGroup): string {
+  const parts = [`${countText(group.calls)} calls`];
+  if (group.timed > 0 && group.mean_ns !== null) {
+    parts.push(`mean ${durationText(group.mean_ns)}`);
+  }
+  if (group.raised > 0) {
+    parts.push(`${countText(group.raised)} raised`);
+  }
+  return `(${parts.join(", ")})`;
+}
