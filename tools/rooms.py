@@ -23,7 +23,8 @@ SRC = ROOT / "src"
 #: Room -> the rooms below it that it may use, and with them all that those may use.
 KNOWS: dict[str, tuple[str, ...]] = {
     "include": (),
-    "engine/core": ("include",),
+    "engine/base": (),
+    "engine/core": ("include", "engine/base"),
     "engine/ring": ("engine/core",),
     "engine/writer": ("engine/ring",),
     "engine/reader": ("engine/ring",),
@@ -35,8 +36,9 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "engine/filter": ("engine/ring",),
     "engine/hist": ("engine/ring",),
     "engine/fetch": ("engine/ring",),
-    "engine/event": ("engine/tracer", "engine/filter", "engine/hist", "engine/fetch"),
-    "arch/elf": ("engine/core",),
+    "engine/trigger": ("engine/tracer", "engine/filter", "engine/hist"),
+    "engine/event": ("engine/trigger", "engine/fetch"),
+    "arch/elf": ("engine/base",),
     "arch/cpython/base/compat": ("engine/core",),
     "arch/native": ("engine/users",),
     "arch/native/x86_64": ("arch/native",),

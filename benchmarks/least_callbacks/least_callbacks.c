@@ -12,7 +12,7 @@
 
 static volatile uint64_t sink;
 
-/* Reads the clock as engine/core/clock.h does where the time stamp counter is reliable. */
+/* Reads the clock as engine/base/clock.h does where the time stamp counter is reliable. */
 static uint64_t now(void)
 {
 #if defined(__x86_64__)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance_start.h"
 #include "support/check.h"
 #include "support/native.h"

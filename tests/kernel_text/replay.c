@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
 #include "engine/ring/record.h"

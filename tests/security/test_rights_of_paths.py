@@ -100,7 +100,7 @@ C: dict[str, dict[str, str]] = {
     "binding/engine/instance.c": {"open": _IN_TARGET},
     "binding/native/run.c": {"open": _DEVICE},
     "binding/tracedata/write/convert.c": {"open": "reads the trace that the caller names"},
-    "engine/core/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
+    "engine/base/run_time.c": {"open": "/proc/self: the schedstat of a thread of our own"},
     "engine/writer/ring_file.c": dict.fromkeys(["open", "rename", "unlink"], _IN_TARGET),
     "engine/writer/ring_pool.c": {"open": _IN_TARGET},
     "engine/writer/ring_room.c": {"open": _IN_TARGET},

@@ -14,8 +14,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tracedata.calls.test_call_index import Model, Stretch
 from tracedata.programs import STEPS, Program, Step
-from tracedata.test_call_index import Model, Stretch
 
 from funcgraph.tracedata.description import Function
 from funcgraph.view import path_tree, window_tree

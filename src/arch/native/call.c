@@ -8,7 +8,7 @@
 #include "arch/native/domain.h"
 #include "arch/native/regs.h"
 #include "arch/native/unwind.h"
-#include "engine/core/mutex.h"
+#include "engine/base/mutex.h"
 #include "engine/core/regs.h"
 #include "engine/core/task.h"
 #include "engine/graph/call.h"

@@ -1,8 +1,8 @@
 /* The fast path of native calls: see call.h. Compiled without vector registers, stack protectors and
  * sanitizers. */
 #include "arch/native/call.h"
-#include "engine/core/clock.h"
-#include "engine/core/mutex.h"
+#include "engine/base/clock.h"
+#include "engine/base/mutex.h"
 #include "engine/core/task.h"
 #include "engine/graph/plain_call.h"
 #include "engine/graph/user_list.h"

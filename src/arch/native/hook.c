@@ -15,7 +15,7 @@
 #include "arch/native/pool.h"
 #include "arch/native/system.h"
 #include "arch/native/unwind.h"
-#include "engine/core/mutex.h"
+#include "engine/base/mutex.h"
 #include "engine/core/root.h"
 #include "engine/core/sync.h"
 #include "engine/core/task.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 
 #define MOST_BYTES (256u << 20)
 #define DISTANCE_BYTES 4u

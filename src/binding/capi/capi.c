@@ -9,7 +9,7 @@
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/users.h"
 #include "binding/core/native_patterns.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/task.h"
 #include "engine/graph/data.h"
 #include "engine/graph/filter.h"

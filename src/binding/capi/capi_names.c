@@ -12,7 +12,7 @@
 #include "binding/core/native_patterns.h"
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 /* ---- functions by whole name */
 

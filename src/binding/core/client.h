@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "binding/core/state.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* The head of each such object. The engine holds a reference to the object while it is registered. */
 struct fg_client {

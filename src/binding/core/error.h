@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /**
  * fg_error_report - report the exception that a callback raised

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 typedef _Atomic(void *) fg_spare;
 

@@ -17,7 +17,7 @@
 #include "binding/engine/instance_settings.h"
 #include "binding/engine/marker.h"
 #include "binding/engine/waits.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance_control.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_start.h"

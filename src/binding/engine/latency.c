@@ -8,7 +8,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/sequences.h"
 #include "binding/core/error.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/writer/ring_buffer.h"
 
 /* Return: NULL with an exception. */

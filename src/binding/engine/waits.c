@@ -5,7 +5,7 @@
 
 #include "binding/base/waits.h"
 #include "binding/engine/instance_object.h"
-#include "engine/core/mutex.h"
+#include "engine/base/mutex.h"
 #include "engine/writer/ring_wait.h"
 
 #define LONGEST_S 3600.0

@@ -8,7 +8,7 @@
 #include "binding/trigger/hist_plan.h"
 #include "engine/event/derived_event.h"
 #include "engine/event/eprobe.h"
-#include "engine/event/hist_action.h"
+#include "engine/trigger/hist_action.h"
 
 /**
  * fg_derived_event_of() - Lay out the fields of such an event.

@@ -10,7 +10,7 @@
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
 #include "binding/core/state.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "structmember.h"
 
 struct trace_event {

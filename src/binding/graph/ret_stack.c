@@ -13,8 +13,8 @@
 #include "binding/core/callback.h"
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
-#include "engine/core/array.h"
-#include "engine/core/clock.h"
+#include "engine/base/array.h"
+#include "engine/base/clock.h"
 #include "engine/core/task.h"
 #include "engine/graph/frame.h"
 

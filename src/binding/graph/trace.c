@@ -6,7 +6,7 @@
 #include "binding/core/client.h"
 #include "binding/graph/function.h"
 #include "binding/graph/ret_stack.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "structmember.h"
 
 static struct fg_trace *trace_new(const struct fg_callback *callback)

@@ -15,8 +15,8 @@
 #include "binding/core/filter.h"
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
-#include "engine/core/array.h"
-#include "engine/core/mutex.h"
+#include "engine/base/array.h"
+#include "engine/base/mutex.h"
 
 static PyObject *refused(const struct fg_native_refusal *refusal)
 {

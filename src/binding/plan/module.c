@@ -3,7 +3,7 @@
 #include <Python.h>
 
 #include "binding/base/slots.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 
 PyDoc_STRVAR(checksum_doc, "checksum($module, data, /)\n--\n\n"
                            "Return the checksum of a plan's tables: FNV-1a with 64 bits.");

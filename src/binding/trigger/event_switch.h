@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "engine/event/trigger.h"
+#include "engine/trigger/trigger.h"
 
 extern PyType_Spec fg_event_switch_spec;
 

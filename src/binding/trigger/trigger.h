@@ -6,7 +6,7 @@
 #include <Python.h>
 
 #include "binding/trigger/hist_plan.h"
-#include "engine/event/trigger.h"
+#include "engine/trigger/trigger.h"
 
 struct fg_event;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/core/pattern.h"
 #include "engine/core/root.h"
 

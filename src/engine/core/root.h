@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 struct fg_task;
 struct fgraph_ops;

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/core/address_space.h"
-#include "engine/core/mutex.h"
+#include "engine/base/address_space.h"
+#include "engine/base/mutex.h"
 #include "engine/core/signal_stack.h"
 
 /* Of the process's limit of address space, one part in so many may be a thread's shadow stack. */

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
-#include "engine/core/local.h"
+#include "engine/base/compiler.h"
+#include "engine/base/local.h"
 #include "engine/core/root.h"
 #include "engine/core/signal_stack.h"
 

@@ -1,7 +1,7 @@
 /* See derived_event.h. */
 #include "engine/event/derived_event.h"
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 static struct fg_derived_event *made_of(const struct fg_hist_sink *sink)
 {

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
-#include "engine/event/hit.h"
+#include "engine/base/compiler.h"
+#include "engine/trigger/hit.h"
 
 static struct fg_loaded load(const struct fg_eprobe_value *value, const struct fg_hit *hit)
 {

@@ -7,10 +7,10 @@
 
 #include "engine/core/root.h"
 #include "engine/event/event_tids.h"
-#include "engine/event/trigger.h"
 #include "engine/tracer/instance_snapshot.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"
+#include "engine/trigger/trigger.h"
 #include "engine/users/users.h"
 #include "engine/writer/ring_symbols.h"
 

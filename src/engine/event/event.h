@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/event/event_file.h"
-#include "engine/event/event_record.h"
 #include "engine/ring/field.h"
 #include "engine/tracer/instance.h"
+#include "engine/trigger/event_file.h"
+#include "engine/trigger/event_record.h"
 
 struct fg_event {
     char *system, *name;

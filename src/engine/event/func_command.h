@@ -6,8 +6,8 @@
 #ifndef FG_FUNC_COMMAND_H
 #define FG_FUNC_COMMAND_H
 
-#include "engine/event/trigger.h"
 #include "engine/probe/fprobe.h"
+#include "engine/trigger/trigger.h"
 
 struct fg_func_command {
     struct fprobe fp;

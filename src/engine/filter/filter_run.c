@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/task.h"
 #include "engine/filter/filter.h"
 #include "engine/filter/filter_step.h"

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/contexts.h"
 #include "engine/graph/data.h"
 #include "engine/graph/end.h"

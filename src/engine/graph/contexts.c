@@ -1,7 +1,7 @@
 /* See contexts.h. */
 #include "engine/graph/contexts.h"
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/root.h"
 #include "engine/core/signal_stack.h"
 #include "engine/graph/end.h"

@@ -1,7 +1,7 @@
 /* See end.h. */
 #include "engine/graph/end.h"
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/user_list.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/compiler.h"
+#include "engine/base/hash_table.h"
 
 #define NR_SHARDS 64u
 #define BLOCK_WORDS 16u /* a frame and a few words of data: enough for nearly all */

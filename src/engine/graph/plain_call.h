@@ -3,7 +3,7 @@
 #ifndef FG_PLAIN_CALL_H
 #define FG_PLAIN_CALL_H
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/frame.h"
 #include "engine/graph/user.h"
 #include "engine/writer/plain_record.h"

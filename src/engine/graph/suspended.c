@@ -1,7 +1,7 @@
 /* See suspended.h. While a call is suspended its frame is parked (parked.c). */
 #include "engine/graph/suspended.h"
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/contexts.h"
 #include "engine/graph/data.h"

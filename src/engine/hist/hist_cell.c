@@ -1,7 +1,7 @@
 /* See hist_cell.h. */
 #include "engine/hist/hist_cell.h"
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 #define EMPTY 0u
 #define CHANGES 1u

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/hist/hist.h"
 #include "engine/hist/hist_cell.h"
 #include "engine/hist/hist_key.h"

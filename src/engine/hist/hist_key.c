@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "engine/core/compiler.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/compiler.h"
+#include "engine/base/hash_table.h"
 #include "engine/ring/record.h"
 
 static const struct {

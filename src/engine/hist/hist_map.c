@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 #define LINE 64u
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 static const char *const ops[] = {
 #define X(op, name) name,

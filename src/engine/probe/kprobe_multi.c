@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 static int run(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                uint64_t *data, bool is_return)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/probe/fprobe.h"
 
 static struct kretprobe *rp_of(struct fprobe *fp)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/data.h"
 #include "engine/profile/profile_data.h"
 #include "engine/users/users.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/public.h"
 
 struct fg_profile_data;

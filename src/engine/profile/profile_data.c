@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/core/array.h"
-#include "engine/core/mmap_memory.h"
-#include "engine/core/mutex.h"
+#include "engine/base/array.h"
+#include "engine/base/mmap_memory.h"
+#include "engine/base/mutex.h"
 
 #define MIN_ROWS 128u /* a page */
 

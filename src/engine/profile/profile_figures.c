@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/profile/profile_data.h"
 #include "engine/users/users.h"
 

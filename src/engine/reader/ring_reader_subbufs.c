@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/reader/ring_reader.h"
 #include "engine/reader/ring_reader_file.h"
 

@@ -1,7 +1,7 @@
 /* Reading the symbols of a ring-buffer file, one after the other, through a window. */
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/reader/ring_reader_file.h"
 
 /* Symbols are read so many bytes at a time. */

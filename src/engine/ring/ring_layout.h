@@ -29,7 +29,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/func_flags.h"
 
 #define FG_RING_MAGIC "FGRING\0\2"

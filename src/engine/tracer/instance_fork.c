@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "engine/core/mutex.h"
+#include "engine/base/mutex.h"
 #include "engine/graph/parked.h"
 #include "engine/profile/function_profile.h"
 #include "engine/tracer/instance.h"

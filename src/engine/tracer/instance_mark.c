@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/users/users.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance_tracer.h"
 #include "engine/users/users.h"
 #include "engine/writer/ring_spare.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/root.h"
 #include "engine/tracer/instance_symbols.h"
 #include "engine/tracer/instance_tracer.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/writer/ring_symbols.h"
 
 #define MAX_ARGV 64u

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance.h"
 #include "engine/tracer/instance_mark.h"
 #include "engine/writer/ring_copy.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/task.h"
 
 struct fg_instance;

@@ -1,7 +1,7 @@
 /* The function_graph tracer: records of entries, suspends, resumes and returns. */
 #include <string.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/retired.h"
 #include "engine/core/root.h"
 #include "engine/graph/end.h"

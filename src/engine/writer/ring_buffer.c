@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/clock.h"
-#include "engine/core/mmap_memory.h"
-#include "engine/core/mutex.h"
+#include "engine/base/clock.h"
+#include "engine/base/mmap_memory.h"
+#include "engine/base/mutex.h"
 #include "engine/core/signal_stack.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_pool.h"

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
-#include "engine/core/mmap_memory.h"
-#include "engine/core/mutex.h"
+#include "engine/base/clock.h"
+#include "engine/base/mmap_memory.h"
+#include "engine/base/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_clear.h"
 #include "engine/writer/ring_swap.h"

@@ -12,10 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/core/address_space.h"
-#include "engine/core/clock.h"
-#include "engine/core/mmap_memory.h"
-#include "engine/core/mutex.h"
+#include "engine/base/address_space.h"
+#include "engine/base/clock.h"
+#include "engine/base/mmap_memory.h"
+#include "engine/base/mutex.h"
 #include "engine/writer/ring_room.h"
 #include "engine/writer/ring_swap.h"
 #include "engine/writer/ring_symbols.h"

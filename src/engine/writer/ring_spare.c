@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/core/mmap_memory.h"
-#include "engine/core/mutex.h"
+#include "engine/base/mmap_memory.h"
+#include "engine/base/mutex.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_swap.h"

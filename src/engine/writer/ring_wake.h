@@ -15,7 +15,7 @@
 #ifndef FG_RING_WAKE_H
 #define FG_RING_WAKE_H
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/writer/ring.h"
 
 /* Counts the news of which readers were notified. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/answers/value_bytes.h"
 #include "tracedata/calls/assemble.h"

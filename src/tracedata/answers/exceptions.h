@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/answers/answer_calls.h"
 
 #define FG_NO_FUNCTION UINT32_MAX

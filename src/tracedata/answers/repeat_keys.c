@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 #define MOST_TEXT_BYTES 512u         /* of a key */
 #define MOST_TEXTS_BYTES (64u << 20) /* of all */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/base/text.h"
 
 #define FG_MOST_KEYS (1u << 20) /* then those that were met once are forgotten */

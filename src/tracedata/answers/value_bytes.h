@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/base/values.h"
 
 /* How many bytes the values have: a record is padded with zeros after the last one. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/answers/answer_calls.h"
 #include "tracedata/answers/value_bytes.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/ring/field.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/function_address.h"

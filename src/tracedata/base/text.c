@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 #define LEAST_BYTES 4096u
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 
 #define TRIES 8
 

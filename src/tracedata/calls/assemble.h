@@ -4,7 +4,7 @@
 #ifndef FG_ASSEMBLE_H
 #define FG_ASSEMBLE_H
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/calls/assembler.h"
 
 /* The thread of number @number. NULL: memory is short. */

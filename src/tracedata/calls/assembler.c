@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
                             const void *names, bool has_times)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 static uint64_t hash_of(uint64_t start_ns, uint32_t func, int32_t pid)
 {

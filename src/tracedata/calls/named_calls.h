@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 
 /* A call; its consumer's struct follows. */
 struct fg_named_call {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/core/func_flags.h"
 
 void fg_await_chains_free(struct fg_await_chains *chains)

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/export/slices.h"
 
 /* What names a call across its suspends. A fork makes two calls of one: both are on one track. */

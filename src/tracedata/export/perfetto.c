@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
+#include "engine/base/hash_table.h"
 #include "engine/core/func_flags.h"
-#include "engine/core/hash_table.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/values.h"
 #include "tracedata/export/protobuf.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
-#include "engine/core/compiler.h"
+#include "engine/base/array.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/calls/assemble.h"
 #include "tracedata/index/call_index.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/crc32.h"
 #include "tracedata/base/file_io.h"

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
-#include "engine/core/compiler.h"
+#include "engine/base/array.h"
+#include "engine/base/compiler.h"
 #include "tracedata/index/index_query.h"
 
 /* Of a block at first: as many as are read in a millisecond or two; fewer if few counts have room. */

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/index/call_index.h"
 
 #define FG_SHORT_RAISED (UINT32_C(1) << 31) /* in a log: the span ended by an exception */

@@ -2,7 +2,7 @@
 #ifndef FG_DAT_IMAGE_H
 #define FG_DAT_IMAGE_H
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/base/wire.h"
 
 /* ---- entries and exits, of which there are many */

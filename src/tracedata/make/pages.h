@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/base/wire.h"
 #include "tracedata/make/lane_chunks.h"
 

@@ -4,7 +4,7 @@
 #ifndef FG_KERNEL_SCAN_H
 #define FG_KERNEL_SCAN_H
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/read/trace_file.h"
 
 /* So that a damaged file cannot take all memory. What is beyond has no name. */

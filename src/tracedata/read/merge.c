@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/read/cpus.h"
 
 #define WINDOWS_BYTES (32u << 20) /* of all lanes together, unless each then had less than a few pages */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/trace_event.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 
 struct fg_label {
     const char *text;

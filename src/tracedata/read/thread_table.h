@@ -4,7 +4,7 @@
 #ifndef FG_THREAD_TABLE_H
 #define FG_THREAD_TABLE_H
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/base/trace_event.h"
 
 /* All zeros: an empty one. */

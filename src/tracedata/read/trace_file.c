@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/base/wire.h"
 #include "tracedata/read/dat/dat_options.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/array.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/base/new_file.h"
 
 #define UNKNOWN_RING UINT32_MAX

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/array.h"
-#include "engine/core/clock.h"
+#include "engine/base/array.h"
+#include "engine/base/clock.h"
 #include "tracedata/base/output_folder.h"
 #include "tracedata/spool/damage.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 #define MAX_QUEUED 2u
 /* While the data of an event is in use, the next two may be made. */

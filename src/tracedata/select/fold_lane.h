@@ -2,7 +2,7 @@
 #ifndef FG_FOLD_LANE_H
 #define FG_FOLD_LANE_H
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/base/folded.h"
 #include "tracedata/read/name_table.h"
 

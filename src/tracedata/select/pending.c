@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 #define DATA_ALIGNMENT ((size_t)8)
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
-#include "engine/core/compiler.h"
+#include "engine/base/array.h"
+#include "engine/base/compiler.h"
 #include "tracedata/select/select_thread.h"
 
 /* Data of the events that were handed out last. An event must stay valid while the next one is looked at. */

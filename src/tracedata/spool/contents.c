@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/json.h"
 #include "tracedata/spool/record_check.h"
 

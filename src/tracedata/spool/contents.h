@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
-#include "engine/core/run_time.h"
+#include "engine/base/hash_table.h"
+#include "engine/base/run_time.h"
 #include "tracedata/base/event_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/spool/chunk_reader.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/crc32.h"
 #include "tracedata/base/file_io.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/chunk_reader.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/spool/record_check.h"
 

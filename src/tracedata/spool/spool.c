@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/crc32.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/base/output_folder.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previous)
 {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/ring/ring_layout.h"
 
 #define FG_SYMBOLS_NONE UINT32_MAX

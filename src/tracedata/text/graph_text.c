@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/folded.h"
 #include "tracedata/text/call_text.h"

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
-#include "engine/core/compiler.h"
+#include "engine/base/array.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/values.h"
 #include "tracedata/calls/assemble.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 /* One-to-one. */
 static uint64_t hash_of(uint32_t parent, uint32_t func)

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/compiler.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/compiler.h"
+#include "engine/base/hash_table.h"
 
 /* One cache line. Nodes are named by their index; 0 is none. */
 struct fg_call_node {

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/view/summary_figures.h"
 
 struct fg_summary_lane *fg_summary_lane_new(uint32_t nr_functions)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/view/summary_figures.h"
 
 void fg_summary_lanes_free(struct fg_summary_lanes *lanes)

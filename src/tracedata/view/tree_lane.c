@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 /* The branch of the callees of an unknown call at `depth`. */
 static uint32_t branch_at(struct fg_call_tree *tree, struct fg_tree_lane *lane, uint32_t depth)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "engine/event/hist_action.h"
+#include "engine/trigger/hist_action.h"
 #include "support/check.h"
 
 #define NR_THREADS 4u

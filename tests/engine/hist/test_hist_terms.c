@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/hist/hist_key.h"
 #include "engine/ring/record.h"
 #include "support/check.h"

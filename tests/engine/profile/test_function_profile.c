@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/data.h"
 #include "engine/profile/profile_figures.h"

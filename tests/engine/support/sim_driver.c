@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/regs.h"
 #include "engine/graph/call.h"
 #include "engine/graph/data.h"

@@ -2,7 +2,7 @@
  * code from the page. */
 #include <stdio.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "support/check.h"
 #include "support/session.h"
 #include "support/sim_arch.h"

@@ -5,7 +5,7 @@
  * a section back puts an old one in the place of a new one. */
 #include <pthread.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/latency.h"
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* What the engine sets up at an entry is over when the time of the call begins. The arch is asked for the
  * thread's name in the middle of it, when a task gets a sub-buffer: that moment is noted, and no duration
  * may have it. */
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/tracer/instance_start.h"
 #include "support/check.h"
 #include "support/session.h"

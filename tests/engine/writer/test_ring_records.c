@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/users/users.h"
 #include "support/check.h"
 #include "support/probe.h"

@@ -6,7 +6,7 @@
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/public.h"
 #include "engine/core/regs.h"
 #include "engine/core/task.h"

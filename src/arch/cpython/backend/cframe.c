@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "arch/cpython/base/unseen.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "internal/pycore_interp.h"
 
 /* The evaluator's C stack frame is smaller: a greater distance is not believed. */

@@ -23,7 +23,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/task_name.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/end.h"
 #include "engine/graph/suspended.h"

@@ -14,7 +14,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/kprobe.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 #if !FG_HAVE_MONITORING
 

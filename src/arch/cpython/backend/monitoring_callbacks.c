@@ -17,7 +17,7 @@
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/call.h"
 #include "engine/graph/suspended.h"
 #include "engine/graph/user_list.h"

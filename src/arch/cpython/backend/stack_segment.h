@@ -9,7 +9,7 @@
 #define FG_CPYTHON_STACK_SEGMENT_H
 
 #include "arch/cpython/base/compat/frame.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 #if !FG_HAVE_MONITORING
 

@@ -12,7 +12,7 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/base/compat/thread.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 

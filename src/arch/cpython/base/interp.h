@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/function.h"
 
 struct fg_c_functions;

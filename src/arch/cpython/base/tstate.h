@@ -8,7 +8,7 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* The address of CPython's variable in this thread; NULL: not found, or not yet looked for. */
 extern _Thread_local PyThreadState *const *fg_tstate_place __attribute__((tls_model("initial-exec")));

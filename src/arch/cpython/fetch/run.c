@@ -12,7 +12,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/variables.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/task.h"
 
 /* ---- sources: variables */

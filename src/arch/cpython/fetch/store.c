@@ -10,7 +10,7 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"
 #include "arch/cpython/read/values.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* ---- texts */
 

@@ -12,7 +12,7 @@
 
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/slow_path.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* Stops what is over in an interpreter. */
 typedef void (*fg_ended_stop)(struct fg_interp *interp);

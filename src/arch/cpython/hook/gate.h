@@ -6,7 +6,7 @@
 
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/hook/slow_path.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /**
  * fg_gate_wait_for_site() - Shut the gate until site.main() returns.

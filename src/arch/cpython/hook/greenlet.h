@@ -14,8 +14,8 @@
 
 #include "arch/cpython/base/compat/python.h"
 
-#include "engine/core/compiler.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/compiler.h"
+#include "engine/base/hash_table.h"
 #include "engine/core/task.h"
 
 /* The greenlets of a thread, in task->arch_data. A greenlet is identified by its first chunk. */

@@ -10,7 +10,7 @@
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/symbols.h"
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 /* The probe on one function. A capsule owns it: another thread may still go through a list of kprobes that
  * has it when it is unregistered. */

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* Counts the conditions that force every call onto the slow path. One is an interpreter whose gate is shut
  * (gate.h). The frame evaluator (3.11) has three more: a second interpreter with the evaluator, because all

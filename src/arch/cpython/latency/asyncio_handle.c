@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* The types met so far, with one reference each. Types beyond MAX_TYPES are looked up at each use. */
 #define MAX_TYPES 8u

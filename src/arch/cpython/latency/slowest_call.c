@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/core/function.h"
 #include "engine/core/regs.h"
 #include "engine/graph/data.h"

@@ -13,7 +13,7 @@
 #include "arch/cpython/latency/latency_label.h"
 #include "arch/cpython/latency/latency_tracer.h"
 #include "arch/elf/got.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 
 static struct fg_latency latency;
 static struct fg_got_hook hook;

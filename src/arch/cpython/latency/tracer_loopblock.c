@@ -10,7 +10,7 @@
 #include "arch/cpython/latency/slowest_call.h"
 #include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/regs.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "engine/graph/data.h"
 
 static struct fg_latency latency;

@@ -18,8 +18,8 @@
 #include "arch/cpython/latency/uvloop.h"
 #include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/regs.h"
-#include "engine/core/clock.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/clock.h"
+#include "engine/base/hash_table.h"
 #include "engine/graph/data.h"
 #include "engine/graph/user.h"
 

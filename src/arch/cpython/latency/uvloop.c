@@ -9,7 +9,7 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/elf/got.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 
 #define MODULE "uvloop.loop"
 

@@ -12,7 +12,7 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
 #include "arch/cpython/read/discovery.h"
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
 #include "engine/users/meet.h"

@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/code.h"
 #include "arch/cpython/base/compat/frame.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/function.h"
 
 extern Py_ssize_t fg_code_extra_index; /* -1 before fg_code_init */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/core/pattern.h"
 
 /* Zeroed: no names. */

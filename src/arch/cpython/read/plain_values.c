@@ -3,7 +3,7 @@
 
 #include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/read/utf8.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 FG_NOINLINE static void put_big_int(struct fg_out *out, PyObject *value, bool is_negative)
 {

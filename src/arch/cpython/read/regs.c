@@ -9,7 +9,7 @@
 #include "arch/cpython/read/value_parts.h"
 #include "arch/cpython/read/values.h"
 #include "arch/cpython/read/variables.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/public.h"
 
 /* ---- a frame's slots: variables, then evaluation stack */

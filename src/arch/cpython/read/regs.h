@@ -5,7 +5,7 @@
 #define FG_CPYTHON_REGS_H
 
 #include "arch/cpython/base/compat/frame.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/core/function.h"
 #include "engine/core/public.h"
 #include "engine/core/regs.h"

@@ -12,7 +12,7 @@
 #include "arch/cpython/read/shown_values.h"
 #include "arch/cpython/read/slots.h"
 #include "arch/cpython/read/utf8.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 #define MAX_ITEMS 16      /* of a container */
 #define MAX_ATTRIBUTES 32 /* of an instance */

@@ -5,7 +5,7 @@
 #include "arch/cpython/read/plain_values.h"
 #include "arch/cpython/read/value_parts.h"
 #include "arch/cpython/read/variables.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* A name that is no str cannot be. */
 static inline PyObject *argument_name(PyCodeObject *code, int n)

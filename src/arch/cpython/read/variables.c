@@ -6,7 +6,7 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/utf8.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 
 /* ---- slots */
 

@@ -4,7 +4,7 @@
 #include "arch/cpython/hook/ended.h"
 #include "arch/cpython/register/users.h"
 #include "arch/cpython/static/late_source.h"
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/users/users.h"
 
 #define MAX_SOURCES 4

@@ -8,7 +8,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/static/static_event.h"
-#include "engine/core/clock.h"
+#include "engine/base/clock.h"
 #include "internal/pycore_gc.h"
 #include "internal/pycore_interp.h"
 

@@ -1,7 +1,7 @@
 /* See dat_event.h. */
 #include "tracedata/read/dat/dat_event.h"
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/base/wire.h"
 
 /* No size of an event: its type has no image that is decoded. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/wire.h"
 

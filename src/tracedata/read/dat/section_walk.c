@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/base/wire.h"
 #include "tracedata/read/dat/dat_options.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/read/fg/convert.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 #include "tracedata/spool/record_check.h"
 
 int fg_ranks_add(struct fg_ranks *ranks, const struct fg_time_scale *scale, uint32_t lane,

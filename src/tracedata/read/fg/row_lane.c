@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "tracedata/base/file_io.h"
 #include "tracedata/spool/chunk_check.h"
 #include "tracedata/spool/record_check.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "support/check.h"
 #include "target/target.h"
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "internal/pycore_code.h"
 #include "internal/pycore_interp.h"
 #if PY_VERSION_HEX < 0x030D0000

@@ -1,0 +1,1 @@
+"""Calls, put together from events: columns, trees, the index, selections, comparisons."""
