@@ -44,18 +44,14 @@ MISSING = {
 }
 
 
-def why_text(answer: Why, path: str, width: int) -> str:
-    """Return the answer as text.
+def why_lines(answer: Why, path: str, width: int) -> Iterator[str]:
+    """Yield the lines of the answer.
 
     Args:
         answer: the answer.
         path: the trace, for the command that shows the calls.
         width: columns of the terminal.
     """
-    return "".join(f"{line}\n" for line in _lines(answer, path, width))
-
-
-def _lines(answer: Why, path: str, width: int) -> Iterator[str]:
     if answer.typical is None:
         yield from _one_title(answer)
         yield from _one_table(answer.slow.sums, width)

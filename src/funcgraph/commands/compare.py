@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from funcgraph.answers.compare_calls import CallComparison, compare_calls, first_different_calls
 from funcgraph.answers.named_call import find_call
 from funcgraph.answers.why_text import call_json
+from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.trace import add_strict_argument, default_trace, open_events, trace_errors
 from funcgraph.names import printable, shortened
-from funcgraph.tracedata.pager import text_width, write_text
+from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.summary import duration_text
 
 if TYPE_CHECKING:
@@ -77,11 +77,9 @@ def run(args: argparse.Namespace) -> int:
         ]
         with trace_errors(", ".join(map(str, paths))):
             found = _compared(args, traces)
-        if args.json:
-            text = json.dumps(None if found is None else _json(found), indent=1) + "\n"
-        else:
-            text = "".join(f"{line}\n" for line in _lines(found, paths, text_width() or 80))
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+        lines = _lines(found, paths, text_width() or 80)
+        text = answer_text(args, lambda: None if found is None else _json(found), lines)
+    write_answer(text)
     return int(found is not None and found.difference is not None)
 
 

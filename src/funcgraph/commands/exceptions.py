@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.trace import (
     add_count_argument,
@@ -16,7 +16,6 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
-from funcgraph.tracedata.pager import write_text
 
 if TYPE_CHECKING:
     from funcgraph.answers.exceptions import Exceptions
@@ -65,11 +64,8 @@ def run(args: argparse.Namespace) -> int:
         found = exceptions(trace, number=args.nth or 0, select=selection_of(args), imports=args.imports)
         if args.nth and found.one is None:
             raise CommandError(f"--nth {args.nth}: this part of the trace has {found.count:,} exceptions")
-        if args.json:
-            text = json.dumps(exceptions_json(found), indent=1) + "\n"
-        else:
-            text = "".join(f"{line}\n" for line in _lines(args, trace, found))
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+        text = answer_text(args, lambda: exceptions_json(found), _lines(args, trace, found))
+    write_answer(text)
     return 0
 
 

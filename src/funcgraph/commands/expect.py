@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from funcgraph.answers.expectation import (
     parse_expectation,
 )
 from funcgraph.answers.recorded_calls import ThreadDifference, check_trace, write_expectation
+from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.trace import (
     add_part_arguments,
@@ -24,7 +24,6 @@ from funcgraph.command_support.trace import (
 )
 from funcgraph.names import printable
 from funcgraph.output_file import whole_file
-from funcgraph.tracedata.pager import write_text
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
@@ -84,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
             _write(args, trace)
             return 0
         found = check_trace(expectation, trace, args.tasks, args.buffers)
-        text = _json(found) if args.json else "".join(_lines(args.expectation, trace, found))
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+        text = answer_text(args, lambda: _json(found), _lines(args.expectation, trace, found))
+    write_answer(text)
     return int(found is not None)
 
 
@@ -117,25 +116,25 @@ def _write(args: argparse.Namespace, trace: Trace) -> None:
 
 def _lines(path: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
     if found is None:
-        yield f"the calls are those of {printable(path)}\n"
+        yield f"the calls are those of {printable(path)}"
         return
     task, difference = found
-    yield f"{printable(path)}: {_WHAT[difference.what]} in {printable(task.name)}-{task.tid}\n"
+    yield f"{printable(path)}: {_WHAT[difference.what]} in {printable(task.name)}-{task.tid}"
     level = len(difference.path)
     for depth, call in enumerate(difference.path):
-        yield f"  {'  ' * depth}{_shown(call)}\n"
+        yield f"  {'  ' * depth}{_shown(call)}"
     for call in difference.before:
-        yield f"  {'  ' * level}{_shown(call)}\n"
+        yield f"  {'  ' * level}{_shown(call)}"
     for one in difference.expected[:_EXPECTED]:
-        yield f"- {'  ' * level}{printable(one.text)}   (line {one.line})\n"
+        yield f"- {'  ' * level}{printable(one.text)}   (line {one.line})"
     if len(difference.expected) > _EXPECTED:
-        yield f"- {'  ' * level}or one of {len(difference.expected) - _EXPECTED} more lines\n"
+        yield f"- {'  ' * level}or one of {len(difference.expected) - _EXPECTED} more lines"
     if not difference.expected:
-        yield f"- {'  ' * level}no further call\n"
-    yield f"+ {'  ' * level}{_shown(difference.got) if difference.got else 'no further call'}\n"
+        yield f"- {'  ' * level}no further call"
+    yield f"+ {'  ' * level}{_shown(difference.got) if difference.got else 'no further call'}"
     seconds, rest = divmod(difference.time_ns, 10**9)
     shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {seconds}.{rest:09}"
-    yield f"from there on: {shown} -n 20\n"
+    yield f"from there on: {shown} -n 20"
 
 
 _WHAT = {"call": "another call", "arguments": "other arguments", "result": "another result"}
@@ -145,8 +144,8 @@ def _shown(call: RecordedCall) -> str:
     return printable(str(call))
 
 
-def _json(found: ThreadDifference | None) -> str:
-    return json.dumps({"difference": None if found is None else _difference(found)}, indent=1) + "\n"
+def _json(found: ThreadDifference | None) -> dict[str, Any]:
+    return {"difference": None if found is None else _difference(found)}
 
 
 def _difference(found: ThreadDifference) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.trace import (
     add_count_argument,
@@ -16,7 +16,6 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
-from funcgraph.tracedata.pager import write_text
 
 if TYPE_CHECKING:
     from funcgraph.answers.repeat import Repeats
@@ -70,11 +69,8 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--least {args.least}: must be at least 2")
     with open_events(args) as trace, trace_errors(trace.path):
         found = repeat(trace, least=args.least, select=selection_of(args), imports=args.imports)
-        if args.json:
-            text = json.dumps(repeat_json(found), indent=1) + "\n"
-        else:
-            text = "".join(f"{line}\n" for line in _lines(args, trace, found))
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+        text = answer_text(args, lambda: repeat_json(found), _lines(args, trace, found))
+    write_answer(text)
     return 0
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from funcgraph.answers.why import why
-from funcgraph.answers.why_text import why_json, why_text
+from funcgraph.answers.why_text import why_json, why_lines
+from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.trace import (
     add_part_arguments,
     add_strict_argument,
     open_events,
     trace_errors,
 )
-from funcgraph.tracedata.pager import text_width, write_text
+from funcgraph.tracedata.pager import text_width
 
 NAME = "why"
 HELP = "tell what a function's slow calls spent their time on"
@@ -67,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
             tasks=args.tasks,
             buffers=args.buffers,
         )
-        if args.json:
-            text = json.dumps(why_json(answer), indent=1) + "\n"
-        else:
-            text = why_text(answer, str(trace.path), text_width() or 80)
-    write_text([text.encode("utf-8", "backslashreplace")], pager=False)
+        lines = why_lines(answer, str(trace.path), text_width() or 80)
+        text = answer_text(args, lambda: why_json(answer), lines)
+    write_answer(text)
     return 0

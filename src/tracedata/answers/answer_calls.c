@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/base/compiler.h"
-#include "engine/ring/record.h"
 #include "tracedata/answers/value_bytes.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 
 struct answer_thread {
     struct fg_call_thread thread;
@@ -21,10 +19,20 @@ static inline struct fg_answer *answer_of(struct fg_call_assembler *calls)
     return (struct fg_answer *)(void *)calls;
 }
 
-static inline uint32_t function_of(const struct fg_answer *answer, uint32_t func)
+static inline uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
+    const struct fg_answer *answer = (const struct fg_answer *)(const void *)calls;
+
     return func < answer->nr_functions || fg_is_import(answer->merge->names, func) ? func
                                                                                    : answer->nr_functions;
+}
+
+static inline int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                               const struct fg_event *event)
+{
+    ((struct answer_thread *)(void *)thread)->task =
+        answer_of(calls)->merge->names->tasks[event->task].number;
+    return 0;
 }
 
 static void drop(struct fg_answer *answer, struct fg_answer_call *call)
@@ -165,6 +173,8 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
+    .function_of = function_of,
+    .before_event = before_event,
 };
 
 void fg_answer_init(struct fg_answer *answer, struct fg_merge *merge, const struct fg_answer_ops *ops,
@@ -204,51 +214,7 @@ bool fg_answer_each_caller(struct fg_answer *answer, const struct fg_stretch *st
     return false;
 }
 
-/* ---- events */
-
-FG_ASSEMBLE int add_call(struct fg_answer *answer, struct fg_call_thread *thread,
-                         const struct fg_event *event)
-{
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t func;
-
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(answer->merge, event);
-    func = function_of(answer, graph->func);
-    return event->type == FG_EVENT_funcgraph_entry
-               ? fg_calls_begin(&consumer, &answer->calls, thread, graph, func, event->time_ns, event)
-               : fg_calls_end(&consumer, &answer->calls, thread, graph, func, event->time_ns, event);
-}
-
-static int add_event(struct fg_answer *answer, const struct fg_event *event)
-{
-    struct fg_call_thread *thread = fg_call_thread(&consumer, &answer->calls, event->thread);
-    int error = thread ? fg_calls_enter(&answer->calls, thread, event) : -ENOMEM;
-
-    if (error)
-        return error;
-    ((struct answer_thread *)(void *)thread)->task = answer->merge->names->tasks[event->task].number;
-    if (fg_likely(fg_event_is_call(event->type)))
-        error = add_call(answer, thread, event);
-    else if (event->type == FG_EVENT_recorder_wait && fg_event_is_whole(event))
-        thread->wait_ns += fg_event_recorder_wait(event)->duration_ns;
-    thread->last_ns = event->time_ns;
-    return error;
-}
-
 int fg_answer_run(struct fg_answer *answer, uint64_t events)
 {
-    struct fg_event event;
-
-    while (events--) {
-        int result = fg_merge_next(answer->merge, &event);
-
-        if (result == 0)
-            return fg_calls_finish(&answer->calls);
-        if (result > 0)
-            result = add_event(answer, &event);
-        if (result < 0)
-            return result;
-    }
-    return 1;
+    return fg_calls_run(&consumer, &answer->calls, answer->merge, events);
 }

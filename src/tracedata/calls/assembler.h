@@ -121,6 +121,19 @@ struct fg_call_consumer {
     int (*finish)(struct fg_call_assembler *calls, struct fg_call_thread *thread);
     /* The process of an event. @names: those of the assembler. */
     int32_t (*pid)(const void *names, const void *source);
+
+    /* ---- for call_events.h. NULL: nothing is done. */
+
+    /* What the consumer calls a function. */
+    uint32_t (*function_of)(const struct fg_call_assembler *calls, uint32_t func);
+    /* A sound event of a thread, before it changes the calls, and after. */
+    int (*before_event)(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                        const struct fg_event *event);
+    void (*after_event)(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                        const struct fg_event *event);
+    /* A sound event that is no part of a call. */
+    int (*other_event)(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                       const struct fg_event *event);
 };
 
 /* The calls in progress and suspended of all threads. A consumer's own state begins with it. */

@@ -6,7 +6,7 @@
 #include "engine/base/array.h"
 #include "engine/base/compiler.h"
 #include "engine/ring/record.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 #include "tracedata/index/call_index.h"
 #include "tracedata/index/index_cells.h"
 #include "tracedata/index/index_short.h"
@@ -88,8 +88,8 @@ FG_NOINLINE static int add_function(struct fg_call_index *index, uint32_t func)
 }
 
 /* That of a stretch, whose call has begun. */
-static inline struct fg_index_function *function_of(const struct builder *builder,
-                                                    const struct fg_stretch *stretch)
+static inline struct fg_index_function *row_of(const struct builder *builder,
+                                               const struct fg_stretch *stretch)
 {
     return builder->index->functions[stretch->level->func];
 }
@@ -184,7 +184,7 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
     struct fg_call_index *index = builder->index;
     uint32_t lane = thread_of(stretch)->lane;
     struct lane_ends *ends = &builder->ends[lane];
-    struct fg_index_function *function = function_of(builder, stretch);
+    struct fg_index_function *function = row_of(builder, stretch);
     uint64_t begin_ns = stretch->level->entered_ns;
     struct fg_span *span;
 
@@ -288,9 +288,9 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     (void)event;
     *(struct call *)stretch->call = (struct call){.is_whole = fg_begins_whole(stretch->level, graph)};
     lane_of(calls, stretch)->nr_calls++;
-    if (fg_unlikely(!function_of(builder, stretch)) && add_function(builder->index, stretch->level->func) < 0)
+    if (fg_unlikely(!row_of(builder, stretch)) && add_function(builder->index, stretch->level->func) < 0)
         return -ENOMEM;
-    function_of(builder, stretch)->nr_calls++;
+    row_of(builder, stretch)->nr_calls++;
     return 0;
 }
 
@@ -320,9 +320,9 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
 
     call->ran_ns += stretch->ran_ns;
     if (call->is_whole && ended != FG_SPAN_suspend)
-        add_duration(function_of(builder, stretch), call->ran_ns);
+        add_duration(row_of(builder, stretch), call->ran_ns);
     if (fg_unlikely(ended == FG_SPAN_raise)) {
-        function_of(builder, stretch)->nr_raised++;
+        row_of(builder, stretch)->nr_raised++;
         error = add_mark(builder, thread_of(stretch)->lane, FG_MARK_raise, event->time_ns,
                          stretch->level->func, 1);
     }
@@ -344,34 +344,17 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
-static const struct fg_call_consumer consumer = {
-    .call_bytes = sizeof(struct call),
-    .thread_bytes = sizeof(struct index_thread),
-    .names_calls = true,
-    .begin = begin,
-    .resume = resume,
-    .suspend = suspend,
-    .end = end,
-    .give_up = give_up,
-    .forget = forget,
-    .pid = fg_event_pid,
-};
-
 /* ---- events */
 
-FG_ASSEMBLE int add_call(struct builder *builder, struct fg_call_thread *thread, const struct fg_event *event)
+FG_ASSEMBLE uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t nr_functions = builder->index->nr_functions;
-    uint32_t func = graph->func < nr_functions ? graph->func : nr_functions;
+    uint32_t nr_functions = ((const struct builder *)(const void *)calls)->index->nr_functions;
 
-    return event->type == FG_EVENT_funcgraph_entry
-               ? fg_calls_begin(&consumer, &builder->calls, thread, graph, func, event->time_ns, event)
-               : fg_calls_end(&consumer, &builder->calls, thread, graph, func, event->time_ns, event);
+    return func < nr_functions ? func : nr_functions;
 }
 
-/* An event that is no part of a call. */
-static int add_other(struct builder *builder, struct index_thread *thread, const struct fg_event *event)
+static int other_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                       const struct fg_event *event)
 {
     enum fg_index_mark_kind kind = FG_MARK_event;
 
@@ -381,7 +364,6 @@ static int add_other(struct builder *builder, struct index_thread *thread, const
     case FG_EVENT_func_repeats:
         return 0; /* of the function tracer, which records no ends */
     case FG_EVENT_recorder_wait:
-        thread->thread.wait_ns += fg_event_recorder_wait(event)->duration_ns;
         kind = FG_MARK_wait;
         break;
     case FG_EVENT_overrun:
@@ -394,50 +376,54 @@ static int add_other(struct builder *builder, struct index_thread *thread, const
     default:
         break;
     }
-    return add_mark(builder, thread->lane, kind, event->time_ns, FG_FUNC_UNKNOWN, 1);
+    return add_mark(builder_of(calls), ((struct index_thread *)(void *)thread)->lane, kind, event->time_ns,
+                    FG_FUNC_UNKNOWN, 1);
 }
 
-static bool is_sound(const struct fg_event *event)
+FG_ASSEMBLE int before_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
+                             const struct fg_event *event)
 {
-    return fg_event_is_whole(event) &&
-           (!fg_event_is_call(event->type) || fg_event_graph(event)->depth <= FG_RECORD_MAX_DEPTH);
-}
+    struct builder *builder = builder_of(calls);
+    struct index_thread *thread = (struct index_thread *)(void *)call_thread;
+    int error = 0;
 
-static int add_event(struct builder *builder, const struct fg_event *event)
-{
-    struct index_thread *thread =
-        (struct index_thread *)(void *)fg_call_thread(&consumer, &builder->calls, event->thread);
-    int error = thread ? fg_calls_enter(&builder->calls, &thread->thread, event) : -ENOMEM;
-
-    if (!error && fg_unlikely(thread->key != key_of(builder, event) + 1))
+    if (fg_unlikely(thread->key != key_of(builder, event) + 1))
         error = set_lane(builder, thread, event);
-    if (!error && !is_sound(event))
-        error = builder->merge ? fg_merge_damaged(builder->merge, event) : -EBADMSG;
     if (!error && fg_unlikely(event->lost))
         error = add_mark(builder, thread->lane, FG_MARK_loss, event->time_ns, FG_FUNC_UNKNOWN,
                          event->lost == FG_LOST_UNKNOWN ? 1 : event->lost);
-    if (error)
-        return error;
-    builder->index->lanes[thread->lane].last_ns = event->time_ns;
-    error = fg_likely(fg_event_is_call(event->type)) ? add_call(builder, &thread->thread, event)
-                                                     : add_other(builder, thread, event);
-    thread->thread.last_ns = event->time_ns;
+    if (!error)
+        builder->index->lanes[thread->lane].last_ns = event->time_ns;
     return error;
 }
 
+static const struct fg_call_consumer consumer = {
+    .call_bytes = sizeof(struct call),
+    .thread_bytes = sizeof(struct index_thread),
+    .names_calls = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .pid = fg_event_pid,
+    .function_of = function_of,
+    .before_event = before_event,
+    .other_event = other_event,
+};
+
 static int add_events(struct builder *builder)
 {
-    struct fg_event event;
     int result;
 
-    while ((result = fg_merge_next(builder->merge, &event)) > 0) {
-        result = add_event(builder, &event);
-        if (!result && fg_unlikely(++builder->nr_events % REPORT_EVENTS == 0))
-            result = report(builder);
+    while ((result = fg_calls_run(&consumer, &builder->calls, builder->merge, REPORT_EVENTS)) > 0) {
+        builder->nr_events += REPORT_EVENTS;
+        result = report(builder);
         if (result < 0)
             return result;
     }
-    return result < 0 ? result : fg_calls_finish(&builder->calls);
+    return result;
 }
 
 /* ---- the end */
@@ -588,7 +574,7 @@ static int add_part(struct builder *builder, struct fg_row_lane *rows, uint64_t 
     int result;
 
     while ((result = fg_row_lane_next(rows, &event)) > 0 && event.time_ns < end_ns) {
-        int error = add_event(builder, &event);
+        int error = fg_calls_add(&consumer, &builder->calls, NULL, &event);
 
         if (error)
             return error;

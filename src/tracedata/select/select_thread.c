@@ -5,7 +5,7 @@
 
 #include "engine/ring/record.h"
 #include "tracedata/base/folded.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 
 /* A call: what is known of it from its function and the calls around it. */
 struct call {
@@ -185,19 +185,14 @@ void fg_select_thread_finish(struct fg_select_threads *threads, struct fg_select
 static int judge_call(struct fg_select_threads *threads, struct fg_select_thread *thread,
                       const struct fg_event *event, uint32_t *depth)
 {
-    const struct fg_graph_data *graph = fg_event_graph(event);
     int error;
 
     if (threads->rules.selection->hides_calls)
         return FG_VERDICT_DROP;
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
+    if (!fg_event_is_sound(event))
         return FG_VERDICT_SHOW; /* who reads it tells of the damage */
     threads->verdict = FG_VERDICT_DROP;
-    error = event->type == FG_EVENT_funcgraph_entry
-                ? fg_calls_begin(&consumer, &threads->calls, &thread->thread, graph, graph->func,
-                                 event->time_ns, event)
-                : fg_calls_end(&consumer, &threads->calls, &thread->thread, graph, graph->func,
-                               event->time_ns, event);
+    error = fg_calls_add_call(&consumer, &threads->calls, &thread->thread, event);
     *depth = threads->depth;
     return error ? error : threads->verdict;
 }

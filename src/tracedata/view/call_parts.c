@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 
 #define NO_DEPTH UINT32_MAX
 
@@ -334,20 +334,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
-static const struct fg_call_consumer consumer = {
-    .call_bytes = sizeof(struct place),
-    .thread_bytes = sizeof(struct parts_thread),
-    .names_calls = true,
-    .links_levels = true,
-    .begin = begin,
-    .resume = resume,
-    .suspend = suspend,
-    .end = end,
-    .give_up = give_up,
-    .forget = forget,
-    .pid = fg_event_pid,
-};
-
 /* ---- events */
 
 /* The first overlay of @task or a later one. */
@@ -394,27 +380,6 @@ static void take_ready(const struct fg_call_parts *parts, struct parts_thread *t
     }
 }
 
-static int add_call(struct fg_call_parts *parts, struct parts_thread *thread, const struct fg_event *event)
-{
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t func;
-    int error;
-
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(parts->merge, event);
-    func = graph->func < parts->nr_functions ? graph->func : parts->nr_functions;
-    take_ready(parts, thread, event->time_ns);
-    if (event->type == FG_EVENT_funcgraph_entry) {
-        thread->await_depth = NO_DEPTH;
-        return fg_calls_begin(&consumer, &parts->calls, &thread->calls, graph, func, event->time_ns, event);
-    }
-    error = fg_calls_end(&consumer, &parts->calls, &thread->calls, graph, func, event->time_ns, event);
-    thread->ready_now = 0;
-    if (graph->kind != FG_EXIT_SUSPEND)
-        thread->await_depth = NO_DEPTH;
-    return error;
-}
-
 /* The thread waited for the recorder, up to now. */
 static void add_wait(struct fg_call_parts *parts, struct parts_thread *thread, const struct fg_event *event)
 {
@@ -422,7 +387,6 @@ static void add_wait(struct fg_call_parts *parts, struct parts_thread *thread, c
     struct fg_call_level *level = fg_innermost_level(&consumer, &thread->calls);
     const struct place *place = level ? fg_call_of(&parts->calls, level) : NULL;
 
-    thread->calls.wait_ns += waited_ns;
     settle(parts, thread, fg_minus(event->time_ns, waited_ns), !event->lost);
     if (place && place->chosen && event->time_ns > thread->settled_ns) {
         charge(parts, place->chosen, FG_PART_tracer, 0, event->time_ns - thread->settled_ns);
@@ -444,29 +408,72 @@ static void add_gc(struct fg_call_parts *parts, struct parts_thread *thread, con
     }
 }
 
-static int add_event(struct fg_call_parts *parts, const struct fg_event *event)
+static uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
-    struct fg_call_thread *calls = fg_call_thread(&consumer, &parts->calls, event->thread);
-    struct parts_thread *thread = (struct parts_thread *)(void *)calls;
-    uint32_t task = parts->merge->names->tasks[event->task].number;
-    int error = calls ? fg_calls_enter(&parts->calls, calls, event) : -ENOMEM;
+    uint32_t nr_functions = ((const struct fg_call_parts *)(const void *)calls)->nr_functions;
 
-    if (error)
-        return error;
+    return func < nr_functions ? func : nr_functions;
+}
+
+static int before_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
+                        const struct fg_event *event)
+{
+    struct fg_call_parts *parts = parts_of(calls);
+    struct parts_thread *thread = (struct parts_thread *)(void *)call_thread;
+    uint32_t task = parts->merge->names->tasks[event->task].number;
+
     if (fg_unlikely(thread->task != task + 1))
         set_task(parts, thread, task);
-    if (fg_unlikely(event->type == FG_EVENT_recorder_wait && fg_event_is_whole(event)))
+    if (fg_unlikely(event->type == FG_EVENT_recorder_wait))
         add_wait(parts, thread, event);
     settle(parts, thread, event->time_ns, !event->lost);
-    if (fg_likely(fg_event_is_call(event->type)))
-        error = add_call(parts, thread, event);
-    else if (!fg_event_is_whole(event))
-        error = fg_merge_damaged(parts->merge, event);
-    else if (event->type == parts->input->gc_start || event->type == parts->input->gc_done)
-        add_gc(parts, thread, event);
-    calls->last_ns = event->time_ns;
-    return error;
+    if (fg_event_is_call(event->type))
+        take_ready(parts, thread, event->time_ns);
+    if (event->type == FG_EVENT_funcgraph_entry)
+        thread->await_depth = NO_DEPTH;
+    return 0;
 }
+
+static void after_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
+                        const struct fg_event *event)
+{
+    struct parts_thread *thread = (struct parts_thread *)(void *)call_thread;
+
+    (void)calls;
+    if (event->type != FG_EVENT_funcgraph_exit)
+        return;
+    thread->ready_now = 0;
+    if (fg_event_graph(event)->kind != FG_EXIT_SUSPEND)
+        thread->await_depth = NO_DEPTH;
+}
+
+static int other_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                       const struct fg_event *event)
+{
+    struct fg_call_parts *parts = parts_of(calls);
+
+    if (event->type == parts->input->gc_start || event->type == parts->input->gc_done)
+        add_gc(parts, (struct parts_thread *)(void *)thread, event);
+    return 0;
+}
+
+static const struct fg_call_consumer consumer = {
+    .call_bytes = sizeof(struct place),
+    .thread_bytes = sizeof(struct parts_thread),
+    .names_calls = true,
+    .links_levels = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .pid = fg_event_pid,
+    .function_of = function_of,
+    .before_event = before_event,
+    .after_event = after_event,
+    .other_event = other_event,
+};
 
 /* ---- the whole */
 
@@ -509,18 +516,14 @@ void fg_call_parts_free(struct fg_call_parts *parts)
 
 int fg_call_parts_run(struct fg_call_parts *parts, uint64_t events)
 {
-    struct fg_event event;
-
     while (events--) {
         int result;
 
         if (parts->nr_over == parts->input->nr_calls)
             return 0;
-        result = fg_merge_next(parts->merge, &event);
+        result = fg_calls_add_next(&consumer, &parts->calls, parts->merge);
         if (result == 0)
             return fg_calls_finish(&parts->calls);
-        if (result > 0)
-            result = add_event(parts, &event);
         if (result < 0)
             return result;
     }

@@ -4,9 +4,8 @@
 
 #include "engine/base/array.h"
 #include "engine/base/compiler.h"
-#include "engine/ring/record.h"
 #include "tracedata/base/values.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 #include "tracedata/text/call_text.h"
 #include "tracedata/view/call_columns.h"
 
@@ -47,9 +46,9 @@ static inline uint32_t task_of(const struct fg_stretch *stretch)
 
 /* ---- rows */
 
-static inline uint32_t function_of(const struct fg_call_reader *reader, uint32_t func)
+static inline uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
-    uint32_t nr_functions = reader->merge->names->nr_functions;
+    uint32_t nr_functions = ((const struct fg_call_reader *)(const void *)calls)->merge->names->nr_functions;
 
     return func < nr_functions ? func : nr_functions;
 }
@@ -130,7 +129,8 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .parent = parent ? ((const struct call *)fg_call_of(calls, parent))->id : 0,
         .begin_ns = fg_begins_ns(level, graph, ((const struct fg_event *)event)->time_ns),
         .func = level->func,
-        .caller = level->is_late ? reader->merge->names->nr_functions : function_of(reader, graph->caller),
+        .caller =
+            level->is_late ? reader->merge->names->nr_functions : function_of(&reader->calls, graph->caller),
         .caller_line = level->is_late || graph->caller == FG_FUNC_UNKNOWN ? 0 : graph->caller_place,
         .resumes = level->is_resumed,
         .is_whole = fg_begins_whole(level, graph),
@@ -218,6 +218,14 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
+static inline int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                               const struct fg_event *event)
+{
+    ((struct reader_thread *)(void *)thread)->task =
+        reader_of(calls)->merge->names->tasks[event->task].number;
+    return 0;
+}
+
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct reader_thread),
@@ -229,41 +237,9 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
+    .function_of = function_of,
+    .before_event = before_event,
 };
-
-/* ---- events */
-
-FG_ASSEMBLE int add_call(struct fg_call_reader *reader, struct fg_call_thread *thread,
-                         const struct fg_event *event)
-{
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t func;
-
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(reader->merge, event);
-    func = function_of(reader, graph->func);
-    return event->type == FG_EVENT_funcgraph_entry
-               ? fg_calls_begin(&consumer, &reader->calls, thread, graph, func, event->time_ns, event)
-               : fg_calls_end(&consumer, &reader->calls, thread, graph, func, event->time_ns, event);
-}
-
-static int add_event(struct fg_call_reader *reader, const struct fg_event *event)
-{
-    struct fg_call_thread *thread = fg_call_thread(&consumer, &reader->calls, event->thread);
-    int error = thread ? fg_calls_enter(&reader->calls, thread, event) : -ENOMEM;
-
-    if (error)
-        return error;
-    ((struct reader_thread *)(void *)thread)->task = reader->merge->names->tasks[event->task].number;
-    if (fg_likely(fg_event_is_call(event->type)))
-        error = add_call(reader, thread, event);
-    else if (!fg_event_is_whole(event))
-        error = fg_merge_damaged(reader->merge, event);
-    else if (event->type == FG_EVENT_recorder_wait)
-        thread->wait_ns += fg_event_recorder_wait(event)->duration_ns;
-    thread->last_ns = event->time_ns;
-    return error;
-}
 
 /* ---- the whole */
 
@@ -314,15 +290,12 @@ static bool is_full(const struct fg_call_columns *columns, size_t size)
 
 int fg_call_reader_fill(struct fg_call_reader *reader, struct fg_call_columns *columns, size_t size)
 {
-    struct fg_event event;
-    int result = 1;
+    int result;
 
     reader->columns = columns;
     while (!reader->at_end && !is_full(columns, size)) {
-        result = fg_merge_next(reader->merge, &event);
+        result = fg_calls_add_next(&consumer, &reader->calls, reader->merge);
         reader->at_end = result == 0;
-        if (result > 0)
-            result = add_event(reader, &event);
         if (result < 0)
             return result;
     }

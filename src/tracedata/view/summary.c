@@ -74,20 +74,3 @@ const uint64_t *fg_summary_events(const struct fg_summary *summary, size_t *n)
     *n = summary->nr_events;
     return summary->events;
 }
-
-int fg_summary_run(struct fg_summary *summary, uint64_t events)
-{
-    struct fg_event event;
-
-    while (events--) {
-        int result = fg_merge_next(summary->merge, &event);
-
-        if (result == 0)
-            return fg_calls_finish(&summary->calls);
-        if (result > 0)
-            result = fg_summary_add(summary, &event);
-        if (result < 0)
-            return result;
-    }
-    return 1;
-}

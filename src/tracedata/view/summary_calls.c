@@ -6,7 +6,7 @@
 
 #include "engine/ring/record.h"
 #include "tracedata/base/folded.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 #include "tracedata/view/tree_lane.h"
 
 #define NO_FUNCTION UINT32_MAX
@@ -306,20 +306,6 @@ static int finish(struct fg_call_assembler *calls, struct fg_call_thread *call_t
     return 0;
 }
 
-const struct fg_call_consumer fg_summary_consumer = {
-    .call_bytes = sizeof(struct summary_call),
-    .thread_bytes = sizeof(struct fg_summary_thread),
-    .names_calls = true,
-    .begin = begin,
-    .resume = resume,
-    .suspend = suspend,
-    .end = end,
-    .give_up = give_up,
-    .forget = forget,
-    .finish = finish,
-    .pid = fg_event_pid,
-};
-
 /* ---- events */
 
 /* An import's end is not in the trace. */
@@ -353,19 +339,16 @@ static int add_function(struct fg_summary *summary, const struct fg_summary_thre
     return 0;
 }
 
-FG_NOINLINE static int add_rare(struct fg_summary *summary, struct fg_summary_thread *thread,
-                                const struct fg_event *event)
+FG_NOINLINE static int other_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
+                                   const struct fg_event *event)
 {
-    if (event->type == FG_EVENT_FOLDED) {
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_summary_thread *thread = (struct fg_summary_thread *)(void *)call_thread;
+
+    if (event->type == FG_EVENT_FOLDED)
         add_unfinished_import(summary, thread, event);
-        return 0;
-    }
-    if (!fg_event_is_whole(event))
-        return fg_merge_damaged(summary->merge, event);
-    if (event->type == FG_EVENT_function)
+    else if (event->type == FG_EVENT_function)
         return add_function(summary, thread, event);
-    if (event->type == FG_EVENT_recorder_wait)
-        thread->thread.wait_ns += fg_event_recorder_wait(event)->duration_ns;
     else if ((size_t)event->type - FG_EVENT_FIRST_DYNAMIC < summary->nr_events)
         summary->events[event->type - FG_EVENT_FIRST_DYNAMIC]++;
     return 0;
@@ -403,44 +386,51 @@ FG_NOINLINE static int take_lane(struct fg_summary *summary, struct fg_summary_t
     return -EINVAL;
 }
 
-FG_ASSEMBLE int add_call(struct fg_summary *summary, struct fg_summary_thread *thread,
-                         const struct fg_event *event)
+FG_ASSEMBLE uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t func;
+    return row_of((const struct fg_summary *)(const void *)calls, func);
+}
+
+FG_ASSEMBLE int before_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
+                             const struct fg_event *event)
+{
+    struct fg_summary *summary = summary_of(calls);
+    struct fg_summary_thread *thread = (struct fg_summary_thread *)(void *)call_thread;
     int error = 0;
 
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
-        return fg_merge_damaged(summary->merge, event);
-    func = row_of(summary, graph->func);
-    if (!thread->lane)
+    if (summary->tree && fg_unlikely(thread->task != event->task || !thread->root))
+        error = set_root(summary, thread, event->task);
+    if (!error && fg_event_is_call(event->type) && !thread->lane)
         error = take_lane(summary, thread);
-    if (error)
-        return error;
-    if (event->type == FG_EVENT_funcgraph_entry)
-        return fg_calls_begin(&fg_summary_consumer, &summary->calls, &thread->thread, graph, func,
-                              event->time_ns, event);
-    error = fg_calls_end(&fg_summary_consumer, &summary->calls, &thread->thread, graph, func, event->time_ns,
-                         event);
-    if (graph->depth == 0)
-        release_lane(summary, thread);
     return error;
 }
 
-int fg_summary_add(struct fg_summary *summary, const struct fg_event *event)
+FG_ASSEMBLE void after_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                             const struct fg_event *event)
 {
-    struct fg_summary_thread *thread = (struct fg_summary_thread *)(void *)fg_call_thread(
-        &fg_summary_consumer, &summary->calls, event->thread);
-    int error = thread ? fg_calls_enter(&summary->calls, &thread->thread, event) : -ENOMEM;
+    if (event->type == FG_EVENT_funcgraph_exit && fg_event_graph(event)->depth == 0)
+        release_lane(summary_of(calls), (struct fg_summary_thread *)(void *)thread);
+}
 
-    if (error)
-        return error;
-    if (summary->tree && fg_unlikely(thread->task != event->task || !thread->root))
-        error = set_root(summary, thread, event->task);
-    if (error)
-        return error;
-    error = fg_likely(fg_event_is_call(event->type)) ? add_call(summary, thread, event)
-                                                     : add_rare(summary, thread, event);
-    thread->thread.last_ns = event->time_ns;
-    return error;
+const struct fg_call_consumer fg_summary_consumer = {
+    .call_bytes = sizeof(struct summary_call),
+    .thread_bytes = sizeof(struct fg_summary_thread),
+    .names_calls = true,
+    .begin = begin,
+    .resume = resume,
+    .suspend = suspend,
+    .end = end,
+    .give_up = give_up,
+    .forget = forget,
+    .finish = finish,
+    .pid = fg_event_pid,
+    .function_of = function_of,
+    .before_event = before_event,
+    .after_event = after_event,
+    .other_event = other_event,
+};
+
+int fg_summary_run(struct fg_summary *summary, uint64_t events)
+{
+    return fg_calls_run(&fg_summary_consumer, &summary->calls, summary->merge, events);
 }

@@ -32,7 +32,4 @@ struct fg_summary {
 
 extern const struct fg_call_consumer fg_summary_consumer;
 
-/* Adds an event to the figures. Return: 0; an error of fg_merge_damaged(); or -ENOMEM. */
-int fg_summary_add(struct fg_summary *summary, const struct fg_event *event);
-
 #endif

@@ -1,0 +1,93 @@
+/* The events of a trace into calls: the one loop of all consumers, inlined into each, as assemble.h.
+ *
+ * An event that is damaged ends the reading with an error, whatever it is: one of no call too. Each command
+ * says the same of a trace then, and a report that goes on beside damage would look whole. */
+#ifndef FG_CALL_EVENTS_H
+#define FG_CALL_EVENTS_H
+
+#include <errno.h>
+
+#include "engine/ring/record.h"
+#include "tracedata/calls/assemble.h"
+#include "tracedata/read/merge.h"
+
+/* Whether the data of an event can be read. */
+FG_ASSEMBLE bool fg_event_is_sound(const struct fg_event *event)
+{
+    return fg_event_is_whole(event) &&
+           (!fg_event_is_call(event->type) || fg_event_graph(event)->depth <= FG_RECORD_MAX_DEPTH);
+}
+
+/* A sound event of a call. */
+FG_ASSEMBLE int fg_calls_add_call(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                                  struct fg_call_thread *thread, const struct fg_event *event)
+{
+    const struct fg_graph_data *graph = fg_event_graph(event);
+    uint32_t func = consumer->function_of ? consumer->function_of(calls, graph->func) : graph->func;
+
+    return event->type == FG_EVENT_funcgraph_entry
+               ? fg_calls_begin(consumer, calls, thread, graph, func, event->time_ns, event)
+               : fg_calls_end(consumer, calls, thread, graph, func, event->time_ns, event);
+}
+
+/* A sound event of no call. */
+FG_ASSEMBLE int fg_calls_add_other(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                                   struct fg_call_thread *thread, const struct fg_event *event)
+{
+    if (event->type == FG_EVENT_recorder_wait)
+        thread->wait_ns += fg_event_recorder_wait(event)->duration_ns;
+    return consumer->other_event ? consumer->other_event(calls, thread, event) : 0;
+}
+
+/* Any event. @merge: has the reason of an error then; NULL: the error is -EBADMSG. */
+FG_ASSEMBLE int fg_calls_add(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                             struct fg_merge *merge, const struct fg_event *event)
+{
+    struct fg_call_thread *thread = fg_call_thread(consumer, calls, event->thread);
+    int error = thread ? fg_calls_enter(calls, thread, event) : -ENOMEM;
+
+    if (!error && fg_unlikely(!fg_event_is_sound(event)))
+        error = merge ? fg_merge_damaged(merge, event) : -EBADMSG;
+    if (!error && consumer->before_event)
+        error = consumer->before_event(calls, thread, event);
+    if (error)
+        return error;
+    error = fg_likely(fg_event_is_call(event->type)) ? fg_calls_add_call(consumer, calls, thread, event)
+                                                     : fg_calls_add_other(consumer, calls, thread, event);
+    if (consumer->after_event)
+        consumer->after_event(calls, thread, event);
+    thread->last_ns = event->time_ns;
+    return error;
+}
+
+/* The next event of a merge. Return: 1; 0: there is none; or an error of fg_merge_next(). */
+FG_ASSEMBLE int fg_calls_add_next(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                                  struct fg_merge *merge)
+{
+    struct fg_event event;
+    int result = fg_merge_next(merge, &event);
+
+    if (result > 0) {
+        int error = fg_calls_add(consumer, calls, merge, &event);
+
+        return error < 0 ? error : 1;
+    }
+    return result;
+}
+
+/* Up to @events more events of a merge. Return: 1; 0: that was all, and all calls are over; or an error. */
+FG_ASSEMBLE int fg_calls_run(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                             struct fg_merge *merge, uint64_t events)
+{
+    while (events--) {
+        int result = fg_calls_add_next(consumer, calls, merge);
+
+        if (result == 0)
+            return fg_calls_finish(calls);
+        if (result < 0)
+            return result;
+    }
+    return 1;
+}
+
+#endif
