@@ -25,6 +25,8 @@ from tests.support.call_model import (
     Row,
 )
 
+pytestmark = pytest.mark.one_python
+
 PIDS = [7, 7, 8]
 COLUMNS = (
     "what",
