@@ -304,6 +304,7 @@ def test_a_process_of_another_user(fg: Funcgraph, tmp_path: Path) -> None:
         program.end()
 
 
+@pytest.mark.timeout(300 + 5 * NATIVE_CYCLES)
 def test_recordings_of_a_loaded_server_come_and_go(fg: Funcgraph) -> None:
     """Its answers stay right, and after each recording its code is that of its files."""
     with serving(fg.folder, control=False) as server, server.under_load() as clients:
