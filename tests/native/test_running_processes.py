@@ -247,6 +247,10 @@ def test_a_thread_that_cannot_be_stopped_is_named(fg: Funcgraph, tmp_path: Path)
         why = r"thread \d+ \(.+\) cannot be stopped: it blocks signal 33"
         assert re.search(f"libcounter: 2 functions are not hooked: {why}", done.stderr)
         assert done.returncode == 0
+        for event in ("f:x/walks libcounter:walk", "p:x/place walk+0:mod:libcounter"):
+            done = fg.record("-q", "-P", pid, "-e", event, "--", "sleep", "0.05")
+            assert re.search(f"libcounter: 1 function is not hooked: {why}", done.stderr)
+            assert (done.returncode, done.stderr.count("recorder failed")) == (0, 0)
         done = fg.run("start", "-P", pid, "-l", "walk:mod:libcounter")
         assert done.returncode != 0
         assert re.search("libcounter: 1 function is not hooked: thread .* cannot be stopped", done.stderr)

@@ -223,7 +223,7 @@ def _no_hit(events: Sequence[RecordingEvent], functions: _Functions) -> str:
     unknown, places = [], []
     for definition, condition in [(event.definition, event.filter) for event in events if event.definition]:
         if _unknown([definition.pattern], functions):
-            unknown.append(definition.symbol)
+            unknown.append(definition.pattern if definition.is_native else definition.symbol)
         elif definition.place and condition is None:
             places.append(definition.target)
     if not events or len(unknown) + len(places) < len(events):

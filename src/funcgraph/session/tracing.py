@@ -131,8 +131,8 @@ def _release_native(directory: str) -> None:
         hooking.release(directory)
 
 
-def _leave_problems(directory: str, patterns: "tuple[str, ...]", problems: list[str]) -> None:
-    """Leave a note of native functions that are not hooked. The others are recorded."""
+def _leave_problems(directory: str, patterns: list[str], problems: list[str]) -> None:
+    """Leave a note of native functions and places that are not hooked. The others are recorded."""
     if hooking := sys.modules.get("funcgraph.native.hooking"):
         problems += hooking.refusals(patterns)
     if problems:
@@ -170,16 +170,17 @@ def start(
     problems = _hook_native(directory, instance, keywords)
     handle = _engine.start(directory, after_site=after_site, **keywords)
     _joined.setdefault(directory, []).append(handle)
-    _leave_problems(directory, keywords["filter"], problems)
+    patterns = list(keywords["filter"])
     try:
         if is_latency:
             _engine.latency_start(tracer, 0, 0, handle)
             _engine.latency_set_thresh(tracer, thresh_us * 1000)
         if instance["events"]:
-            _start_events(directory, handle, instance["events"])
+            patterns += _start_events(directory, handle, instance["events"])
     except BaseException:
         stop([handle])
         raise
+    _leave_problems(directory, patterns, problems)
     return handle
 
 
@@ -205,18 +206,20 @@ def _forget(handles: "list[int]") -> None:
             _release_native(directory)
 
 
-def _start_events(directory: str, handle: int, texts: "list[str]") -> None:
-    """Have the instance record these events. Imported only by recordings that have some."""
+def _start_events(directory: str, handle: int, texts: "list[str]") -> list[str]:
+    """Have the instance record these events; return the patterns of the native functions that they are on."""
     from functools import partial
 
-    from funcgraph.events import live, recording_events
+    from funcgraph.events import live, recording_events  # only recordings with events import them
 
-    if any(":" in text for text in texts) and recording_events.native_patterns(texts):
+    native = recording_events.native_patterns(texts) if any(":" in text for text in texts) else []
+    if native:
         from funcgraph.native.hooking import add_folder
 
         add_folder(directory, directory)  # an attacher may have put their plans there
     for text in texts:
         live.start(handle, recording_events.parse(text), partial(leave_note, directory))
+    return native
 
 
 def leave_note(directory: str, text: str) -> None:
