@@ -512,3 +512,52 @@ def test_random_places_of_a_real_library_change_nothing(fg: Funcgraph) -> None:
     done = fg.plain(sys.executable, fg.script(f"    PLACES, REASONS = {places}, {reasons}\n{MANY}"))
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert done.stdout == "True\nTrue False\n"
+
+
+def test_control_files_and_verbs_take_functions_and_places(fg: Funcgraph, tmp_path: Path) -> None:
+    """All in one process, which steers itself: `dynamic_events`, `set_ftrace_filter`, `start` and `set`."""
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import os, subprocess
+    PLACE, HEAD = "p:{}/place sum+15:mod:libsample a=%ax:u64", "f:{}/head libsample:sum n=$arg1:u64"
+
+    def verb(name, *words):
+        command = [sys.executable, "-m", "funcgraph", name, "-P", str(os.getpid()), *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        texts = [line.split(": ", 2)[-1] for line in done.stdout.splitlines() if not line.startswith("#")]
+        return [text for text in texts if text]
+
+    with Instance("x") as one:
+        one.files.write("set_ftrace_filter", "sum:mod:libsample")
+        one.files["current_tracer"] = "function"
+        for definition in (PLACE, HEAD):
+            one.files.write("dynamic_events", definition.format("x"), append=True)
+        print(one.files["dynamic_events"].splitlines())
+        print([line for line in one.files["set_ftrace_filter"].splitlines() if line[0] != "#"])
+        one.files["events/x/enable"] = "1"
+        one.files["tracing_on"] = "1"
+        library.sum(1, 2)
+        one.files["tracing_on"] = "0"
+        one.files["events/x/enable"] = "0"
+        print([line.split(": ", 1)[1] for line in one.trace().splitlines() if line[0] == " "])
+    funcgraph.serve()
+    verb("start", "-e", PLACE.format("y"))
+    library.sum(3, 4)
+    verb("set", "-e", HEAD.format("y"))
+    library.sum(5, 6)
+    verb("stop")
+    print(verb("show"))
+    verb("reset")
+    print(code() == before)
+    """,
+    )
+    assert printed == [
+        "['p:x/place sum+15:mod:libsample a=%ax:u64', 'f:x/head libsample:sum n=$arg1:u64']",
+        "['sum:mod:libsample']",
+        "['sum [libsample]', 'head: (sum [libsample]) n=1', 'place: (sum+15 [libsample]) a=3']",
+        "['(sum+15 [libsample]) a=7', '(sum [libsample]) n=5', '(sum+15 [libsample]) a=11']",
+        "True",
+    ]
