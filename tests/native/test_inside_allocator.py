@@ -20,7 +20,9 @@ from planned import build, needs_decoder
 pytestmark = needs_decoder
 
 ALLOCATOR = """
+    #include <pthread.h>
     #include <stddef.h>
+    #include <stdlib.h>
     #include <unistd.h>
 
     static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -32,6 +34,14 @@ ALLOCATOR = """
     {
         __asm__ volatile("" : "+r"(n));
         return n + 1;
+    }
+    /* glibc keeps the values of the first 32 keys in the thread, and allocates memory for those of others. */
+    __attribute__((constructor)) static void use_up_keys(void)
+    {
+        pthread_key_t key;
+
+        for (int i = 0; getenv("MANY_KEYS") && i < 40; i++)
+            pthread_key_create(&key, NULL);
     }
     static void begin(void)
     {
@@ -83,6 +93,17 @@ def test_records_with_full_rings_in_threads_and_children(preloaded: Funcgraph) -
     done = preloaded.record("-b", "64", "-l", "step_inside:mod:liballocator", sys.executable, script)
     assert done.returncode == 0, done.stderr
     assert preloaded.calls()["step_inside [liballocator]"] > 2 * 3000 * (8 + 3 * 2)
+
+
+def test_a_thread_that_would_allocate_for_its_task_is_traced_from_its_first_python_call(
+    preloaded: Funcgraph,
+) -> None:
+    preloaded.env["MANY_KEYS"] = "1"
+    script = preloaded.script(ALLOCATE + "    in_threads(8)\n")
+    for patterns, traced in ((), 0), (("-l", "__main__.allocate"), 8 * 3000):
+        done = preloaded.record("-l", "step_inside:mod:liballocator", *patterns, sys.executable, script)
+        assert done.returncode == 0, done.stderr
+        assert preloaded.calls()["step_inside [liballocator]"] >= traced
 
 
 def test_traces_in_memory_with_more_threads_than_room(preloaded: Funcgraph) -> None:

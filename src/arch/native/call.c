@@ -189,10 +189,17 @@ static struct fg_native_thread *current_thread(struct fg_task *task)
     return task && task == fg_task_self && !task->exiting ? fg_native_thread_of(task) : NULL;
 }
 
+/* The call may be made within the program's allocator. Where a task takes memory of that, a thread gets its
+ * task from another arch, and native calls before that are not traced. */
+static struct fg_task *current_task(void)
+{
+    return fg_task_self || !fg_task_creation_allocates() ? fg_task_current() : NULL;
+}
+
 static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack,
                                      struct fg_native_regs *regs)
 {
-    struct fg_task *task = fg_task_current();
+    struct fg_task *task = current_task();
     struct fg_native_thread *thread = current_thread(task);
     struct fg_native_entry *entry;
 
@@ -239,7 +246,7 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
 /* Users of places want no returns. Should one have wanted it, its frame goes at once. */
 static void hit(struct fg_func *func, const uintptr_t *stack, struct fg_native_regs *regs)
 {
-    struct fg_task *task = fg_task_current();
+    struct fg_task *task = current_task();
     struct fg_native_thread *thread = current_thread(task);
     struct fg_native_regs nothing = {.ip = 0};
 

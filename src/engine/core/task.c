@@ -25,7 +25,7 @@ _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exe
 static _Thread_local struct {
     bool is_on;
     struct fg_task *task;
-} apart;
+} apart __attribute__((tls_model("initial-exec"))); /* the call for another model may allocate */
 
 static _Atomic bool fence_is_light; /* membarrier(2) works here */
 
@@ -139,11 +139,24 @@ static struct fg_task *task_map(size_t *bytes)
     return NULL;
 }
 
+/* The keys whose values are in the thread's own memory (glibc, nptl/descr.h, PTHREAD_KEY_2NDLEVEL_SIZE). */
+#define KEYS_IN_THREAD 32u
+
+bool fg_task_creation_allocates(void)
+{
+#ifdef __GLIBC__
+    pthread_once(&tasks.once, tasks_init);
+    return tasks.has_exit_key && tasks.exit_key >= KEYS_IN_THREAD;
+#else
+    return false;
+#endif
+}
+
 static struct fg_task *create(void)
 {
     /* Set when the thread gets its task. A second request comes from a destructor that runs after the
      * task has ended: it goes untraced. */
-    static _Thread_local bool had_task;
+    static _Thread_local bool had_task __attribute__((tls_model("initial-exec")));
     struct fg_task *task;
     size_t bytes;
 

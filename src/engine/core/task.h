@@ -139,6 +139,10 @@ static inline struct fg_task *fg_task_current(void)
     return fg_likely(task != NULL) ? task : fg_task_create();
 }
 
+/* True if fg_task_create() may call the C library's allocator: the program has used up the keys for
+ * thread-specific data that need no memory. */
+bool fg_task_creation_allocates(void);
+
 /**
  * fg_task_set_apart() - Take the thread out of what is traced, or put it back.
  * @on: whether it is apart from now on
