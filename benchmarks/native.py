@@ -1,0 +1,28 @@
+"""The figures of calls of native functions: what recording one costs, and a C user of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from benchmarks.harness import Bench, Figure, at_most, median_of
+from tools import native
+
+
+def native_calls(bench: Bench) -> Iterator[Figure]:
+    """Measure calls of a hooked function in one program, without Python."""
+    native.build_tests("plain")
+    program = native.folder_of("plain") / "bench_native_calls"
+    if not program.is_file():
+        return  # native functions cannot be hooked on this machine
+    rounds = [bench.result([str(program)]) for _ in range(bench.rounds)]
+    recorded = median_of(rounds, lambda one: one["recorded"])
+    ratio = median_of(rounds, lambda one: one["recorded"] / one["floor"])
+    yield at_most("a native call, recorded: adds", recorded, 28, " ns", 1)
+    yield at_most("a native call, recorded: of two clock reads and two stores", ratio, 1.4)
+    fprobe = median_of(rounds, lambda one: one["fprobe"])
+    yield at_most("a native call, an fprobe in C with an exit handler: adds", fprobe, 12, " ns", 1)
+    callbacks = median_of(rounds, lambda one: one["callbacks"])
+    yield Figure("a native call, a graph user in C with data and times: adds", f"{callbacks:.0f} ns")
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"native-calls": native_calls}
