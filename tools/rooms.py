@@ -87,7 +87,7 @@ KNOWS: dict[str, tuple[str, ...]] = {
     "binding/environ": ("binding/base",),
     "binding/system": ("binding/base",),
     "binding/control": ("binding/base",),
-    "binding/plan": ("binding/base", "engine/core"),
+    "binding/plan": ("binding/base", "engine/base"),
     "inject": ("inject/unwind",),
     "binding/inject": ("binding/base", "inject"),
 }

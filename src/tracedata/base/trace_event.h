@@ -226,10 +226,10 @@ static inline uint64_t fg_load64(const uint8_t *at)
     return value;
 }
 
-/* A copy of an entry's or exit's data with the place of its values, for the text and for folding. The text
- * holds a call's entry while it looks at the next event, and the first entry of a line that stands for several
- * calls. The values lie behind struct fg_graph_data in the event, so a copy of that alone would lose them.
- * What reads one event at a time takes fg_event_graph() and fg_graph_values(), without a copy. */
+/* A copy of an entry's or exit's data with the place of its values, for the text and for folding. The
+ * text holds a call's entry while it looks at the next event, and the first entry of a line that stands
+ * for several calls. The values lie behind struct fg_graph_data in the event, so a copy of that alone
+ * would lose them. What reads one event at a time needs no copy: fg_event_graph(), fg_graph_values(). */
 struct fg_graph_event {
     uint32_t func; /* index */
     uint32_t depth;
