@@ -11,7 +11,7 @@ from funcgraph import _tracedata
 from funcgraph.answers.facts import Names, Place, task_at
 from funcgraph.answers.value_text import recorded_text, size_text
 from funcgraph.names import nearest_names, printable
-from funcgraph.tracedata.description import SelectionError, TraceError
+from funcgraph.tracedata.description import SelectionError, TraceError, encodable
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
 
@@ -173,12 +173,12 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
 
 
 def _wanted(trace: Trace, pattern: str) -> bytes:
-    names = [(_encodable(f.name), _encodable(f.module)) for f in trace.functions]
+    names = [(encodable(f.name), encodable(f.module)) for f in trace.functions]
     exact = bytes(name == pattern for name, _ in names)
     if any(exact):
         return exact
     try:
-        found = _tracedata.match_functions(_encodable(pattern), names)
+        found = _tracedata.match_functions(encodable(pattern), names)
     except ValueError as error:
         raise SelectionError(f"'{printable(pattern)}': {error}") from None
     if any(found):
@@ -186,10 +186,6 @@ def _wanted(trace: Trace, pattern: str) -> bytes:
     near = nearest_names(pattern, [name for name, _ in names])
     hint = f"; similar names: {', '.join(map(printable, near))}" if near else ""
     raise SelectionError(f"no function of the trace matches '{printable(pattern)}'{hint}")
-
-
-def _encodable(text: str) -> str:
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # ---- groups

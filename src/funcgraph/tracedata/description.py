@@ -252,7 +252,13 @@ def tasks_named(tasks: Iterable[Task], word: str) -> list[Task]:
         return [task for task in tasks if task.tid == int(word)]
     from funcgraph import _engine  # it has the one glob; few readers need it
 
-    return [task for task in tasks if _engine.glob_match(word, task.name)]
+    pattern = encodable(word)
+    return [task for task in tasks if _engine.glob_match(pattern, encodable(task.name))]
+
+
+def encodable(text: str) -> str:
+    """Return a text as C code takes it: a trace's names may have lone surrogates and zeros."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def shown_buffers(buffers: Sequence[Buffer]) -> list[int]:

@@ -18,6 +18,7 @@ from funcgraph.tracedata.description import (
     Function,
     SelectionError,
     Task,
+    encodable,
     shown_buffers,
     tasks_named,
 )
@@ -198,7 +199,7 @@ def _mark(trace: Named, patterns: Iterable[str], mark: int) -> bytes:
     for pattern in patterns:
         flag = "-l" if mark == _NAMED else "-g"
         try:
-            matches = _tracedata.match_functions(_encodable(pattern), names)
+            matches = _tracedata.match_functions(encodable(pattern), names)
         except ValueError as error:
             raise SelectionError(f"{flag} '{printable(pattern)}': {error}") from None
         if not any(matches):
@@ -212,11 +213,7 @@ def _mark(trace: Named, patterns: Iterable[str], mark: int) -> bytes:
 def pattern_names(function: Function) -> tuple[str, str]:
     """Return a function's name in patterns, and its module: of native code the symbol alone."""
     name = function.qualname if function.flags & NATIVE else function.name
-    return _encodable(name), _encodable(function.module)
-
-
-def _encodable(text: str) -> str:
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+    return encodable(name), encodable(function.module)
 
 
 def _time_scale(trace: Named, buffers: Collection[int] | None) -> TimeScale:

@@ -8,7 +8,7 @@ from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.call_index import Lane, Span
-from funcgraph.tracedata.description import Function
+from funcgraph.tracedata.description import Function, encodable
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.values import decode_values
@@ -53,9 +53,9 @@ def search(served: Served, parameters: Parameters) -> dict[str, Any]:
 def matching_functions(functions: list[Function], text: str) -> list[int]:
     """Return the numbers of the functions whose names have a text, in any case; `*` and `?` are a pattern."""
     if any(c in text for c in "*?["):
-        names = [(_encodable(function.name), _encodable(function.module)) for function in functions]
+        names = [(encodable(function.name), encodable(function.module)) for function in functions]
         try:
-            marks = _tracedata.match_functions(_encodable(text), names)
+            marks = _tracedata.match_functions(encodable(text), names)
         except ValueError as error:
             raise RequestError(400, f"text {text[:40]!r} is no pattern: {error}") from None
         return [number for number, mark in enumerate(marks) if mark]
@@ -145,7 +145,3 @@ def _hit_of_event(served: Served, lane: Lane, batch: Columns, place: int) -> dic
     time_ns, function = begin_ns - served.begin_ns, batch.function[place]
     known = function if function < len(served.functions) else None
     return dict(zip(_FIELDS, (lane.number, time_ns, time_ns, batch.depth[place], known), strict=True))
-
-
-def _encodable(text: str) -> str:
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

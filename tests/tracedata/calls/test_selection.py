@@ -349,6 +349,18 @@ def test_an_impossible_selection_is_refused(nested: Path, selection: dict[str, A
     assert message in str(info.value)
 
 
+def test_a_task_is_found_beside_one_whose_name_cannot_be_encoded(tmp_path: Path) -> None:
+    """A program may give a thread any name. Broken by giving the glob a name as it is."""
+    trace = Trace(["m.f"])
+    for tid, name in ((69, "a\udc80\0b"), (70, "work")):
+        task = trace.task(tid, name)
+        task.enter(S, 0, 0)
+        task.leave(S + 1, 0, 0, calltime=S)
+    with funcgraph.open(trace.save(tmp_path / "trace.dat")) as opened:
+        found = [list(opened.columns(select=Selection(tasks=(word,)))) for word in ("w*", "a*b")]
+    assert [sum(map(len, batches)) for batches in found] == [2, 2]
+
+
 def test_a_hostile_name_in_a_message_stays_in_its_line(tmp_path: Path) -> None:
     trace = Trace(["m.f\x1b[2J"])
     task = trace.task(69, "a\nb\x1b[2J")
