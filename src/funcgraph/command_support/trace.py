@@ -144,7 +144,7 @@ def default_trace() -> str:
     )
 
 
-def add_part_arguments(parser: argparse.ArgumentParser) -> None:
+def add_part_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the flags that pick tasks and instances, for `selection_of`."""
     parser.add_argument(
         "--task",
@@ -180,16 +180,7 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         group.add_argument(
             flag, dest=dest, metavar="PATTERN", action="append", default=[], help=Common(help_text)
         )
-    group.add_argument(
-        "--from",
-        dest="begin",
-        metavar="TIME",
-        help=Common(
-            "from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
-            "last (--from=-N)"
-        ),
-    )
-    group.add_argument("--to", dest="end", metavar="TIME", help=Common("up to this time, likewise"))
+    add_time_arguments(group)
     group.add_argument("--max-depth", metavar="N", type=int, help="only the first N levels of calls")
     group.add_argument(
         "--longer",
@@ -209,6 +200,20 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         help="only these events, and calls only if -l, -g, --max-depth or --longer is given: NAME or "
         "'NAME: FILTER', as 'paid: amount > 3'; may be repeated",
     )
+
+
+def add_time_arguments(parser: argparse._ActionsContainer) -> None:
+    """Add the flags of a time, for `selection_of`."""
+    parser.add_argument(
+        "--from",
+        dest="begin",
+        metavar="TIME",
+        help=Common(
+            "from this time on: seconds as the report prints them; +N: after the first event; -N: before the "
+            "last (--from=-N)"
+        ),
+    )
+    parser.add_argument("--to", dest="end", metavar="TIME", help=Common("up to this time, likewise"))
 
 
 def add_imports_argument(parser: argparse.ArgumentParser, *, default: str) -> None:

@@ -10,7 +10,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
-from funcgraph.command_support.trace import add_strict_argument, check_flaw, default_trace, trace_errors
+from funcgraph.command_support.trace import (
+    add_part_arguments,
+    add_strict_argument,
+    add_time_arguments,
+    check_flaw,
+    default_trace,
+    selection_of,
+    trace_errors,
+)
+from funcgraph.output_file import whole_file
+from funcgraph.recorder.progress import bytes_text
+from funcgraph.session.output import check_output
 from funcgraph.steering.output import print_line
 
 if TYPE_CHECKING:
@@ -28,6 +39,14 @@ reach it. From another machine: 'ssh -L PORT:127.0.0.1:PORT HOST', with --port P
 _EXTRA = ("starlette", "uvicorn")
 _MISSING = "view needs starlette and uvicorn: pip install 'funcgraph[view]'"
 _MAX_PORT = 65535
+_OF_EXPORT = {
+    "--task": "tasks",
+    "-B": "buffers",
+    "-l": "functions",
+    "--from": "begin",
+    "--to": "end",
+    "--source": "source",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +63,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument("--once", action="store_true", help="end when the last page is closed")
     add_strict_argument(parser)
+    group = parser.add_argument_group("a page that needs no server")
+    group.add_argument(
+        "--export",
+        metavar="FILE.html",
+        help="write one page with the trace in it, which any browser opens from the file, and end",
+    )
+    add_part_arguments(group)
+    group.add_argument(
+        "-l",
+        dest="functions",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
+    )
+    add_time_arguments(group)
+    group.add_argument(
+        "--source", action="store_true", help="with the source of the functions, which is not in the trace"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; with --once until the last page is closed."""
+    if args.export is not None:
+        return _export(args)
+    _refuse_selection(args)
     if not all(map(find_spec, _EXTRA)):
         raise CommandError(_MISSING)
     from funcgraph.view.access import new_token  # only now: see above
@@ -70,6 +111,40 @@ def run(args: argparse.Namespace) -> int:
             threading.Thread(target=_open_browser, args=(f"{page}?ticket={ticket}",), daemon=True).start()
 
     serve(listener, served, token, ticket, once=args.once, begin=begin)
+    return 0
+
+
+def _refuse_selection(args: argparse.Namespace) -> None:
+    """The page of a server has all of a trace."""
+    for flag, dest in _OF_EXPORT.items():
+        if getattr(args, dest):
+            raise CommandError(f"{flag}: only with --export")
+
+
+def _export(args: argparse.Namespace) -> int:
+    """Write a page that needs no server."""
+    from funcgraph.view.export_page import export_page  # a server does without it
+    from funcgraph.view.request_error import RequestError
+
+    if len(args.files) > 1:
+        raise CommandError(f"--export: one trace at a time, got {' and '.join(map(repr, args.files))}")
+    path = args.files[0] if args.files else default_trace()
+    try:
+        output = check_output(args.export)
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(path, output):
+            raise CommandError(f"{path}: is the output too")
+        with trace_errors(path):
+            served = _open(0, path, args)
+            text, remarks = export_page(served, selection_of(args), has_source=args.source)
+        with whole_file(output) as out:
+            out.write(text.encode())
+    except OSError as error:
+        raise CommandError(os_error_text(error)) from None
+    except RequestError as error:
+        raise CommandError(f"{path}: {error.message}") from None
+    for remark in remarks:
+        print_message(f"{args.export}: {remark}")
+    print_message(f"{args.export}: {bytes_text(os.stat(output).st_size)}")
     return 0
 
 

@@ -16,7 +16,18 @@ from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 from funcgraph.view.source_lines import source_of
 
-__all__ = ["call", "head_of", "histogram", "longest", "report_command", "source", "step", "time_text"]
+__all__ = [
+    "arguments_of",
+    "call",
+    "head_of",
+    "histogram",
+    "longest",
+    "report_command",
+    "shown_value",
+    "source",
+    "step",
+    "time_text",
+]
 
 _MAX = 2**32 - 1
 _MOST_PARENTS = 1000
@@ -110,8 +121,8 @@ def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict
     bins = served.index().histogram(span.function) if span.function else []
     return {
         **head_of(served, span),
-        "arguments": _arguments(entry),
-        "result": _text(end.result) if end and end.values and end.kind != "raise" else None,
+        "arguments": arguments_of(entry),
+        "result": shown_value(end.result) if end and end.values and end.kind != "raise" else None,
         "exception": end.exception if end else None,
         "total_ns": span.end_ns - span.begin_ns,
         "own_ns": _own_ns(served, span),
@@ -149,13 +160,14 @@ def _events_at(served: Served, lane: Lane, time_ns: int) -> Iterator[Event]:
     return served.trace.events(tasks=[lane.task], select=Selection(begin=text, end=text))
 
 
-def _arguments(entry: Event | None) -> list[list[str]] | None:
+def arguments_of(entry: Event | None) -> list[list[str]] | None:
+    """Return the names and values of what a call was given; None: that was not recorded."""
     if entry is None or not entry.values:
         return None
-    return [[name, _text(value)] for name, value in entry.arguments.items()]
+    return [[name, shown_value(value)] for name, value in entry.arguments.items()]
 
 
-def _text(value: object) -> str:
+def shown_value(value: object) -> str:
     """Return a value as a report prints it."""
     is_of_python = isinstance(value, str | bytes | tuple | bool | int | float) or value is None
     return repr(value) if is_of_python else str(value)

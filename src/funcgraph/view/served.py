@@ -76,6 +76,12 @@ class Served:
         """Begin to make the index, in a thread that does not keep the process alive."""
         threading.Thread(target=self._make_index, name=f"index-{self.number}", daemon=True).start()
 
+    def make_index(self) -> None:
+        """Make the index here and now. Raises RequestError: it cannot be made."""
+        if self._index is None:
+            self._make_index()
+        self.index()
+
     def close(self) -> None:
         """Close the file."""
         self.trace.close()

@@ -15,7 +15,7 @@ from funcgraph.view.served import Served
 from funcgraph.view.waiting_functions import is_waiting
 from funcgraph.view.window_tree import whole_tree, window_tree
 
-__all__ = ["OPERATIONS", "PART", "butterfly", "table", "tree"]
+__all__ = ["OPERATIONS", "PART", "butterfly", "limits", "table", "tree"]
 
 #: The parameters that choose a part, and those that change the tree of it.
 PART = ("begin", "end", "lanes")
@@ -53,9 +53,9 @@ def table(served: Served, parameters: Parameters) -> dict[str, Any]:
         row[2] += own_ns
         row[3] += raised
     is_whole = not any(name in parameters for name in (*PART, *OPERATIONS))
-    limits = _limits(served) if is_whole else {}
+    limits_of = limits(served) if is_whole else {}
     shown = [
-        [function, calls, total, own, *limits.get(function, (None, None)), raised]
+        [function, calls, total, own, *limits_of.get(function, (None, None)), raised]
         for function, (calls, total, own, raised) in rows.items()
     ]
     shown.sort(key=lambda row: (-(row[3] or 0), row[0]))
@@ -169,7 +169,7 @@ def _collapsed(served: Served, made: PathTree, modules: list[str]) -> PathTree:
     return collapsed
 
 
-def _limits(served: Served) -> dict[int, tuple[int, int]]:
+def limits(served: Served) -> dict[int, tuple[int, int]]:
     """Return the shortest and the longest call of each function, of the whole trace."""
     rows = served.reader().summary(buffers=served.call_buffers()[:1])
     return {served.number_or_unknown(row.function): (row.min_ns, row.max_ns) for row in rows if row.ended}

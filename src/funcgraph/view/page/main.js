@@ -114,7 +114,7 @@ class Page {
             [
                 duration(info.duration_ns),
                 info.calls === null ? null : counted(info.calls, "call"),
-                counted(info.events, "event"),
+                info.events === null ? null : counted(info.events, "event"),
             ]
                 .filter(Boolean)
                 .join(" · "),

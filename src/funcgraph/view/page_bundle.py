@@ -1,0 +1,134 @@
+"""The page as one file: its styles and modules in it, and a policy that lets nothing else run.
+
+The modules become one script. Each is a function that returns what others import from it, in an order in
+which none comes before what it needs. The page is plain modules without a build step, in a form that is
+easily taken apart: `import {a, b as c} from "./x.js";` and `export` before a declaration.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from html import escape
+
+from funcgraph.view.page_files import FIRST_PAGE, page_file
+
+__all__ = ["bundled_script", "one_page"]
+
+_IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\* as \w+)\s+from\s+"\./(\w+\.js)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function\b|class\b|const\b)", re.MULTILINE)
+_DECLARATION = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
+_LEFT_OVER = re.compile(r"^(?:import|export)\b|\bimport\(", re.MULTILINE)
+_LINK = re.compile(r'<link rel="(stylesheet|icon)" href="/page/([\w.]+)">\n')
+_SCRIPT = re.compile(r'<script type="module" src="/page/(\w+\.js)"></script>\n')
+_URL = re.compile(r'url\("/page/([\w.]+)"\)')
+
+
+def one_page(replaced: Mapping[str, str], title: str, data: str) -> str:
+    """Return the page with all that it needs, and data.
+
+    Args:
+        replaced: modules in whose place others are taken.
+        title: of the page.
+        data: of ASCII letters, digits, + / and = alone.
+    """
+    text = _file(FIRST_PAGE)
+    styles = "".join(_style(name) for kind, name in _LINK.findall(text) if kind == "stylesheet")
+    main = _SCRIPT.search(text)
+    assert main is not None
+    script = bundled_script(main[1], replaced)
+    icon = next(name for kind, name in _LINK.findall(text) if kind == "icon")
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script, styles)}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f'<link rel="icon" href="{_data_url(icon)}">\n<style>{styles}</style>\n'
+    )
+    body = (
+        f'<script type="text/plain" id="embedded-trace">{data}</script>\n'
+        f'<script type="module">{script}</script>\n</body>'
+    )
+    text = _SCRIPT.sub("", _LINK.sub("", text))
+    text = re.sub(r"<title>.*?</title>", lambda _: f"<title>{escape(title)}</title>", text)
+    text = text.replace('<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{head}', 1)
+    return text.replace("</body>", body, 1)
+
+
+def bundled_script(main: str, replaced: Mapping[str, str]) -> str:
+    """Return one script that does what a module does with all that it imports."""
+    order: list[str] = []
+    sources: dict[str, str] = {}
+    imports: dict[str, list[tuple[str, str]]] = {}
+
+    def visit(name: str, around: tuple[str, ...]) -> None:
+        if name in order:
+            return
+        assert name not in around, f"modules import each other: {' -> '.join((*around, name))}"
+        sources[name] = _file(name)
+        imports[name] = [
+            (names, replaced.get(other, other)) for names, other in _IMPORT.findall(sources[name])
+        ]
+        for _, other in imports[name]:
+            visit(other, (*around, name))
+        order.append(name)
+
+    visit(replaced.get(main, main), ())
+    script = '"use strict";\n' + "".join(_function(name, sources[name], imports, sources) for name in order)
+    assert "</script" not in script.lower()
+    assert "<!--" not in script
+    return script
+
+
+def _function(
+    name: str, source: str, imports: Mapping[str, list[tuple[str, str]]], sources: Mapping[str, str]
+) -> str:
+    """Return the statement that stands for a module."""
+    needed = set(_DECLARATION.findall(source))
+    for rows in imports.values():
+        for names, other in rows:
+            if other == name and names.startswith("{"):
+                needed |= {word.split(" as ")[0].strip() for word in names[1:-1].split(",") if word.strip()}
+    heads = "".join(f"const {_bound(names)} = {_variable(other)};\n" for names, other in imports[name])
+    body = _EXPORT.sub("", _IMPORT.sub("", source))
+    assert not _LEFT_OVER.search(body), f"{name} has an import or export in another form"
+    return (
+        f"const {_variable(name)} = (() => {{\n{heads}{body}return {{{', '.join(sorted(needed))}}};\n}})();\n"
+    )
+
+
+def _bound(names: str) -> str:
+    """Return what the names of an import are bound to: `{a, b: c}`, or a name for all."""
+    return names.removeprefix("* as ").replace(" as ", ": ")
+
+
+def _variable(name: str) -> str:
+    return f"module_{name.removesuffix('.js')}"
+
+
+def _style(name: str) -> str:
+    return _URL.sub(lambda match: f'url("{_data_url(match[1])}")', _file(name))
+
+
+def _file(name: str) -> str:
+    found = page_file(name)
+    assert found is not None, name
+    return found[0].decode()
+
+
+def _data_url(name: str) -> str:
+    found = page_file(name)
+    assert found is not None, name
+    return f"data:{found[1]};base64,{base64.b64encode(found[0]).decode()}"
+
+
+def _policy(script: str, styles: str) -> str:
+    """Return a policy by which only this script and these styles are used, and nothing is fetched."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
