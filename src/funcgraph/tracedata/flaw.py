@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from funcgraph import _tracedata
 
-__all__ = ["DAMAGED_KEY", "Flaw", "flaw_of"]
+__all__ = ["DAMAGED_KEY", "Flaw", "flaw_of", "is_written"]
 
 DAMAGED_KEY = "damaged"  # in the description: how many damaged places were left out when the file was made
 
@@ -48,12 +48,12 @@ def _unfinished(reader: _tracedata.Reader, events: int) -> Flaw:
             if size < reader.whole_bytes
             else f"has {size:,} bytes, but had {reader.whole_bytes:,} when it was complete"
         )
-    if _is_written(reader.fileno()):
+    if is_written(reader.fileno()):
         return Flaw("is still being recorded", is_usual=True)
     return Flaw(f"is not complete: it was cut off, or its recorder was killed; it has {events:,} events")
 
 
-def _is_written(fd: int) -> bool:
+def is_written(fd: int) -> bool:
     """Return whether a recorder has its lock on the file."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

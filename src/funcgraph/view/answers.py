@@ -44,6 +44,8 @@ def _trace(one: Served) -> dict[str, Any]:
         "command": next((task.process for task in trace.tasks if task.process), ""),
         "state": state,
         "progress": one.progress(),
+        "version": one.version,
+        "growing": one.is_growing,
         "message": message,
     }
 

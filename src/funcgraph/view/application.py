@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = ["Application"]
 
 _SHORT_THREADS, _LONG_THREADS = 4, 1
 _TICK_S = 1.0
+_REST = 8  # after reading a trace that grows, as a multiple of how long that took
 _SILENT_TICKS = 10  # then a comment: so a page that is gone without a word is noticed
 
 
@@ -40,7 +42,9 @@ class Application:
     """
 
     def __init__(self, served: Sequence[Served], pages: OpenPages) -> None:
-        self._served = served
+        self._served = list(served)
+        self._due = [0.0] * len(served)
+        self._growth = ThreadPoolExecutor(1, "growth")
         self._pages = pages
         self._short = ThreadPoolExecutor(_SHORT_THREADS, "question")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "long-question")
@@ -60,8 +64,25 @@ class Application:
 
     def close(self) -> None:
         """Begin no further answers."""
-        for pool in (self._short, self._long):
+        for pool in (self._short, self._long, self._growth):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    async def follow(self) -> None:
+        """Look for growth of traces that are being recorded, for ever. Without a page nobody needs it."""
+        while True:
+            await asyncio.sleep(_TICK_S)
+            for place, one in enumerate(self._served):
+                if one.is_growing and self._pages.are_open and time.monotonic() >= self._due[place]:
+                    await self._in_thread(self._growth, self._grow, place)
+
+    def _grow(self, place: int) -> None:
+        """Take the trace as it is now. To read all of it takes longer each time, so that is done less often."""
+        begun = time.monotonic()
+        newer = self._served[place].grown()
+        if newer is not None:
+            self._served[place] = newer
+        now = time.monotonic()
+        self._due[place] = now + _REST * (now - begun)
 
     async def _first_page(self, _request: Request) -> Response:
         return _file(FIRST_PAGE)

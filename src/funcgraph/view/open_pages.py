@@ -23,6 +23,11 @@ class OpenPages:
         self._open = 0
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def are_open(self) -> bool:
+        """Whether there is one."""
+        return self._open > 0
+
     @contextmanager
     def opened(self) -> Iterator[None]:
         """A page is open, as long as the block runs."""

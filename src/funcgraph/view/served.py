@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from typing import Literal, TypeAlias
+from typing import BinaryIO, Literal, TypeAlias
 
 from funcgraph.tracedata.call_index import CallIndex, Lane
 from funcgraph.tracedata.description import FLAT_TRACERS, Function, TraceError
+from funcgraph.tracedata.flaw import is_written
 from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.summary import FunctionKey, function_key
@@ -22,6 +23,7 @@ __all__ = ["Served", "State"]
 
 State: TypeAlias = Literal["index", "ready", "replaced", "damaged"]
 _FG = b"FGTRACE"  # FG_SPOOL_MAGIC without its version
+_PART = ".part"  # of a name: a recorder writes it
 _PATIENCE_S = 1.0
 _FEW_EVENTS = 200_000
 
@@ -32,9 +34,11 @@ class Served:
     Args:
         number: in the list.
         path: of the file.
+        before: the same trace when it had less: both share its file and the origin of its times.
 
     Attributes:
         trace: the trace, as it was when it was opened.
+        version: how often it has grown.
         begin_ns: the time on the trace's clock to which all times of answers are relative.
         duration_ns: from there to its last event.
         tasks: the threads that the trace describes.
@@ -46,19 +50,25 @@ class Served:
         OSError: it cannot be opened or read.
     """
 
-    def __init__(self, number: int, path: str) -> None:
+    def __init__(self, number: int, path: str, before: Served | None = None) -> None:
         self.number = number
         self.path = os.path.abspath(path)
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.version = before.version + 1 if before else 0
+        # The file is closed with the last of those that share it: requests may still use an older one.
+        self._open_file = before._open_file if before else _opened(path)
+        self._file = self._open_file.fileno()
         try:
             self._facts = _facts(os.fstat(self._file))
             self.trace = Trace(self._file)
         except BaseException:
-            os.close(self._file)
+            if before is None:
+                self._open_file.close()
             raise
         shown = [task for task in self.trace.tasks if task.records]
         self._is_fg = os.pread(self._file, len(_FG), 0) == _FG
         self.begin_ns = min((task.first_ns for task in shown), default=0)
+        if before is not None and before.trace.nr_events:
+            self.begin_ns = before.begin_ns
         self.duration_ns = max((task.last_ns for task in shown), default=self.begin_ns) - self.begin_ns
         self.tasks = frozenset(self.trace.tasks)
         self.has_times = self.trace.clock not in COUNTING_CLOCKS
@@ -69,6 +79,7 @@ class Served:
         self._canonical = [self._first[function_key(function)] for function in self.trace.functions]
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
+        self._is_recorded = self.trace.flaw is not None and self.trace.flaw.is_usual
         self._done = threading.Event()
         self._progress = 0.0
 
@@ -85,7 +96,31 @@ class Served:
     def close(self) -> None:
         """Close the file."""
         self.trace.close()
-        os.close(self._file)
+        self._open_file.close()
+
+    def grown(self) -> Served | None:
+        """Return the trace with its index as it is now; None: it has not grown, or cannot be read.
+
+        What is returned takes the place of this one. Requests that have begun go on with this one.
+        """
+        if not self.is_growing or os.fstat(self._file).st_size <= self._facts[2]:
+            self._is_recorded = self.is_growing and is_written(self._file)
+            return None
+        try:
+            newer = Served(self.number, self.path, self)
+            newer.make_index()
+        except (TraceError, OSError) as error:
+            self.note_flaw(error)
+        except RequestError:
+            pass  # its state says why
+        else:
+            return newer
+        return None
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether it is being recorded."""
+        return self._is_recorded and not self._flaw
 
     @property
     def functions(self) -> list[Function]:
@@ -118,20 +153,21 @@ class Served:
             now = _facts(os.fstat(self._file))
             if now[2] < self._facts[2]:
                 return "damaged", f"the file was truncated to {now[2]:,} of {self._facts[2]:,} bytes"
-        try:
-            there = _facts(os.stat(self.path))
-        except OSError:
+        there = self._place()
+        if there is None:
             return "replaced", "the file was removed or renamed; what is shown is the trace as it was"
-        if there[:2] != self._facts[:2]:
+        if there != self._facts[:2]:
             return "replaced", "the file was replaced; what is shown is the trace as it was"
-        flaw = self.trace.flaw
-        is_recorded = flaw is not None and flaw.is_usual
-        message = (
-            "it was still being recorded when it was opened; what is shown is its begin"
-            if is_recorded
-            else ""
-        )
-        return ("ready" if self._index else "index"), message
+        return ("ready" if self._index else "index"), ""
+
+    def _place(self) -> tuple[int, int] | None:
+        """Return what lies at the path, None: nothing. A recorder that ends gives FILE.part the name FILE."""
+        there = _place_at(self.path)
+        name = self.path.removesuffix(_PART)
+        if there != self._facts[:2] and name != self.path and _place_at(name) == self._facts[:2]:
+            self.path = name
+            return self._facts[:2]
+        return there
 
     def index(self) -> CallIndex:
         """Return the index, or wait a second for it.
@@ -210,6 +246,17 @@ class Served:
 
     def _note_progress(self, part: float) -> None:
         self._progress = part
+
+
+def _opened(path: str) -> BinaryIO:
+    return open(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb", buffering=0)
+
+
+def _place_at(path: str) -> tuple[int, int] | None:
+    try:
+        return _facts(os.stat(path))[:2]
+    except OSError:
+        return None
 
 
 def _facts(status: os.stat_result) -> tuple[int, int, int]:

@@ -76,20 +76,26 @@ def serve(
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # they do here what they do in all commands
     with _ends_at_once():
-        asyncio.run(_serve(server, listener, ended, begin))
+        asyncio.run(_serve(server, application, listener, ended, begin))
     application.close()
 
 
 async def _serve(
-    server: uvicorn.Server, listener: socket.socket, ended: asyncio.Event, begin: Callable[[], None]
+    server: uvicorn.Server,
+    application: Application,
+    listener: socket.socket,
+    ended: asyncio.Event,
+    begin: Callable[[], None],
 ) -> None:
     task = asyncio.create_task(server.serve(sockets=[listener]))
+    growth = asyncio.create_task(application.follow())
     end = asyncio.create_task(ended.wait())
     begin()
     await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     await task
     end.cancel()
+    growth.cancel()
 
 
 @contextmanager

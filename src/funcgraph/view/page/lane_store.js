@@ -43,7 +43,7 @@ export class LaneStore {
             if (shared <= 0) continue;
             const coverage = Math.min(1, shared / (part.end - part.begin));
             const fineness = Math.min(0, Math.log2(nsPerPixel(part) / nsPerPixel(entry.part)));
-            const value = coverage * 8 + fineness;
+            const value = coverage * 8 + fineness - (entry.isOld ? 0.5 : 0);
             if (value > most) [best, most] = [entry, value];
         }
         return best;
@@ -58,6 +58,17 @@ export class LaneStore {
             ({key}) => !this.kept.has(key) && !this.running.has(key) && !this.failed.has(key),
         );
         this.next();
+    }
+
+    /** Take the trace as it has grown: what is here is shown until the same is there again. */
+    grow(trace) {
+        this.trace = trace;
+        for (const controller of this.running.values()) controller.abort(new Error("the trace has grown"));
+        this.queue = [];
+        this.failed.clear();
+        const kept = [...this.kept.values()].filter((entry) => !entry.isOld);
+        this.kept = new Map(kept.map((entry) => [`old ${entry.key}`, {...entry, isOld: true}]));
+        this.rows = kept.reduce((sum, entry) => sum + entry.spans.n + 100, 0);
     }
 
     /** Whether nothing that was wanted is missing. */
@@ -101,6 +112,11 @@ export class LaneStore {
     }
 
     keep(entry) {
+        for (const [key, old] of this.kept)
+            if (old.isOld && old.lane === entry.lane && old.key === entry.key) {
+                this.kept.delete(key);
+                this.rows -= old.spans.n + 100;
+            }
         this.kept.set(entry.key, entry);
         this.rows += entry.spans.n + 100;
         for (const [key, old] of this.kept) {

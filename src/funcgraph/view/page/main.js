@@ -5,6 +5,7 @@ import {Details, sentence} from "./details.js";
 import {byId, element} from "./dom.js";
 import {showHelp} from "./help.js";
 import {followKeys} from "./keys.js";
+import {Growth} from "./growth.js";
 import {groupKey, usualDepths} from "./lanes.js";
 import {visible} from "./names.js";
 import {followSplitter, makeTabs, markTab, sizePanel} from "./panel.js";
@@ -37,6 +38,7 @@ class Page {
             },
         });
         this.view = null;
+        this.growth = new Growth(this);
     }
 
     async start() {
@@ -73,6 +75,7 @@ class Page {
         const before = this.trace.info;
         this.trace.info = info;
         this.showFacts(info);
+        this.growth.look(info);
         if (info.state !== before.state && info.message) status.say(info.message, "bad stays");
     }
 
@@ -109,7 +112,7 @@ class Page {
 
     showFacts(info) {
         document.title = `${visible(info.name, 60)} - funcgraph view`;
-        const flaw = info.flaw || info.message || (info.complete ? "" : "not complete");
+        const flaw = info.growing ? "" : info.flaw || info.message || (info.complete ? "" : "not complete");
         byId("facts").replaceChildren(
             [
                 duration(info.duration_ns),
@@ -291,6 +294,7 @@ class Page {
         }
         const any = (...names) => names.some((name) => changed.has(name));
         if (any("begin", "end")) this.timeline.take();
+        if (any("begin", "end", "still")) this.growth.onView(any("still"));
         if (any("pinned", "folded", "deep", "closed", "sort", "filter")) this.timeline.place();
         if (any("filter") && byId("lane-filter").value !== values.filter)
             byId("lane-filter").value = values.filter;

@@ -36,7 +36,8 @@ export class Minimap {
         const each = Math.min(8, Math.max(1, (height - 8) / Math.max(this.lanes.length, 1)));
         const top = (height - each * this.lanes.length) / 2;
         this.wishes().forEach((wish, row) => {
-            const spans = this.store.kept.get(wish.key)?.spans;
+            const {kept} = this.store,
+                spans = (kept.get(wish.key) ?? kept.get(`old ${wish.key}`))?.spans;
             for (let i = 0; spans && i < spans.n; i++) {
                 const [red, green, blue] = this.trace.colours[spans.function[i]] || unknown;
                 pen.fillStyle = `rgb(${red},${green},${blue})`;

@@ -3,7 +3,7 @@
 const NUMBERS = ["trace", "begin", "end", "panel"];
 const LISTS = ["pinned", "folded", "deep"];
 const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "focus", "hide", "func"];
-const FLAGS = ["values", "merge", "collapse", "nowait", "only"];
+const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only"];
 
 /** Return the values that a fragment has. Anything may be in it: what cannot be is left out. */
 export function parse(fragment) {
@@ -60,6 +60,7 @@ const USUAL = {
     focus: "",
     hide: "",
     func: "",
+    still: false,
     values: false,
     merge: false,
     collapse: false,

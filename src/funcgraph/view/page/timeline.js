@@ -47,6 +47,16 @@ export class Timeline {
         this.wish();
     }
 
+    /** Show the same trace, which has grown. */
+    grow(trace) {
+        this.trace = trace;
+        this.store.grow(trace);
+        this.minimap = new Minimap(trace, this.store);
+        this.take();
+        this.place();
+        this.wish();
+    }
+
     get width() {
         return Math.max(1, byId("stage").clientWidth);
     }

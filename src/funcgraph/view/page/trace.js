@@ -12,6 +12,7 @@ export class Trace {
     constructor(info, lanes, functions) {
         this.info = info;
         this.number = info.number;
+        this.version = info.version;
         this.lanes = lanes;
         this.functions = functions;
         const last = lanes.reduce((most, lane) => Math.max(most, lane.end_ns), 0);
