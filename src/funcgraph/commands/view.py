@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import threading
 import webbrowser
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
+from funcgraph.command_support.parser import Common
 from funcgraph.command_support.trace import (
     add_part_arguments,
     add_strict_argument,
@@ -34,11 +36,15 @@ Look at traces in a browser (pip install 'funcgraph[view]'): every thread on one
 recording down to one call, with its arguments and its result.
 
 It prints the page's address and opens it. Whoever has the address can see the trace; only this machine can
-reach it. From another machine: 'ssh -L PORT:127.0.0.1:PORT HOST', with --port PORT. Ctrl-C ends it."""
+reach it. From another machine: 'ssh -L PORT:127.0.0.1:PORT HOST', with --port PORT. Ctrl-C ends it.
+
+-P records a running process and shows it live. --export writes a page that needs no server."""
 
 _EXTRA = ("starlette", "uvicorn")
 _MISSING = "view needs starlette and uvicorn: pip install 'funcgraph[view]'"
 _MAX_PORT = 65535
+_OF_PROCESSES = {"--args": "args", "--retval": "retval", "--size": "size", "-o": "output"}
+_SIZE = "16M"
 _OF_EXPORT = {
     "--task": "tasks",
     "-B": "buffers",
@@ -55,19 +61,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="TRACE",
         nargs="*",
-        help="the traces (default: trace.fg, or trace.dat if only that is there)",
+        help=Common("the traces (default: trace.fg, or trace.dat if only that is there)"),
     )
     parser.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="listen at this port (default: any that is free)"
+        "--port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help=Common("listen at this port (default: any that is free)"),
     )
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    parser.add_argument("--once", action="store_true", help="end when the last page is closed")
+    parser.add_argument("--no-browser", action="store_true", help=Common("only print the address"))
+    parser.add_argument("--once", action="store_true", help=Common("end when the last page is closed"))
     add_strict_argument(parser)
+    group = parser.add_argument_group("a running process")
+    group.add_argument(
+        "-P",
+        dest="processes",
+        metavar="PID",
+        action="append",
+        default=[],
+        help=Common("record this process and show it live, as 'funcgraph record -P' does; may be repeated"),
+    )
+    for flag, text in (("--args", "arguments"), ("--retval", "return values")):
+        group.add_argument(flag, action="store_true", help=f"with -P: record the {text} of calls")
+    group.add_argument(
+        "--size",
+        metavar="SIZE",
+        help=f"with -P: keep so much, and as much again, of the latest events on disk ({_SIZE})",
+    )
+    group.add_argument("-o", dest="output", metavar="FILE", help="with -P: keep what is there at the end")
     group = parser.add_argument_group("a page that needs no server")
     group.add_argument(
         "--export",
         metavar="FILE.html",
-        help="write one page with the trace in it, which any browser opens from the file, and end",
+        help=Common("write one page with the trace in it, which any browser opens from the file, and end"),
     )
     add_part_arguments(group)
     group.add_argument(
@@ -76,7 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         action="append",
         default=[],
-        help="only calls of functions that match, as of 'funcgraph record -l'; may be repeated",
+        help=Common(
+            "only calls of functions that match, as of 'funcgraph record -l', also with -P; may be repeated"
+        ),
     )
     add_time_arguments(group)
     group.add_argument(
@@ -88,13 +117,45 @@ def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; with --once until the last page is closed."""
     if args.export is not None:
         return _export(args)
-    _refuse_selection(args)
+    _refuse_options(args)
     if not all(map(find_spec, _EXTRA)):
         raise CommandError(_MISSING)
+    if args.processes:
+        return _view_live(args)
+    served = [_open(number, path, args) for number, path in enumerate(args.files or [default_trace()])]
+    _serve(args, served)
+    return 0
+
+
+def _view_live(args: argparse.Namespace) -> int:
+    """Record processes, and show what they do until Ctrl-C; with --once until the last page is closed."""
+    from funcgraph.command_support.live_recording import live_recording  # a trace needs none of it
+    from funcgraph.view.live_files import LiveFiles
+    from funcgraph.view.served import Served
+
+    output = None
+    try:
+        output = check_output(args.output) if args.output else None
+    except OSError as error:
+        raise CommandError(os_error_text(error)) from None
+    options = [word for pattern in args.functions for word in ("-l", pattern)]
+    options += [flag for flag, given in (("--args", args.args), ("--retval", args.retval)) if given]
+    with live_recording(args.processes, options, args.size or _SIZE) as recording:
+        files = LiveFiles(recording.output)
+        _serve(args, [Served(0, f"process {', '.join(args.processes)}", None, files)], at_once=False)
+        recording.end()
+        if output is not None:
+            with files.open() as file, whole_file(output) as out:
+                shutil.copyfileobj(file, out)
+            print_message(f"{args.output}: {bytes_text(os.stat(output).st_size)}")
+    return 0
+
+
+def _serve(args: argparse.Namespace, served: list[Served], *, at_once: bool = True) -> None:
+    """Print the address of a page of traces, and serve it."""
     from funcgraph.view.access import new_token  # only now: see above
     from funcgraph.view.server import listen, serve
 
-    served = [_open(number, path, args) for number, path in enumerate(args.files or [default_trace()])]
     try:
         listener = listen(args.port)
     except OSError as error:
@@ -110,15 +171,19 @@ def run(args: argparse.Namespace) -> int:
         if ticket is not None:
             threading.Thread(target=_open_browser, args=(f"{page}?ticket={ticket}",), daemon=True).start()
 
-    serve(listener, served, token, ticket, once=args.once, begin=begin)
-    return 0
+    serve(listener, served, token, ticket, once=args.once, begin=begin, at_once=at_once)
 
 
-def _refuse_selection(args: argparse.Namespace) -> None:
+def _refuse_options(args: argparse.Namespace) -> None:
     """The page of a server has all of a trace."""
     for flag, dest in _OF_EXPORT.items():
-        if getattr(args, dest):
+        if getattr(args, dest) and not (flag == "-l" and args.processes):
             raise CommandError(f"{flag}: only with --export")
+    for flag, dest in _OF_PROCESSES.items():
+        if getattr(args, dest) and not args.processes:
+            raise CommandError(f"{flag}: only with -P")
+    if args.processes and args.files:
+        raise CommandError(f"a trace or -P, not both: got {args.files[0]!r}")
 
 
 def _export(args: argparse.Namespace) -> int:

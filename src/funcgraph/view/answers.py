@@ -45,6 +45,7 @@ def _trace(one: Served) -> dict[str, Any]:
         "state": state,
         "progress": one.progress(),
         "version": one.version,
+        "first_ns": one.first_ns,
         "growing": one.is_growing,
         "message": message,
     }

@@ -76,7 +76,7 @@ class Application:
                     await self._in_thread(self._growth, self._grow, place)
 
     def _grow(self, place: int) -> None:
-        """Take the trace as it is now. To read all of it takes longer each time, so that is done less often."""
+        """Take the trace as it is now. To read all of it takes longer each time, so it is done less often."""
         begun = time.monotonic()
         newer = self._served[place].grown()
         if newer is not None:

@@ -105,7 +105,9 @@ def time_text(served: Served, time_ns: int) -> str:
 
 
 def report_command(served: Served, lane: Lane, begin_ns: int, end_ns: int) -> str:
-    """Return the command that prints a part of a lane."""
+    """Return the command that prints a part of a lane; "": its trace has no name."""
+    if served.is_live:
+        return ""
     words = ["funcgraph", "report", "--task", str(lane.task.tid), "--imports"]
     buffers = served.trace.buffers
     if len(buffers) > 1 and lane.task.buffer < len(buffers):

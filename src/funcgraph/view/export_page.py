@@ -246,6 +246,7 @@ def _trace(
         "events": info["events"] if part.is_whole else None,
         "state": "ready",
         "progress": 1.0,
+        "first_ns": 0,
         "growing": False,
         "message": "; ".join(remarks),
     }

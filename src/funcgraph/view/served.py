@@ -16,6 +16,7 @@ from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.summary import FunctionKey, function_key
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.view.kept_trees import KeptTrees
+from funcgraph.view.live_files import LiveFiles
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.request_error import RequestError
 
@@ -35,6 +36,7 @@ class Served:
         number: in the list.
         path: of the file.
         before: the same trace when it had less: both share its file and the origin of its times.
+        live: the files of a recording that goes on; then `path` is only what pages show.
 
     Attributes:
         trace: the trace, as it was when it was opened.
@@ -50,18 +52,22 @@ class Served:
         OSError: it cannot be opened or read.
     """
 
-    def __init__(self, number: int, path: str, before: Served | None = None) -> None:
+    def __init__(
+        self, number: int, path: str, before: Served | None = None, live: LiveFiles | None = None
+    ) -> None:
         self.number = number
-        self.path = os.path.abspath(path)
-        self.version = before.version + 1 if before else 0
+        self.path = path if live else os.path.abspath(path)
+        self._live = live
+        self._live_key = live.key() if live else None
+        self.version: int = before.version + 1 if before else 0
         # The file is closed with the last of those that share it: requests may still use an older one.
-        self._open_file = before._open_file if before else _opened(path)
+        self._open_file: BinaryIO = live.open() if live else before._open_file if before else _opened(path)
         self._file = self._open_file.fileno()
         try:
             self._facts = _facts(os.fstat(self._file))
             self.trace = Trace(self._file)
         except BaseException:
-            if before is None:
+            if before is None or live:
                 self._open_file.close()
             raise
         shown = [task for task in self.trace.tasks if task.records]
@@ -80,6 +86,8 @@ class Served:
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
         self._is_recorded = self.trace.flaw is not None and self.trace.flaw.is_usual
+        if live:
+            self._is_recorded = live.is_written()
         self._done = threading.Event()
         self._progress = 0.0
 
@@ -103,6 +111,8 @@ class Served:
 
         What is returned takes the place of this one. Requests that have begun go on with this one.
         """
+        if self._live is not None:
+            return self._grown_live(self._live)
         if not self.is_growing or os.fstat(self._file).st_size <= self._facts[2]:
             self._is_recorded = self.is_growing and is_written(self._file)
             return None
@@ -116,6 +126,30 @@ class Served:
         else:
             return newer
         return None
+
+    def _grown_live(self, live: LiveFiles) -> Served | None:
+        """The same, of files that change: what cannot be read now can be a moment later."""
+        is_written = live.is_written()
+        try:
+            if live.key() != self._live_key:
+                newer = Served(self.number, self.path, self, live)
+                newer.make_index()
+                return newer
+            self._is_recorded = is_written
+        except (TraceError, OSError, RequestError):
+            self._is_recorded = live.is_written()
+        return None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a recording that this server's command made, in files that go with it."""
+        return self._live is not None
+
+    @property
+    def first_ns(self) -> int:
+        """Return the first time that the trace has, relative: 0, unless older events were dropped."""
+        first_ns = min((task.first_ns for task in self.trace.tasks if task.records), default=0)
+        return max(first_ns - self.begin_ns, 0)
 
     @property
     def is_growing(self) -> bool:
@@ -153,6 +187,8 @@ class Served:
             now = _facts(os.fstat(self._file))
             if now[2] < self._facts[2]:
                 return "damaged", f"the file was truncated to {now[2]:,} of {self._facts[2]:,} bytes"
+        if self._live is not None:
+            return ("ready" if self._index else "index"), ""
         there = self._place()
         if there is None:
             return "replaced", "the file was removed or renamed; what is shown is the trace as it was"

@@ -19,6 +19,7 @@ from funcgraph.view.served import Served
 __all__ = ["listen", "serve"]
 
 _ADDRESS = "127.0.0.1"
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def listen(port: int) -> socket.socket:
@@ -46,6 +47,7 @@ def serve(
     *,
     once: bool,
     begin: Callable[[], None],
+    at_once: bool = True,
 ) -> None:
     """Answer until the process gets a signal; with `once`, until the last page was closed.
 
@@ -55,6 +57,7 @@ def serve(
         token: that the pages know.
         ticket: that leads to it once; None: nothing does.
         begin: called when requests are answered.
+        at_once: a signal ends the process; else this returns then, as there is something to clean up.
     """
     ended = asyncio.Event()
     pages = OpenPages(ended.set if once else None)
@@ -75,8 +78,8 @@ def serve(
     )
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # they do here what they do in all commands
-    with _ends_at_once():
-        asyncio.run(_serve(server, application, listener, ended, begin))
+    with _ends_at_once() if at_once else nullcontext():
+        asyncio.run(_serve(server, application, listener, ended, begin, at_once))
     application.close()
 
 
@@ -86,7 +89,10 @@ async def _serve(
     listener: socket.socket,
     ended: asyncio.Event,
     begin: Callable[[], None],
+    at_once: bool,
 ) -> None:
+    for number in () if at_once else _ENDING:
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     growth = asyncio.create_task(application.follow())
     end = asyncio.create_task(ended.wait())

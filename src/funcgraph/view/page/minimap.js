@@ -20,7 +20,8 @@ export class Minimap {
     /** Return what it needs of lanes: the outermost calls, few pixels. */
     wishes() {
         return this.lanes.map((lane) => {
-            const part = {begin: 0, end: Math.ceil(this.trace.whole.end), pixels: PIXELS};
+            const {begin, end} = this.trace.whole,
+                part = {begin: Math.floor(begin), end: Math.ceil(end), pixels: PIXELS};
             return {lane: lane.number, part, first: 0, last: 0, noMarks: true, key: `minimap,${lane.number}`};
         });
     }
@@ -31,8 +32,8 @@ export class Minimap {
             width = canvas.clientWidth,
             height = canvas.clientHeight;
         const pen = freshPen(canvas, width, height),
-            {end} = this.trace.whole,
-            x = (ns) => (ns / end) * width;
+            {begin, end} = this.trace.whole,
+            x = (ns) => ((ns - begin) / (end - begin)) * width;
         const each = Math.min(8, Math.max(1, (height - 8) / Math.max(this.lanes.length, 1)));
         const top = (height - each * this.lanes.length) / 2;
         this.wishes().forEach((wish, row) => {

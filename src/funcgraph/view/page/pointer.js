@@ -176,15 +176,19 @@ function followAxis(timeline, onRange) {
 function followMinimap(timeline) {
     const map = byId("minimap");
     let hold = null;
+    const timeAt = (event) => {
+        const {begin, end} = timeline.trace.whole;
+        return begin + (placeIn(event, "minimap")[0] / map.clientWidth) * (end - begin);
+    };
     const go = (event) => {
         const {begin, end} = timeline.view,
-            time = (placeIn(event, "minimap")[0] / map.clientWidth) * timeline.trace.whole.end;
+            time = timeAt(event);
         const from = time - hold;
         timeline.show(clamped({begin: from, end: from + end - begin}, timeline.trace.whole));
     };
     map.addEventListener("pointerdown", (event) => {
         const {begin, end} = timeline.view,
-            time = (placeIn(event, "minimap")[0] / map.clientWidth) * timeline.trace.whole.end;
+            time = timeAt(event);
         hold = time >= begin && time <= end ? time - begin : (end - begin) / 2;
         map.setPointerCapture(event.pointerId);
         go(event);

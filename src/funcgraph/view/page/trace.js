@@ -16,7 +16,7 @@ export class Trace {
         this.lanes = lanes;
         this.functions = functions;
         const last = lanes.reduce((most, lane) => Math.max(most, lane.end_ns), 0);
-        this.whole = {begin: 0, end: Math.max(info.duration_ns, last, 1)};
+        this.whole = {begin: info.first_ns, end: Math.max(info.duration_ns, last, 1)};
         this.byNumber = new Map(lanes.map((lane) => [lane.number, lane]));
         this.shorts = functions.map((func) => shortName(func.name, func.module));
         this.colour();
