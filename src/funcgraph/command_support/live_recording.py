@@ -19,7 +19,7 @@ from funcgraph.command_support.messages import CommandError
 __all__ = ["LiveRecording", "live_recording"]
 
 #: Says that the processes are being recorded, and waits until nobody holds the other end of its input.
-_WAIT = "import sys; print('recorded', flush=True); sys.stdin.buffer.read()"
+_WAIT = "import os, sys; os.write(1, b'recorded\\n'); sys.stdin.buffer.read()"
 _RING_KB = 256  # small parts of the ring: what a quiet thread does is seen sooner
 
 

@@ -75,7 +75,7 @@ def export_page(
     served.make_index()
     part = _part(served, selection)
     tree = _tree(served, part)
-    values = values_of(served, part.lanes, part.times, selection.functions, most_bytes // 4)
+    values = values_of(served, part.lanes, part.times, selection.functions, most_bytes // 2)
     sources = _sources(served, tree, most_bytes // 10) if has_source else {}
     most_rows = _MOST_ROWS
     while True:
@@ -253,7 +253,7 @@ def _trace(
 
 
 def _lanes(served: Served, part: _Part, rows: Sequence[Sequence[Row]]) -> list[dict[str, Any]]:
-    every = answers.lanes(served, Parameters([], ()))["lanes"]
+    every = {row["number"]: row for row in answers.lanes(served, Parameters([], ()))["lanes"]}
     names = [buffer.name for buffer in served.trace.buffers]
     made = []
     for place, (lane, lane_rows) in enumerate(zip(part.lanes, rows, strict=True)):

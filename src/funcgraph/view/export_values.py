@@ -27,28 +27,28 @@ class Values:
     Attributes:
         rows: [key, value]: "b" (of a begin) or "e" (of an end), lane, time and depth; and what
             embedded_calls.js shows.
-        left_out: how many begins and ends had no more room.
+        is_full: there was no room for one.
         shortened: how many texts were cut.
     """
 
     def __init__(self, most_bytes: int) -> None:
         self.rows: list[tuple[str, dict[str, Any]]] = []
-        self.left_out = self.shortened = 0
+        self.is_full = False
+        self.shortened = 0
         self._room = most_bytes
 
     def remarks(self) -> Iterator[str]:
         """Yield what is not there."""
-        if self.left_out:
-            yield f"arguments and results are left out at {self.left_out:,} places"
+        if self.is_full:
+            yield f"only the first {len(self.rows):,} arguments and results are in it"
         if self.shortened:
             yield f"{self.shortened:,} values are cut to {_MOST_CHARACTERS:,} characters"
 
     def add(self, key: str, value: dict[str, Any]) -> None:
         """Keep a value, if there is room."""
         self._room -= len(key) + sum(map(_size, value.values())) + 30
-        if self._room < 0:
-            self.left_out += 1
-        else:
+        self.is_full = self.is_full or self._room < 0
+        if not self.is_full:
             self.rows.append((key, value))
 
     def text(self, text: str) -> str:
@@ -77,6 +77,8 @@ def values_of(
         if not len(batch.data):  # decoding events one by one takes time
             continue
         for number, event in enumerate(events_of(batch, trace.functions, trace.event_types)):
+            if values.is_full:
+                return values
             if event.kind not in (*_BEGINS, *_ENDS) or not (event.values or event.caller_line):
                 continue
             lane = places[batch.tasks[batch.task[number]]]

@@ -123,7 +123,8 @@ class Page {
                 .join(" · "),
             ...(flaw ? [" · ", element("span", {className: "bad"}, visible(flaw, 200))] : []),
         );
-        byId("facts").title = visible(`${info.command || ""}\n${info.path}\nclock: ${info.clock}`, 1000);
+        const about = [info.message, info.command, info.path, `clock: ${info.clock}`].filter(Boolean);
+        byId("facts").title = visible(about.join("\n"), 1000);
     }
 
     /** Show a call: choose it, and move to it. */
