@@ -434,6 +434,31 @@ class Reader:
             ValueError: it has another key, does not fit the trace, or is damaged.
             OSError: it cannot be read.
         """
+    def run_table(
+        self,
+        functions: list[tuple[str, str, int]],
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        func_flags: bytes,
+        most_runs: int,
+        most_roots: int,
+        /,
+    ) -> tuple[ColumnTuple, ColumnTuple, int]:
+        """Read the whole trace, and return when each root, a coroutine or a greenlet, has a thread.
+
+        Args:
+            functions, tasks: as of set_names().
+            func_flags: the flags of each function, u8.
+            most_runs: if there are more, those of a root that are close together become one.
+            most_roots: the later ones are only counted.
+
+        Returns:
+            Columns of the roots as in ROOT_COLUMNS, of their runs as in RUN_COLUMNS, by root and time; and
+            how many roots were left out.
+
+        Raises:
+            ValueError: a number is less than 2, or the file is damaged.
+            OSError: it cannot be read.
+        """
     def call_parts(
         self,
         functions: list[tuple[str, str, int]],
@@ -537,6 +562,11 @@ class CallsIterator:
 SPAN_COLUMNS: Final[tuple[str, ...]]  # the names of the columns of spans
 SPAN_ENDS: Final[tuple[str, ...]]  # by the number in the column "ended"; their number: a cell
 MARK_KINDS: Final[tuple[str, ...]]  # by number
+
+# When coroutines and greenlets run: src/binding/tracedata/run_table.c; run_table.h describes it
+
+ROOT_COLUMNS: Final[tuple[str, ...]]  # the names of the columns of roots
+RUN_COLUMNS: Final[tuple[str, ...]]  # and of their runs
 
 @final
 class CallIndex:

@@ -18,6 +18,7 @@
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
+#include "binding/tracedata/run_table.h"
 #include "binding/tracedata/selection.h"
 #include "binding/tracedata/summary.h"
 
@@ -233,6 +234,10 @@ PyDoc_STRVAR(call_index_doc, "call_index($self, functions, tasks, most_bytes, pr
 
 PyDoc_STRVAR(load_call_index_doc, "load_call_index($self, fd, key, nr_functions, nr_tasks, /)\n--\n\n"
                                   "Read the index of the trace's calls from its image. See the stub.");
+
+PyDoc_STRVAR(run_table_doc,
+             "run_table($self, functions, tasks, func_flags, most_runs, most_roots, /)\n--\n\n"
+             "Read the whole trace, and return when coroutines and greenlets run. See the stub.");
 PyDoc_STRVAR(call_values_doc,
              "call_values($self, functions, tasks, select_unknown, wanted, selection, /)\n--\n\n"
              "Read the whole trace, and group the calls of some functions by their values. See the stub.");
@@ -258,6 +263,7 @@ FG_ALONE(fg_reader_columns)
 FG_ALONE(fg_reader_calls)
 FG_ALONE(fg_reader_call_index)
 FG_ALONE(fg_reader_load_call_index)
+FG_ALONE(fg_reader_run_table)
 FG_ALONE(fg_reader_call_values)
 FG_ALONE(fg_reader_repeats)
 FG_ALONE(fg_reader_exceptions)
@@ -296,6 +302,7 @@ static PyMethodDef reader_methods[] = {
     {"calls", fg_reader_calls_alone, METH_VARARGS, calls_doc},
     {"call_index", fg_reader_call_index_alone, METH_VARARGS, call_index_doc},
     {"load_call_index", fg_reader_load_call_index_alone, METH_VARARGS, load_call_index_doc},
+    {"run_table", fg_reader_run_table_alone, METH_VARARGS, run_table_doc},
     {"call_values", fg_reader_call_values_alone, METH_VARARGS, call_values_doc},
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},

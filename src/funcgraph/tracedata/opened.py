@@ -32,6 +32,7 @@ from funcgraph.tracedata.trace_file import describe, function_rows, open_reader,
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
     from funcgraph.tracedata.call_parts import ChosenCalls, PartSums
+    from funcgraph.tracedata.run_table import RunTable
     from funcgraph.tracedata.sql import SqlRows
 
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
@@ -447,6 +448,25 @@ class Trace:
         reader = self._opened()
         with _damage():
             return read_parts(reader, self.functions, self.tasks, chosen)
+
+    def runs(self) -> RunTable:
+        """Return when each task of an event loop, and each greenlet, has its thread. Reads the whole trace.
+
+        Raises:
+            ValueError: the trace is closed.
+            TraceError: the file is damaged.
+            OSError: it cannot be read.
+
+        Example:
+            >>> table = trace.runs()
+            >>> for root in map(table.root, range(len(table))):
+            ...     print(trace.functions[root.function].name, root.ran_ns)
+        """
+        from funcgraph.tracedata.run_table import read_runs  # only now: few readers need it
+
+        reader = self._opened()
+        with _damage():
+            return read_runs(reader, self.functions, self.tasks)
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.

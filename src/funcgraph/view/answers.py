@@ -6,9 +6,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from funcgraph.tracedata.call_index import SpanColumns
+from funcgraph.tracedata.call_index import Mark, SpanColumns
 from funcgraph.tracedata.description import NATIVE
 from funcgraph.version import installed_version
+from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
@@ -52,7 +53,7 @@ def _trace(one: Served) -> dict[str, Any]:
 
 
 def lanes(served: Served, _parameters: Parameters) -> dict[str, Any]:
-    """Return the threads of a trace."""
+    """Return the threads of a trace, and the tasks and greenlets in them."""
     names = [buffer.name for buffer in served.trace.buffers]
     rows = [
         {
@@ -71,12 +72,14 @@ def lanes(served: Served, _parameters: Parameters) -> dict[str, Any]:
         }
         for lane in served.index().lanes()
     ]
-    return {"lanes": rows}
+    tasks = task_lanes.rows(served)
+    return {"lanes": [*rows, *tasks["lanes"]], "left_out": tasks["left_out"]}
 
 
 def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
     """Return the functions of a trace."""
     index = served.index()
+    totals = {row.function: row.total_ns for row in index.functions() if row.function}
     rows = []
     for number, function in enumerate(served.functions):
         is_native = bool(function.flags & NATIVE)
@@ -91,7 +94,7 @@ def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
                 "object": function.module if is_native else "",
                 "c": not is_native and not function.file,
                 "calls": sum(count for _, count in index.histogram(function)),
-                "total_ns": None,
+                "total_ns": totals.get(function, 0),
             }
         )
     return {"functions": rows}
@@ -99,14 +102,19 @@ def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
 
 def spans(served: Served, parameters: Parameters) -> bytes:
     """Return what a picture of a part of a lane shows, in the page's own layout."""
-    lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
+    number = parameters.integer("lane", 0, _MAX_DEPTH)
     begin, end = served.part(parameters)
     pixels = parameters.integer("pixels", 1, _MOST_PIXELS)
     first = parameters.integer("first", 0, _MAX_DEPTH, 0)
     last = min(parameters.integer("last", 0, _MAX_DEPTH, _MAX_DEPTH), first + _MOST_DEPTHS - 1)
     if last < first:
         raise RequestError(400, f"last must not be less than first, got {last} and {first}")
-    return pack_spans(served.index().spans(lane, begin, end, pixels, (first, last)), served.begin_ns)
+    if task_lanes.is_task(number):
+        lane = task_lanes.task_lane(served, number)
+        rows = task_lanes.spans(served, lane, begin, end, pixels, (first, last))
+    else:
+        rows = served.index().spans(served.lane(number), begin, end, pixels, (first, last))
+    return pack_spans(rows, served.begin_ns)
 
 
 def pack_spans(rows: SpanColumns, begin_ns: int) -> bytes:
@@ -135,7 +143,7 @@ def pack_spans(rows: SpanColumns, begin_ns: int) -> bytes:
 
 def marks(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the marks of a part of a lane."""
-    lane = served.lane(parameters.integer("lane", 0, _MAX_DEPTH))
+    number = parameters.integer("lane", 0, _MAX_DEPTH)
     begin, end = served.part(parameters)
     most = parameters.integer("most", 1, _MOST_MARKS, 1000)
     found = [
@@ -145,6 +153,12 @@ def marks(served: Served, parameters: Parameters) -> dict[str, Any]:
             "count": mark.count,
             "function": served.number_of(mark.function),
         }
-        for mark in served.index().marks(lane, begin, end, most=most)
+        for mark in _marks_of(served, number, begin, end, most)
     ]
     return {"marks": found}
+
+
+def _marks_of(served: Served, number: int, begin_ns: int, end_ns: int, most: int) -> list[Mark]:
+    if task_lanes.is_task(number):
+        return task_lanes.marks(served, task_lanes.task_lane(served, number), begin_ns, end_ns, most)
+    return served.index().marks(served.lane(number), begin_ns, end_ns, most=most)

@@ -12,9 +12,11 @@ from funcgraph.tracedata.call_index import Lane, Span, SpanColumns
 from funcgraph.tracedata.events import Event
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.selection import Selection
+from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 from funcgraph.view.source_lines import source_of
+from funcgraph.view.task_lanes import TaskLane
 
 __all__ = [
     "arguments_of",
@@ -39,16 +41,38 @@ _CHILD_PIXELS = 4096
 
 def call(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the call in a lane at a time: the innermost one, or that at a depth."""
-    lane = served.lane(parameters.integer("lane", 0, _MAX))
+    number = parameters.integer("lane", 0, _MAX)
     time_ns = served.begin_ns + parameters.time("time")
+    depth = parameters.integer("depth", 0, _MAX) if "depth" in parameters else None
+    if not task_lanes.is_task(number):
+        return _call_of_thread(served, served.lane(number), time_ns, depth, None)
+    task = task_lanes.task_lane(served, number)
+    run = task.run_at(time_ns)
+    if run is None:
+        return {"call": None}
+    return _call_of_thread(served, run[1], time_ns, None if depth is None else depth + run[0].depth, task)
+
+
+def _call_of_thread(
+    served: Served, lane: Lane, time_ns: int, depth: int | None, task: TaskLane | None
+) -> dict[str, Any]:
+    """Return the call in a thread at a time; with its place in a task's lane, if there is one."""
     span = served.index().call_at(lane, time_ns)
     parents = served.index().parents(span) if span else []
-    if "depth" in parameters:
-        depth = parameters.integer("depth", 0, _MAX)
+    if depth is not None:
         while span and span.depth > depth:
             span = parents.pop(0) if parents else None
         span = span if span and span.depth == depth else None
-    return {"call": _detail(served, lane, span, parents) if span else None}
+    if span is None:
+        return {"call": None}
+    detail = _detail(served, lane, span, parents)
+    if task is not None:
+        detail = task_lanes.span_head(task, span, detail)
+        detail["parents"] = [
+            task_lanes.span_head(task, parent, row)
+            for parent, row in zip(parents, detail["parents"], strict=False)
+        ]
+    return {"call": detail}
 
 
 def head_of(served: Served, span: Span) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Served:
         tasks: the threads that the trace describes.
         has_times: whether its clock counts time.
         trees: the call trees that were asked for last.
+        run_lock, kept_runs: what task_lanes.py keeps, and the lock for it.
 
     Raises:
         TraceError: it is not a trace, or is damaged.
@@ -79,6 +80,8 @@ class Served:
         self.tasks = frozenset(self.trace.tasks)
         self.has_times = self.trace.clock not in COUNTING_CLOCKS
         self.trees = KeptTrees()
+        self.run_lock = threading.Lock()
+        self.kept_runs: object = None
         self._first: dict[FunctionKey, int] = {}
         for number, function in enumerate(self.trace.functions):
             self._first.setdefault(function_key(function), number)

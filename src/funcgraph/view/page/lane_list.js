@@ -1,12 +1,12 @@
 // The names of lanes at the left of the time line, with what can be done to each.
 
 import {byId, element} from "./dom.js";
-import {laneName, usualDepths} from "./lanes.js";
+import {isClosed, laneName, usualDepths} from "./lanes.js";
 import {visible} from "./names.js";
 import {toggled} from "./state.js";
 import {count, counted, duration} from "./times.js";
 
-const KINDS = {thread: "Thread", task: "Task", cpu: "CPU"};
+const KINDS = {thread: "Thread", task: "Task", greenlet: "Greenlet", cpu: "CPU"};
 
 /** Make the list for items of `placed`. */
 export function showLaneList(items, height, state, lanes) {
@@ -31,7 +31,7 @@ function groupRow(item, state) {
     const {key, title, lanes} = item.group,
         command = visible(lanes[0].process || title, 500),
         closedKeys = state.values.closed.split("|").filter(Boolean);
-    const isOpen = !closedKeys.includes(key),
+    const isOpen = !isClosed(key, lanes.length, closedKeys),
         name = visible(title, 200);
     const button = element(
         "button",
@@ -49,7 +49,7 @@ function groupRow(item, state) {
         item,
         "group-row",
         button,
-        element("span", {className: "quiet"}, counted(lanes.length, "lane")),
+        element("span", {className: "quiet"}, counted(lanes.length, key.startsWith("tasks:") ? "task" : "lane")),
     );
 }
 

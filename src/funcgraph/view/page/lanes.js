@@ -7,8 +7,20 @@ export const ROW = 18,
     GROUP = 26,
     THIN_ROWS = 5;
 
-/** Return the key of the group of a lane: its process, or that of a kernel's CPUs. */
-export const groupKey = (lane) => (lane.kind === "cpu" ? "cpu" : `${lane.pid}:${lane.instance || ""}`);
+const MOST_OPEN_TASKS = 8; // more of them are folded at first
+
+/** Whether a lane is a part of a thread's lane: a task or a greenlet. */
+export const isTask = (lane) => lane.kind === "task" || lane.kind === "greenlet";
+
+const processKey = (lane) => `${lane.pid}:${lane.instance || ""}`;
+
+/** Return the key of the group of a lane: its process, its thread if it is a task, or that of CPUs. */
+export const groupKey = (lane) =>
+    lane.kind === "cpu" ? "cpu" : isTask(lane) ? `tasks:${lane.thread}` : processKey(lane);
+
+/** Whether a group is closed. `keys` has those that are not as usual: many tasks are closed at first. */
+export const isClosed = (key, number, keys) =>
+    keys.includes(key) !== (key.startsWith("tasks:") && number > MOST_OPEN_TASKS);
 
 /** Return the name of a lane. */
 export const laneName = (lane) =>
@@ -34,13 +46,24 @@ export function grouped(lanes, {pinned = [], sort = "", filter = ""}) {
     };
     const ordered = lanes.filter(fits).sort(ORDERS[sort] || ORDERS[""]);
     for (const lane of ordered.filter((lane) => pinned.includes(lane.number))) put("pinned", "Pinned", lane);
+    const names = new Map(lanes.map((lane) => [lane.number, laneName(lane)]));
     for (const lane of ordered.filter((lane) => !pinned.includes(lane.number)))
-        put(groupKey(lane), groupTitle(lane), lane);
+        put(groupKey(lane), groupTitle(lane, names), lane);
     const found = [...groups.values()];
-    if (!sort) return found;
-    return found.sort(
-        (a, b) => (b.key === "pinned") - (a.key === "pinned") || ORDERS[sort](a.lanes[0], b.lanes[0]),
-    );
+    if (sort)
+        found.sort(
+            (a, b) => (b.key === "pinned") - (a.key === "pinned") || ORDERS[sort](a.lanes[0], b.lanes[0]),
+        );
+    return besideThreads(found);
+}
+
+/** Return groups with those of tasks after the processes of their threads. */
+function besideThreads(groups) {
+    const tasks = groups.filter(({key}) => key.startsWith("tasks:")),
+        others = groups.filter((group) => !tasks.includes(group)),
+        of = ({key}) => tasks.filter(({lanes}) => processKey(lanes[0]) === key);
+    const placed = others.flatMap((group) => [group, ...of(group)]);
+    return [...placed, ...tasks.filter((group) => !placed.includes(group))];
 }
 
 /** Return a process in few words, from its name and command line: the program, and its first argument. */
@@ -54,13 +77,17 @@ export function processName(command) {
     return [words[0], argument].filter(Boolean).join(" ") || "process";
 }
 
-function groupTitle(lane) {
+function groupTitle(lane, names) {
     if (lane.kind === "cpu") return "CPUs";
+    if (isTask(lane)) return `Tasks of ${names.get(lane.thread) ?? "a thread"}`;
     return `${processName(lane.process)} ${lane.pid}${lane.instance ? `, instance ${lane.instance}` : ""}`;
 }
 
 /** Return how many depths of a lane are shown at first: fewer where many lanes share the page. */
-export const usualDepths = (lanes) => (lanes.length <= 1 ? 40 : lanes.length <= 4 ? 20 : 12);
+export function usualDepths(lanes) {
+    const {length} = lanes.filter((lane) => !isTask(lane));
+    return length <= 1 ? 40 : length <= 4 ? 20 : 12;
+}
 
 /** Return how many depths of a lane are shown as rows. */
 export const shownDepths = (lane, {deep = [], usual = 40}) =>
@@ -80,7 +107,7 @@ export function placed(lanes, layout) {
     for (const group of grouped(lanes, layout)) {
         items.push({kind: "group", y, height: GROUP, group});
         y += GROUP;
-        if ((layout.closed || []).includes(group.key)) continue;
+        if (isClosed(group.key, group.lanes.length, layout.closed || [])) continue;
         for (const lane of group.lanes) {
             const height = laneHeight(lane, layout),
                 folded = (layout.folded || []).includes(lane.number);

@@ -6,12 +6,12 @@ import {byId, element} from "./dom.js";
 import {showHelp} from "./help.js";
 import {followKeys} from "./keys.js";
 import {Growth} from "./growth.js";
-import {groupKey, usualDepths} from "./lanes.js";
+import {groupKey, isClosed, usualDepths} from "./lanes.js";
 import {visible} from "./names.js";
 import {followSplitter, makeTabs, markTab, sizePanel} from "./panel.js";
 import {followPointer} from "./pointer.js";
 import {Search} from "./search.js";
-import {State} from "./state.js";
+import {State, toggled} from "./state.js";
 import * as status from "./status.js";
 import {Timeline} from "./timeline.js";
 import {counted, duration} from "./times.js";
@@ -151,11 +151,9 @@ class Page {
             key = isPinned ? "pinned" : groupKey(known);
         if (folded.includes(lane)) changes.folded = folded.filter((other) => other !== lane);
         if (depth >= usualDepths(this.trace.lanes) && !deep.includes(lane)) changes.deep = [...deep, lane];
-        if (closed.split("|").includes(key))
-            changes.closed = closed
-                .split("|")
-                .filter((other) => other !== key)
-                .join("|");
+        const keys = closed.split("|").filter(Boolean),
+            {length} = this.trace.lanes.filter((other) => groupKey(other) === key);
+        if (isClosed(key, length, keys)) changes.closed = toggled(keys, key).join("|");
         if (filter && !this.timeline.items.some((item) => item.lane?.number === lane)) changes.filter = "";
         if (Object.keys(changes).length) this.state.set(changes);
     }

@@ -1,6 +1,7 @@
 // The overview of the whole trace above the time line, with the part that is shown.
 
 import {byId} from "./dom.js";
+import {isTask} from "./lanes.js";
 import {freshPen} from "./painter.js";
 
 const MOST_LANES = 32,
@@ -11,7 +12,8 @@ export class Minimap {
     constructor(trace, store) {
         this.trace = trace;
         this.store = store;
-        this.lanes = [...trace.lanes]
+        this.lanes = trace.lanes
+            .filter((lane) => !isTask(lane)) // their threads' lanes have all of their calls
             .sort((a, b) => b.calls - a.calls)
             .slice(0, MOST_LANES)
             .sort((a, b) => a.number - b.number);

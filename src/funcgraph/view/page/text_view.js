@@ -12,7 +12,8 @@ const MOST_LINES = 500,
 export function textView(panel, page) {
     const controller = new AbortController(),
         {range, trace} = page;
-    const lane = page.state.values.call?.lane ?? page.timeline.seen()[0]?.lane.number;
+    const shown = page.state.values.call?.lane ?? page.timeline.seen()[0]?.lane.number,
+        lane = shown === undefined ? shown : trace.threadOf(shown);
     if (lane === undefined) {
         panel.replaceChildren(
             element("p", {className: "hint"}, "Choose a call, and select a range: its text is here."),

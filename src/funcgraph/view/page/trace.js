@@ -28,6 +28,11 @@ export class Trace {
         this.colours = this.functions.map((func) => colourOf(func, dark));
     }
 
+    /** Return the number of a lane, or of the thread's lane that it is a part of. */
+    threadOf(number) {
+        return this.byNumber.get(number)?.thread ?? number;
+    }
+
     /** The short name of a function, for boxes. */
     short(number) {
         return this.shorts[number] ?? "(unknown)";

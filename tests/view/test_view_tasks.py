@@ -1,0 +1,152 @@
+"""Promise: each task of an event loop and each greenlet has a lane with its own calls, and no others, at the
+levels that they have below the task, in whichever thread it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tracefile import RESUME, SUSPEND, Trace
+
+from funcgraph.tracedata import run_table
+from funcgraph.view import task_lanes
+from funcgraph.view.request_error import RequestError
+from funcgraph.view.served import Served
+from view.test_view_queries import ask, opened
+
+pytestmark = pytest.mark.one_python
+
+COROUTINE = 2
+FUNCTIONS = [
+    ("app", "loop", "/nowhere/app.py", 1, 0, []),
+    ("app", "handler", "/nowhere/app.py", 5, COROUTINE, []),
+    ("app", "read", "/nowhere/app.py", 9, COROUTINE, []),
+    ("app", "parse", "/nowhere/app.py", 13, 0, []),
+    ("app", "green", "/nowhere/app.py", 17, 0, []),
+    ("app", "switch", "/nowhere/app.py", 21, 0, []),
+]
+LOOP, HANDLER, READ, PARSE, GREEN, SWITCH = range(6)
+BEGIN = 10**9
+STEPS, TASKS = 4, 3
+
+
+def run(task: Any, now: int, step: int, starts: tuple[int, int], functions: tuple[int, int, int]) -> int:
+    """One run: the root, below it what waits, and a call before it does; all end in the last step."""
+    root, waiter, leaf = functions
+    begin, is_last = now, step == STEPS - 1
+    if step == 0:
+        task.enter(now, root, 1)
+        task.enter(now + 10, waiter, 2)
+    else:
+        task.enter(now, root, 1, kind=RESUME, start=starts[0])
+        task.enter(now + 10, waiter, 2, kind=RESUME, start=starts[1])
+    task.enter(now + 20, leaf, 3)
+    task.leave(now + 50, leaf, 3, calltime=now + 20)
+    more: dict[str, Any] = {} if is_last else {"kind": SUSPEND}
+    task.leave(now + 60, waiter, 2, calltime=begin + 10, start=starts[1], **more)
+    task.leave(now + 70, root, 1, calltime=begin, start=starts[0], **more)
+    return now + 100
+
+
+def made(folder: Path, functions: tuple[int, int, int]) -> Path:
+    """A loop that runs TASKS tasks in turn; the last step of each is in another thread."""
+    trace = Trace(FUNCTIONS)
+    first, other = trace.task(100, "first", pid=100), trace.task(101, "other", pid=100)
+    first.enter(BEGIN, LOOP, 0)
+    now = BEGIN + 10
+    starts: list[tuple[int, int]] = []
+    for step in range(STEPS):
+        thread = other if step == STEPS - 1 else first
+        if thread is other:
+            first.leave(now, LOOP, 0, calltime=BEGIN)
+            other.enter(now + 1, LOOP, 0)
+            now += 10
+        for number in range(TASKS):
+            if step == 0:
+                starts.append((now, now + 10))
+            now = run(thread, now, step, starts[number], functions)
+    other.leave(now, LOOP, 0, calltime=now - 10)
+    return trace.save(folder / "trace.dat")
+
+
+@pytest.fixture(
+    scope="module", params=[(HANDLER, READ, PARSE), (GREEN, SWITCH, PARSE)], ids=["task", "greenlet"]
+)
+def served(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Any]]:
+    with opened(made(tmp_path_factory.mktemp("tasks"), request.param)) as one:
+        yield one, request.param
+
+
+def spans_of(served: Served, lane: int, pixels: int) -> list[tuple[int, ...]]:
+    part = (served.begin_ns, served.begin_ns + served.duration_ns + 1)
+    rows = task_lanes.spans(served, task_lanes.task_lane(served, lane), *part, pixels, (0, 100))
+    columns = (rows.depth, rows.begin_ns, rows.end_ns, rows.count, rows.function)
+    return [(row[0], row[1] - BEGIN, row[2] - BEGIN, *row[3:]) for row in zip(*columns, strict=True)]
+
+
+def begins(number: int) -> list[int]:
+    """When the runs of a task begin, after BEGIN."""
+    return [10 + 100 * (TASKS * step + number) + 10 * (step == STEPS - 1) for step in range(STEPS)]
+
+
+def test_a_task_has_a_lane_with_its_calls_alone(served: tuple[Served, Any]) -> None:
+    one, (root, waiter, leaf) = served
+    lanes = [lane for lane in ask(one, "lanes")["lanes"] if task_lanes.is_task(lane["number"])]
+    kind = "task" if root == HANDLER else "greenlet"
+    name = "handler" if root == HANDLER else "green"
+    assert [(lane["kind"], lane["name"]) for lane in lanes] == [
+        (kind, f"{name} {n + 1}") for n in range(TASKS)
+    ]
+    for number, lane in enumerate(lanes):
+        assert (lane["thread"], lane["spans"], lane["depths"], lane["calls"]) == (0, STEPS, 3, STEPS + 2)
+        assert (lane["begin_ns"], lane["ran_ns"]) == (begins(number)[0], 70 * STEPS)
+        assert spans_of(one, lane["number"], 10_000) == [
+            *((0, at, at + 70, 1, root) for at in begins(number)),
+            *((1, at + 10, at + 60, 1, waiter) for at in begins(number)),
+            *((2, at + 20, at + 50, 1, leaf) for at in begins(number)),
+        ]
+
+
+def test_runs_that_are_too_short_to_see_are_counted(served: tuple[Served, Any]) -> None:
+    one, (root, _, _) = served
+    rows = spans_of(one, task_lanes.FIRST, 4)
+    assert {(row[0], row[4]) for row in rows} == {(0, root)}
+    assert sum(row[3] for row in rows) == STEPS and len(rows) <= 4
+
+
+def test_a_call_of_a_task_is_found_at_its_level_in_each_thread(served: tuple[Served, Any]) -> None:
+    one, functions = served
+    for thread, at in ((0, begins(1)[1]), (1, begins(1)[-1])):
+        lane = task_lanes.FIRST + 1
+        call = ask(one, "call", lane=lane, time=at + 30, depth=2)["call"]
+        assert (call["lane"], call["depth"], call["function"], call["begin_ns"]) == (lane, 2, PARSE, at + 20)
+        parents = [(row["lane"], row["depth"], row["function"]) for row in call["parents"]]
+        assert parents == [(lane, 1, functions[1]), (lane, 0, functions[0]), (thread, 0, LOOP)]
+    assert ask(one, "call", lane=task_lanes.FIRST + 1, time=begins(1)[1] + 80)["call"] is None
+    with pytest.raises(RequestError) as refused:
+        ask(one, "call", lane=task_lanes.FIRST + TASKS, time=0)
+    assert refused.value.status == 404
+
+
+def test_the_table_of_runs_is_bounded(served: tuple[Served, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _ = served
+    monkeypatch.setattr(run_table, "_MOST_RUNS", 6)
+    monkeypatch.setattr(run_table, "_MOST_ROOTS", 2)
+    table = one.trace.runs()
+    assert (len(table), table.left_out) == (2, TASKS - 2)
+    runs = [table.runs(root, 0, 2**63) for root in range(2)]
+    assert sum(map(len, runs)) < 2 * STEPS
+    for root in range(2):
+        assert table.root(root).ran_ns == 70 * STEPS
+        assert (runs[root][0].begin_ns, runs[root][-1].end_ns) == (
+            BEGIN + begins(root)[0],
+            BEGIN + begins(root)[-1] + 70,
+        )
+
+
+def test_a_trace_without_tasks_is_not_read_again(trace_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(trace_path) as one:
+        monkeypatch.setattr(one.trace, "runs", lambda: pytest.fail("the trace was read again"))
+        assert all(lane["kind"] == "thread" for lane in ask(one, "lanes")["lanes"])
