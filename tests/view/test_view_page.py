@@ -73,6 +73,8 @@ def test_a_task_has_a_lane_whose_group_folds(opened: Open) -> None:
     view.open(f"{place}&begin={task['begin_ns']}&end={task['end_ns']}")
     view.loaded()
     assert view.page.locator("#tabpanel h2").inner_text().endswith("fetch")
+    flows = view.page.locator(".flows").inner_text()
+    assert flows.startswith("Task created by: not recorded") and "-e asyncio:task_create" in flows
     view.screenshot("tasks")
     view.page.locator(".group-row .fold").nth(1).click()
     view.settle()

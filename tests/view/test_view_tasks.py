@@ -3,6 +3,8 @@ levels that they have below the task, in whichever thread it runs."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ FUNCTIONS = [
 ]
 LOOP, HANDLER, READ, PARSE, GREEN, SWITCH = range(6)
 BEGIN = 10**9
+PROGRAM = Path(__file__).parent / "programs" / "tasks.py"
 STEPS, TASKS = 4, 3
 
 
@@ -150,3 +153,50 @@ def test_a_trace_without_tasks_is_not_read_again(trace_path: Path, monkeypatch: 
     with opened(trace_path) as one:
         monkeypatch.setattr(one.trace, "runs", lambda: pytest.fail("the trace was read again"))
         assert all(lane["kind"] == "thread" for lane in ask(one, "lanes")["lanes"])
+
+
+# ---- what led to a call
+
+
+def recorded(folder: Path, *words: str) -> Path:
+    command = [sys.executable, "-m", "funcgraph", "record", "-q", "-o", "t.fg", "-l", "__main__.*", *words]
+    subprocess.run([*command, str(PROGRAM)], check=True, timeout=60, cwd=folder)
+    return folder / "t.fg"
+
+
+def flows_of(served: Served, name: str) -> list[tuple[str, str | None, str]]:
+    """What led to the first call of a function."""
+    number = [function.qualname for function in served.functions].index(name)
+    call = ask(served, "step", function=number, time=0, direction="next")["call"]
+    place = {"lane": call["lane"], "time": call["begin_ns"], "depth": call["depth"]}
+    found = ask(served, "flows", **place)["flows"]
+    names = [function.qualname for function in served.functions]
+    return [
+        (flow["kind"], flow["call"] and names[flow["call"]["function"]], flow["record"]) for flow in found
+    ]
+
+
+def test_a_call_leads_to_what_awaits_it_created_its_task_and_started_its_thread(tmp_path: Path) -> None:
+    events = ("-e", "asyncio:task_create", "-e", "asyncio:task_switch", "-l", "threading.Thread.start")
+    with opened(recorded(tmp_path, *events)) as one:
+        assert flows_of(one, "read") == [("awaited", "handler", ""), ("created", "spawn", "")]
+        assert flows_of(one, "handler") == [("created", "spawn", "")]
+        assert flows_of(one, "spawn") == [("created", "work", "")]
+        assert flows_of(one, "work") == [("started", "main", "")]
+        assert flows_of(one, "main") == []
+
+
+def test_what_the_trace_has_not_is_told_with_the_flags_that_record_it(tmp_path: Path) -> None:
+    with opened(recorded(tmp_path)) as one:
+        tasks = ("created", None, "-e asyncio:task_create -e asyncio:task_switch")
+        assert flows_of(one, "read") == [("awaited", "handler", ""), tasks]
+        assert flows_of(one, "work") == [("started", None, "-l threading.Thread.start")]
+
+
+def test_the_line_of_the_call_is_marked_in_the_source_of_its_caller(tmp_path: Path) -> None:
+    with opened(recorded(tmp_path, "-O", "funcgraph-retaddr")) as one:
+        number = [function.qualname for function in one.functions].index("read")
+        head = ask(one, "step", function=number, time=0, direction="next")["call"]
+        call = ask(one, "call", lane=head["lane"], time=head["begin_ns"], depth=head["depth"])["call"]
+        source = call["caller_source"]
+        assert "await read(n)" in dict(source["lines"])[source["line"]]

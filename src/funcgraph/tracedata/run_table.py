@@ -92,6 +92,11 @@ class RunTable:
         chosen = sorted(range(len(self)), key=lambda number: -ran_ns[number])[:most]
         return sorted(chosen)
 
+    def alive(self, time_ns: int) -> list[int]:
+        """Return the numbers of those that have begun and not ended at a time."""
+        times = zip(self._roots["begin_ns"], self._roots["end_ns"], strict=True)
+        return [number for number, (begin, end) in enumerate(times) if begin <= time_ns <= end]
+
     def run_at(self, root: int, time_ns: int) -> Run | None:
         """Return the run of a root at a time; None: it does not run then."""
         first, last = self._range(root)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgraph.tracedata.call_index import Lane, Span, SpanColumns
 from funcgraph.tracedata.events import Event
@@ -15,14 +15,16 @@ from funcgraph.tracedata.selection import Selection
 from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
-from funcgraph.view.source_lines import source_of
+from funcgraph.view.source_lines import source_around, source_of
 from funcgraph.view.task_lanes import TaskLane
 
 __all__ = [
+    "Place",
     "arguments_of",
     "call",
     "head_of",
     "histogram",
+    "located",
     "longest",
     "report_command",
     "shown_value",
@@ -39,38 +41,55 @@ _MOST_LONGEST = 1000
 _CHILD_PIXELS = 4096
 
 
-def call(served: Served, parameters: Parameters) -> dict[str, Any]:
-    """Return the call in a lane at a time: the innermost one, or that at a depth."""
+class Place(NamedTuple):
+    """Where a call is.
+
+    Attributes:
+        lane: that of its thread.
+        span: the call's stretch.
+        parents: those around it in the thread, the nearest first.
+        task: the task in whose lane it was asked for.
+    """
+
+    lane: Lane
+    span: Span
+    parents: list[Span]
+    task: TaskLane | None
+
+
+def located(served: Served, parameters: Parameters) -> Place | None:
+    """Return the call in a lane at a time: the innermost one, or that at a depth; None: there is none."""
     number = parameters.integer("lane", 0, _MAX)
     time_ns = served.begin_ns + parameters.time("time")
     depth = parameters.integer("depth", 0, _MAX) if "depth" in parameters else None
-    if not task_lanes.is_task(number):
-        return _call_of_thread(served, served.lane(number), time_ns, depth, None)
-    task = task_lanes.task_lane(served, number)
-    run = task.run_at(time_ns)
-    if run is None:
-        return {"call": None}
-    return _call_of_thread(served, run[1], time_ns, None if depth is None else depth + run[0].depth, task)
-
-
-def _call_of_thread(
-    served: Served, lane: Lane, time_ns: int, depth: int | None, task: TaskLane | None
-) -> dict[str, Any]:
-    """Return the call in a thread at a time; with its place in a task's lane, if there is one."""
+    task = task_lanes.task_lane(served, number) if task_lanes.is_task(number) else None
+    lane = None if task else served.lane(number)
+    if task is not None:
+        run = task.run_at(time_ns)
+        if run is None:
+            return None
+        lane, depth = run[1], None if depth is None else depth + run[0].depth
+    assert lane is not None
     span = served.index().call_at(lane, time_ns)
     parents = served.index().parents(span) if span else []
-    if depth is not None:
-        while span and span.depth > depth:
-            span = parents.pop(0) if parents else None
-        span = span if span and span.depth == depth else None
-    if span is None:
+    while span and depth is not None and span.depth > depth:
+        span = parents.pop(0) if parents else None
+    if span is None or (depth is not None and span.depth != depth):
+        return None
+    return Place(lane, span, parents, task)
+
+
+def call(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return the call in a lane at a time: the innermost one, or that at a depth."""
+    place = located(served, parameters)
+    if place is None:
         return {"call": None}
-    detail = _detail(served, lane, span, parents)
-    if task is not None:
-        detail = task_lanes.span_head(task, span, detail)
+    detail = _detail(served, place.lane, place.span, place.parents)
+    if place.task is not None:
+        detail = task_lanes.span_head(place.task, place.span, detail)
         detail["parents"] = [
-            task_lanes.span_head(task, parent, row)
-            for parent, row in zip(parents, detail["parents"], strict=False)
+            task_lanes.span_head(place.task, parent, row)
+            for parent, row in zip(place.parents, detail["parents"], strict=False)
         ]
     return {"call": detail}
 
@@ -145,6 +164,7 @@ def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict
     entry = _event_at(served, lane, span, span.begin_ns, ("entry",))
     end = _event_at(served, lane, span, span.end_ns, ("return", "raise", "suspend", "close"))
     bins = served.index().histogram(span.function) if span.function else []
+    callers = _parents(served, lane, entry, parents)
     return {
         **head_of(served, span),
         "arguments": arguments_of(entry),
@@ -152,12 +172,19 @@ def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict
         "exception": end.exception if end else None,
         "total_ns": span.end_ns - span.begin_ns,
         "own_ns": _own_ns(served, span),
-        "parents": _parents(served, lane, entry, parents),
+        "parents": callers,
         "nth": served.index().number_of(span),
         "of": sum(count for _, count in bins),
         "source": source_of(span.function) if span.function else None,
+        "caller_source": _caller_source(parents, callers),
         "report": report_command(served, lane, span.begin_ns, span.end_ns),
     }
+
+
+def _caller_source(parents: list[Span], callers: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the lines around that of the call, in the function that made it; None: they are not there."""
+    function = parents[0].function if parents else None
+    return source_around(function, callers[0]["line"]) if function and callers[0]["line"] else None
 
 
 def _parents(served: Served, lane: Lane, entry: Event | None, parents: list[Span]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgraph.view import answers, call_detail, report_text, search, tree_query
+from funcgraph.view import answers, call_detail, flows, report_text, search, tree_query
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
@@ -37,6 +37,7 @@ QUESTIONS = {
     "spans": Question(answers.spans, ("lane", *_PART, "pixels", "first", "last")),
     "marks": Question(answers.marks, ("lane", *_PART, "most")),
     "call": Question(call_detail.call, ("lane", "time", "depth")),
+    "flows": Question(flows.flows, ("lane", "time", "depth")),
     "step": Question(call_detail.step, ("function", "time", "direction", "lane", "raised")),
     "longest": Question(call_detail.longest, ("function", "least", "most")),
     "histogram": Question(call_detail.histogram, ("function",)),

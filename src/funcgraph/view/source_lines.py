@@ -12,12 +12,13 @@ from typing import Any
 
 from funcgraph.tracedata.description import NATIVE, Function
 
-__all__ = ["source_of"]
+__all__ = ["source_around", "source_of"]
 
 _MOST_BYTES = 4 << 20
 _MOST_LINES = 300
 _MOST_COLUMNS = 500
 _BEFORE = 2
+_AROUND = 3
 _CLOSING = ")]}"  # of arguments over several lines
 
 
@@ -32,6 +33,18 @@ def source_of(function: Function) -> dict[str, Any] | None:
     last = min(_end_of(lines, function.line), first + _MOST_LINES - 1)
     shown = [[number, lines[number - 1][:_MOST_COLUMNS]] for number in range(first, last + 1)]
     return {"file": function.file, "line": function.line, "lines": shown}
+
+
+def source_around(function: Function, line: int) -> dict[str, Any] | None:
+    """Return the lines around one of a function; None: they are not there."""
+    if function.flags & NATIVE or line < 1 or not os.path.isabs(function.file):
+        return None
+    lines = _lines_of(function.file)
+    if not lines or line > len(lines):
+        return None
+    numbers = range(max(line - _AROUND, 1), min(line + _AROUND, len(lines)) + 1)
+    shown = [[number, lines[number - 1][:_MOST_COLUMNS]] for number in numbers]
+    return {"file": function.file, "line": line, "lines": shown}
 
 
 def _lines_of(path: str) -> list[str] | None:

@@ -16,7 +16,7 @@ from funcgraph.tracedata.run_table import Root, Run, RunTable
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 
-__all__ = ["FIRST", "TaskLane", "is_task", "marks", "rows", "span_head", "spans", "task_lane"]
+__all__ = ["FIRST", "TaskLane", "is_task", "marks", "rows", "running", "span_head", "spans", "task_lane"]
 
 FIRST = 1 << 20
 _MOST_LANES = 1000
@@ -57,7 +57,7 @@ class TaskLane(NamedTuple):
 class _Kept(NamedTuple):
     """The table of a trace, with the index that it was made for."""
 
-    index: CallIndex
+    made_for: CallIndex
     table: RunTable | None
     threads: dict[int, Lane]
 
@@ -128,7 +128,7 @@ def _kept(served: Served) -> _Kept:
     index = served.index()
     with served.run_lock:
         kept = served.kept_runs
-        if not isinstance(kept, _Kept) or kept.index is not index:
+        if not isinstance(kept, _Kept) or kept.made_for is not index:
             numbers = {task: number for number, task in enumerate(served.trace.tasks)}
             threads = {numbers.get(lane.task, -1): lane for lane in index.lanes()}
             table = served.trace.runs() if _may_have_tasks(served, index) else None
@@ -237,6 +237,19 @@ def marks(served: Served, lane: TaskLane, begin_ns: int, end_ns: int, most: int)
 
 
 # ---- calls
+
+
+def running(served: Served, thread: int, time_ns: int) -> TaskLane | None:
+    """Return the task that runs in a thread's lane at a time; of several the one that began last."""
+    kept = _kept(served)
+    if kept.table is None:
+        return None
+    for number in reversed(kept.table.alive(time_ns)):
+        lane = TaskLane(kept.table.root(number), kept.table, kept.threads)
+        run = lane.run_at(time_ns)
+        if run is not None and run[1].number == thread:
+            return lane
+    return None
 
 
 def span_head(lane: TaskLane, span: Span, head: dict[str, Any]) -> dict[str, Any]:

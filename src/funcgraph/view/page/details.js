@@ -18,6 +18,8 @@ const OUTCOMES = {
     open: "in progress at the end of the trace",
 };
 
+const FLOWS = {awaited: "Awaited by", created: "Task created by", started: "Thread started by"};
+
 /** Return one sentence about a call: for screen readers. */
 export function sentence(call, trace) {
     const lane = trace.byNumber.get(call.lane),
@@ -34,7 +36,8 @@ const durationOf = (call) => duration(call.end_ns - call.begin_ns);
 /** The view of calls. */
 export class Details {
     /** `go` shows a call; `showFunction` another view of a function. */
-    constructor({go, showFunction, status}) {
+    constructor({go, showFunction, status, onFlows}) {
+        this.onFlows = onFlows;
         this.go = go;
         this.showFunction = showFunction;
         this.status = status;
@@ -70,7 +73,8 @@ export class Details {
                 this.values(call),
                 this.times(call),
                 this.callers(call),
-                this.source(call),
+                this.source(call.caller_source, "Source of the caller"),
+                this.source(call.source, "Source"),
                 this.others(call),
             ),
         );
@@ -260,7 +264,7 @@ export class Details {
                             "button",
                             {
                                 className: "link",
-                                onclick: () => this.go({...parent, lane: call.lane}),
+                                onclick: () => this.go(parent),
                             },
                             element("bdi", {}, trace.name(parent.function, 120)),
                         ),
@@ -293,11 +297,40 @@ export class Details {
             );
             section.append(more);
         }
+        section.append(this.flows(call));
         return section;
     }
 
-    source(call) {
-        const {source} = call;
+    /** Return a list, which is filled when the answer comes: what led here besides callers. */
+    flows(call) {
+        const list = element("ul", {className: "flows"});
+        this.fillFlows(call, list);
+        return list;
+    }
+
+    async fillFlows(call, list) {
+        const {lane, begin_ns: time, depth} = call,
+            {trace} = this;
+        const answer = await this.status.guard(ask("flows", {trace: trace.number, lane, time, depth}));
+        if (!answer) return;
+        this.onFlows(call, answer.flows);
+        list.replaceChildren(...answer.flows.map((flow) => element("li", {}, ...this.flow(flow))));
+    }
+
+    flow({kind, call, record}) {
+        if (!call)
+            return [
+                `${FLOWS[kind]}: `,
+                element("span", {className: "quiet"}, `not recorded. funcgraph record ${record} records it.`),
+            ];
+        const name = element("bdi", {}, this.trace.name(call.function, 120));
+        return [
+            `${FLOWS[kind]} `,
+            element("button", {className: "link", onclick: () => this.go(call)}, name),
+        ];
+    }
+
+    source(source, title) {
         if (!source) return null;
         const lines = source.lines.map(([number, text]) =>
             element(
@@ -312,11 +345,11 @@ export class Details {
         );
         return element(
             "section",
-            {className: "source", "aria-label": "Source"},
+            {className: "source", "aria-label": title},
             element(
                 "h3",
                 {},
-                "Source",
+                title,
                 " ",
                 element(
                     "span",
@@ -326,7 +359,7 @@ export class Details {
             ),
             element(
                 "div",
-                {className: "lines", tabIndex: 0, role: "group", "aria-label": "Source lines"},
+                {className: "lines", tabIndex: 0, role: "group", "aria-label": `${title}, lines`},
                 ...lines,
             ),
         );

@@ -27,6 +27,7 @@ class Page {
             go: (call) => this.go(call),
             status,
             showFunction: (number) => this.showFunction(number),
+            onFlows: (call, flows) => this.timeline.showFlows(call, flows),
         });
         this.search = new Search(this.state, {
             go: (call) => this.go(call),

@@ -1,5 +1,6 @@
 // The time line: what is drawn when, which lanes are in sight, and what is at a place of it.
 
+import {drawArrow} from "./arrows.js";
 import {drawAxis} from "./axis.js";
 import {byId, debounced} from "./dom.js";
 import {showLaneList} from "./lane_list.js";
@@ -26,6 +27,7 @@ export class Timeline {
         this.view = {begin: 0, end: 1};
         this.hover = null; // {lane, depth, row, spans} under the pointer
         this.pointer = null; // x of the pointer
+        this.flows = []; // what led to the chosen call
         this.matched = null; // by function: whether the search found it
         this.hits = [];
         this.drawn = false;
@@ -168,6 +170,7 @@ export class Timeline {
             writeLabels(pen, labels, (number) => this.trace.short(number), colours.text, colours.quiet);
         for (const {item, entry} of drawn) if (entry) this.drawMarks(pen, item, entry, {width, top, colours});
         this.drawChosen(pen, {width, top, colours});
+        this.drawFlows(pen, {width, top, colours});
         this.drawRange(pen, {width, height, colours});
         const {range} = this.state.values,
             look = {colours, range, width, font: pen.font, pointer: this.pointer, unknown: colours.unknown};
@@ -273,6 +276,30 @@ export class Timeline {
                 {...this.chosen, begin: this.chosen.begin_ns, end: this.chosen.end_ns},
                 {width, top, colour: colours.select, thick: 2},
             );
+    }
+
+    /** Show what led to the chosen call. */
+    showFlows(call, flows) {
+        if (call !== this.chosen) return;
+        this.flows = flows;
+        this.draw();
+    }
+
+    /** Draw an arrow from each call that led to the chosen one. */
+    drawFlows(pen, {top, colours}) {
+        const to = this.chosen && this.pointOf(this.chosen, this.chosen.begin_ns, top);
+        for (const {call, time_ns} of to ? this.flows || [] : []) {
+            const from = call && this.pointOf(call, time_ns, top);
+            if (from) drawArrow(pen, from, to, colours.accent);
+        }
+    }
+
+    /** Return where a call's level is at a time; null: it is not shown. */
+    pointOf({lane, depth}, time, top) {
+        const item = this.items.find((other) => other.kind === "lane" && other.lane.number === lane);
+        if (!item || depth >= item.depths) return null;
+        const {y, height} = rowOf(item, depth);
+        return {x: this.xOf(time), y: y - top + height / 2};
     }
 
     drawRange(pen, {width, height, colours}) {

@@ -1,0 +1,135 @@
+"""What led to a call, beyond its callers: what awaits it, what created its task, what started its thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgraph.tracedata.call_index import Lane, Span
+from funcgraph.tracedata.events import Event
+from funcgraph.tracedata.selection import Selection
+from funcgraph.view import task_lanes
+from funcgraph.view.call_detail import head_of, located, time_text
+from funcgraph.view.parameters import Parameters
+from funcgraph.view.served import Served
+from funcgraph.view.task_lanes import TaskLane
+
+__all__ = ["flows"]
+
+_SUSPENDS, _COROUTINE = 7, 2  # enum fg_func_flags
+_MOST_EVENTS = 300  # that are read to find one
+_MOST_MARKS = 10_000
+_BACK_NS = (10**5, 10**7, 10**9, 2**63)  # how far back the latest event is looked for
+_CREATE, _SWITCH = ("asyncio", "task_create"), ("asyncio", "task_switch")
+_TASKS_FLAGS = "-e asyncio:task_create -e asyncio:task_switch"
+_THREADS_FLAGS = "-l threading.Thread.start"
+
+
+def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return what led to a call, the nearest first. What the trace has not is told with the flags of `record`
+    that have it recorded."""
+    place = located(served, parameters)
+    if place is None:
+        return {"flows": []}
+    found = []
+    around = [place.span, *place.parents]
+    if len(around) > 1 and _flags(around[0]) & _COROUTINE and _flags(around[1]) & _SUSPENDS:
+        found.append(_flow(served, "awaited", around[1]))
+    task = place.task or task_lanes.running(served, place.lane.number, place.span.begin_ns)
+    if task is not None and not task.root.is_greenlet:
+        found.append(_creation(served, task))
+    elif task is None and (start := _thread_start(served, place.lane)):
+        found.append(start)
+    return {"flows": found}
+
+
+def _flags(span: Span) -> int:
+    return span.function.flags if span.function else 0
+
+
+def _flow(
+    served: Served, kind: str, span: Span | None, time_ns: int | None = None, record: str = ""
+) -> dict[str, Any]:
+    """Return a flow from a call, at a time within it; without one: how it would be recorded."""
+    if span is None:
+        return {"kind": kind, "call": None, "time_ns": None, "record": record}
+    head = head_of(served, span)
+    task = task_lanes.running(served, span.lane, span.begin_ns)
+    if task is not None:
+        head = task_lanes.span_head(task, span, head)
+    at = span.begin_ns if time_ns is None else time_ns
+    return {"kind": kind, "call": head, "time_ns": at - served.begin_ns, "record": ""}
+
+
+# ---- tasks
+
+
+def _creation(served: Served, task: TaskLane) -> dict[str, Any]:
+    known = {(kind.system, kind.name) for kind in served.trace.event_types}
+    run = task.run_at(task.root.begin_ns)
+    if known >= {_CREATE, _SWITCH} and run is not None:
+        number = _task_id(served, run[1], task.root.begin_ns)
+        created = _created(served, run[1], number, task.root.begin_ns) if number is not None else None
+        if created is not None:
+            lane, time_ns = created
+            return _flow(served, "created", served.index().call_at(lane, time_ns), time_ns)
+    return _flow(served, "created", None, record=_TASKS_FLAGS)
+
+
+def _task_id(served: Served, lane: Lane, begin_ns: int) -> object:
+    """Return the id of the task that the loop switched to last before a time."""
+    for time_ns in _event_times(served, lane, begin_ns):
+        for event in _events_at(served, lane, time_ns, _SWITCH):
+            return event.fields["next_id"]
+    return None
+
+
+def _created(served: Served, lane: Lane, number: object, before_ns: int) -> tuple[Lane, int] | None:
+    """Return where the task with an id was created: its thread's lane, and when."""
+    same = [one for one in served.index().lanes() if one.task.pid == lane.task.pid]
+    same.sort(key=lambda one: one.number != lane.number)
+    for one in same:
+        for time_ns in _event_times(served, one, before_ns):
+            if any(event.fields["id"] == number for event in _events_at(served, one, time_ns, _CREATE)):
+                return one, time_ns
+    return None
+
+
+def _event_times(served: Served, lane: Lane, before_ns: int) -> list[int]:
+    """Return the times of a lane's latest events before a time, the latest first."""
+    times: list[int] = []
+    for back_ns in _BACK_NS:
+        begin = max(before_ns - back_ns, 0)
+        marks = served.index().marks(lane, begin, before_ns + 1, kinds=["event"], most=_MOST_MARKS)
+        times = [mark.time_ns for mark in marks]
+        if len(times) >= _MOST_EVENTS or begin == 0:
+            break
+    return times[: -_MOST_EVENTS - 1 : -1]
+
+
+def _events_at(served: Served, lane: Lane, time_ns: int, name: tuple[str, str]) -> list[Event]:
+    if lane.task not in served.tasks or not served.can_seek:
+        return []
+    text = time_text(served, time_ns)
+    events = served.trace.events(tasks=[lane.task], select=Selection(begin=text, end=text))
+    return [event for event in events if event.type and (event.type.system, event.type.name) == name]
+
+
+# ---- threads
+
+
+def _thread_start(served: Served, lane: Lane) -> dict[str, Any] | None:
+    """Return the call of Thread.start() that waits while a thread begins; None: it is the first thread."""
+    index = served.index()
+    others = [one for one in index.lanes() if one.task.pid == lane.task.pid and one.number != lane.number]
+    if not any(one.begin_ns < lane.begin_ns for one in others) or served.trace.is_kernel:
+        return None
+    for one in others:
+        span = index.call_at(one, lane.begin_ns)
+        around = [span, *index.parents(span)] if span else []
+        for place, call in enumerate(around):
+            if call.function and (call.function.module, call.function.qualname) == (
+                "threading",
+                "Thread.start",
+            ):
+                return _flow(served, "started", around[min(place + 1, len(around) - 1)], call.begin_ns)
+    return _flow(served, "started", None, record=_THREADS_FLAGS)
