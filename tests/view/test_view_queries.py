@@ -362,3 +362,18 @@ def test_lanes_of_a_part_are_chosen(small: Served) -> None:
         for row in rows:
             by_function[row[0]].append(row[3])
     assert all(two == 2 * half for two, half in by_function.values())
+
+
+def test_a_kernels_trace_answers_about_its_lanes_calls_and_times() -> None:
+    with opened(Path(__file__).parents[1] / "tracedata" / "data" / "graph.dat") as one:
+        lanes = [lane for lane in ask(one, "lanes")["lanes"] if lane["calls"]]
+        assert lanes
+        lane = max(lanes, key=lambda lane: lane["calls"])
+        rows = one.index().spans(lane["number"], one.begin_ns, one.begin_ns + one.duration_ns + 1, 4000)
+        longest = max(range(len(rows)), key=lambda place: rows.busy_ns[place] * (rows.count[place] == 1))
+        place = {"time": rows.begin_ns[longest] - one.begin_ns, "depth": rows.depth[longest]}
+        call = ask(one, "call", lane=lane["number"], **place)["call"]
+        assert (call["function"], call["total_ns"]) == (rows.function[longest], rows.busy_ns[longest])
+        functions = ask(one, "functions")["functions"]
+        assert functions[call["function"]]["total_ns"] >= call["total_ns"]
+        assert ask(one, "flows", lane=lane["number"], **place)["flows"] == []

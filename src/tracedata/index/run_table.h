@@ -4,9 +4,9 @@
  *     depth 2             fetch -|                             fetch ---|
  *     runs              0 ........ 1 ....... 1             0 ............
  *
- * A root is a coroutine that runs without being awaited by a traced one: an event loop's task has it. Or it is
- * the outermost call of a greenlet, which is known once the greenlet was switched to. A run is a stretch of a
- * root: all calls of its thread meanwhile, at its depth and deeper, are calls of the task.
+ * A root is a coroutine that no traced coroutine awaits: an event loop's task has it. Or it is the
+ * outermost call of a greenlet, which is known once the greenlet was switched to. A run is a stretch of
+ * a root: all calls of its thread meanwhile, at its depth and deeper, are calls of the task.
  *
  * The memory is bounded: if there are too many runs, those of a root that are close together become one. If
  * there are too many roots, the later ones are only counted. */
