@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.parser import Common
@@ -20,6 +20,8 @@ from funcgraph.tracedata.trace_file import TraceFile
 if TYPE_CHECKING:
     from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.opened import Trace
+
+_Opened = TypeVar("_Opened")
 
 
 @contextmanager
@@ -90,13 +92,18 @@ def open_files(args: argparse.Namespace) -> Iterator[TraceFile]:
 
 def open_file(path: str, args: argparse.Namespace) -> TraceFile:
     """Open one of several traces. Raises CommandError as open_trace()."""
-    with trace_errors(path):
-        try:
-            trace = TraceFile(path)
-        except OSError as error:
-            raise CommandError(os_error_text(error)) from None
+    trace = open_as(TraceFile, path)
     check_whole(trace, args)
     return trace
+
+
+def open_as(open: Callable[[str], _Opened], path: str) -> _Opened:
+    """Open one of several traces with a function or class. Raises CommandError as open_trace()."""
+    with trace_errors(path):
+        try:
+            return open(path)
+        except OSError as error:
+            raise CommandError(os_error_text(error)) from None
 
 
 def check_whole(trace: TraceFile | Trace, args: argparse.Namespace) -> None:
@@ -127,12 +134,7 @@ def open_events(args: argparse.Namespace) -> Iterator[Trace]:
     from funcgraph.tracedata.opened import open_trace as open_trace_events  # other commands do without it
 
     path = args.input or args.file or default_trace()
-    with trace_errors(path):
-        try:
-            trace = open_trace_events(path)
-        except OSError as error:
-            raise CommandError(os_error_text(error)) from None
-    with trace:
+    with open_as(open_trace_events, path) as trace:
         check_whole(trace, args)
         yield trace
 

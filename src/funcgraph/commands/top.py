@@ -8,16 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from funcgraph.command_support.instance_flags import add_filters, instance_requests, unmatched
-from funcgraph.command_support.live import End, temporary
+from funcgraph.command_support.instance_flags import add_filters
+from funcgraph.command_support.live import End
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.processes import Processes, add_processes
+from funcgraph.command_support.rate_watch import RateWatch, watched
 from funcgraph.recorder.progress import plural
-from funcgraph.steering.changes import Changes
-from funcgraph.steering.configure import InstanceRequest, apply
-from funcgraph.steering.folder import InstanceFolder, Process
 from funcgraph.steering.output import print_line
-from funcgraph.steering.rates import KEYS, STAT, Counts, Rate, counts_of, rates, summed, table
+from funcgraph.steering.rates import KEYS, Rate, table
 from funcgraph.steering.screen import Screen
 from funcgraph.tracedata.pager import text_width
 
@@ -32,7 +30,6 @@ Keys: c, t, a and n sort by calls, time, average and name; q quits. Without a te
 -O graph-time adds the callees' time, -O sleep-time the waiting; the latter costs the program less."""
 
 _HELP_LINE = f"sort by: {', '.join(f'{key} {name}' for key, (name, _) in KEYS.items())}; q quits"
-_OFF = ("graph-time", "sleep-time")  # what does not count unless -O says so: callees and waiting
 _SLICE_S = 0.1  # the longest time for which neither a key nor the end is noticed
 
 
@@ -66,57 +63,31 @@ def run(args: argparse.Namespace) -> int:
     for flag, value in (("-n", args.count), ("--rows", args.rows)):
         if value is not None and value < 1:
             raise CommandError(f"{flag} {value}: must be 1 or more")
-    (request,) = instance_requests(args)
-    request.name = f"{NAME}-{os.getpid()}"
-
-    def begin_one(process: Process) -> None:
-        for option in _OFF:
-            process.instance(request.name).write(f"options/{option}", "0")
-        apply(process, request, Changes())
-        process.instance(request.name).write("function_profile_enabled", "1")
-        for line in unmatched(process, request):
-            processes.message(process, line)
-
+    name = f"{NAME}-{os.getpid()}"
     with Processes(args, leave_nothing=True) as processes:
-        with temporary(processes, request.name) as folders:
-            if processes.each(begin_one):
-                top = _Top(processes, folders, args, _heading_of_time(request))
+        with watched(processes, args, name, by_process=args.by_process) as watch:
+            if watch is not None:
+                top = _Top(watch, args)
                 is_live = not args.is_batch and sys.stdout.isatty() and sys.stdin.isatty()
                 (top.show if is_live else top.print)()
         return processes.status
-
-
-def _heading_of_time(request: InstanceRequest) -> str:
-    is_own = "graph-time" not in request.items("options")
-    return "own ms/s" if is_own else "ms/s"
 
 
 class _Top:
     """The pages.
 
     Args:
-        processes: the processes whose functions are shown.
-        folders: the instance of each whose profiler counts.
+        watch: watches the functions.
         args: the command's options.
-        heading: of the time.
     """
 
-    def __init__(
-        self,
-        processes: Processes,
-        folders: dict[Process, InstanceFolder],
-        args: argparse.Namespace,
-        heading: str,
-    ) -> None:
-        self._time = heading
-        self._processes = processes
-        self._folders = folders
+    def __init__(self, watch: RateWatch, args: argparse.Namespace) -> None:
+        self._watch = watch
+        self._processes = watch.processes
         self._args = args
         self._key = next(key for key, (name, _) in KEYS.items() if name == args.key)
         self._end = End()
-        self._before: dict[int, tuple[float, dict[str, Counts]]] = {}
         self._pids = args.by_process
-        self._look()
 
     def print(self) -> None:
         """Print pages, with an empty line between two."""
@@ -150,21 +121,8 @@ class _Top:
             while (left_s := due - time.monotonic()) > 0:
                 if wait(min(left_s, _SLICE_S)):
                     return
-            page(self._look())
+            page(self._watch.look())
             made += 1
-
-    def _look(self) -> list[Rate]:
-        """Return what the functions did since the last look."""
-
-        def look(process: Process) -> list[Rate]:
-            text = self._folders[process].read(STAT)
-            now, counts = time.monotonic(), counts_of(text)
-            then, before = self._before.get(process.pid, (0.0, None))
-            self._before[process.pid] = now, counts
-            return [] if before is None else rates(process.pid, before, counts, now - then)
-
-        found = [rate for its in self._processes.each(look).values() for rate in its]
-        return found if self._pids else summed(found)
 
     def _heading(self, found: list[Rate]) -> str:
         calls = sum(rate.calls_per_s for rate in found)
@@ -175,7 +133,12 @@ class _Top:
 
     def _print_page(self, found: list[Rate]) -> None:
         lines = table(
-            found, self._key, pids=self._pids, time=self._time, rows=self._args.rows, width=text_width()
+            found,
+            self._key,
+            pids=self._pids,
+            time=self._watch.heading,
+            rows=self._args.rows,
+            width=text_width(),
         )
         for line in (self._heading(found), "", *lines, ""):
             print_line(line)
@@ -184,5 +147,5 @@ class _Top:
         width, height = screen.size
         rows = max(1, height - 3)
         rows = min(rows, self._args.rows or rows)
-        lines = table(found, self._key, pids=self._pids, time=self._time, rows=rows, width=width)
+        lines = table(found, self._key, pids=self._pids, time=self._watch.heading, rows=rows, width=width)
         screen.show([self._heading(found), _HELP_LINE, *lines], heading=2)

@@ -18,6 +18,7 @@ from funcgraph.command_support.trace import (
     add_time_arguments,
     check_flaw,
     default_trace,
+    open_as,
     selection_of,
     trace_errors,
 )
@@ -216,11 +217,7 @@ def _export(args: argparse.Namespace) -> int:
 def _open(number: int, path: str, args: argparse.Namespace) -> Served:
     from funcgraph.view.served import Served
 
-    with trace_errors(path):
-        try:
-            served = Served(number, path)
-        except OSError as error:
-            raise CommandError(os_error_text(error)) from None
+    served = open_as(lambda name: Served(number, name), path)
     check_flaw(path, served.trace.flaw, args)
     return served
 
