@@ -120,6 +120,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "package": ("control",),
     "boot": ("control",),
     "steering": ("control",),
+    "tui": ("view", "steering"),
     "selftest": ("package", "recorder"),
     "attach": ("package",),
     "mount": ("control", "recorder"),
@@ -134,7 +135,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
         "mount",
         "native",
     ),
-    "commands": ("command_support", "view"),
+    "commands": ("command_support", "tui"),
     "command line": ("commands",),
 }
 

@@ -24,7 +24,7 @@ FIRST = ("record", "report", "summary", "top", "trace")
 #: The title of a group -> its other commands. The help text has them in this order; each is a module of
 #: funcgraph.commands.
 GROUPS = {
-    "record and read": ("view", "export", "sql", "diff"),
+    "record and read": ("view", "tui", "export", "sql", "diff"),
     "answers": ("values", "repeat", "exceptions", "why", "compare", "expect"),
     "a running process": ("attach", "detach", "profile", "settings", "mount"),
     "control by trace-cmd's verbs": (

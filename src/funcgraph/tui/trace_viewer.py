@@ -1,0 +1,367 @@
+"""The viewer of a trace: table, tree, callers, text, one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any, ClassVar
+
+from textual.worker import Worker
+
+from funcgraph.tracedata.call_index import Lane
+from funcgraph.tracedata.description import TraceError
+from funcgraph.tui.call_page import CallPage
+from funcgraph.tui.call_tree import CallTree
+from funcgraph.tui.callers import Callers
+from funcgraph.tui.filters import FilterError, Filters, parse_part
+from funcgraph.tui.function_table import FunctionTable
+from funcgraph.tui.keys import bindings
+from funcgraph.tui.listing import Listing, Notice, find
+from funcgraph.tui.pane import Pane
+from funcgraph.tui.queries import Queries
+from funcgraph.tui.report_pages import ReportPage, ReportPages
+from funcgraph.tui.viewer import Viewer
+from funcgraph.view.call_detail import time_text
+from funcgraph.view.request_error import RequestError
+from funcgraph.view.served import Served
+
+__all__ = ["TraceViewer"]
+
+_STATE_S = 1.0  # between two looks whether the file is still what it was
+_CHOOSE = "choose a function in the table or the tree: Enter shows its callers, d its longest call"
+
+
+class TraceViewer(Viewer):
+    """Shows one trace.
+
+    Args:
+        served: the trace, whose index is made meanwhile.
+    """
+
+    VIEWS: ClassVar = ("table", "tree", "callers", "text", "call")
+    BINDINGS: ClassVar = bindings(is_live=False)
+
+    def __init__(self, served: Served) -> None:
+        super().__init__()
+        self.served = served
+        self.queries = Queries(served)
+        self.filters = Filters()
+        self._function: int | None = None
+        self._before: list[int] = []  # functions whose callers were shown
+        self._shown: dict[str, object] = {}  # view -> what it was made of
+        self._head: dict[str, Any] | None = None  # of the call that is shown
+        self._file_state = ""
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(_STATE_S, self._look_at_file)
+
+    def _look_at_file(self) -> None:
+        state, message = self.served.state()
+        if state in ("replaced", "damaged") and message != self._file_state:
+            self._file_state = message
+            self.say(message)
+
+    # ---- what is shown
+
+    def facts(self) -> Sequence[str]:
+        """The file, the filters, the time, and the place of the cursor."""
+        served, filters = self.served, self.filters
+        begin, end = filters.part or (0, served.duration_ns)
+        times = f"{time_text(served, served.begin_ns + begin)} to {time_text(served, served.begin_ns + end)}"
+        lane = "" if filters.lane is None else f"thread {served.lane(filters.lane).task.tid}"
+        pattern = f"&{filters.pattern[:20]}" if filters.pattern else ""
+        return served.path.rpartition("/")[2], pattern, lane, times, self._place()
+
+    def _place(self) -> str:
+        """Return where the cursor is: of a page of the text, in the time."""
+        listing, pane = self.pane.listing, self.pane
+        if isinstance(listing, ReportPage):
+            part = (listing.begin_ns - self.served.begin_ns) / max(self.served.duration_ns, 1)
+            return f"at {part:.0%}"
+        return f"{pane.cursor + 1:,}/{len(listing):,}"
+
+    def on_view(self) -> None:
+        """Make the listing of a view when it is shown first, or when the filters have changed."""
+        view, key = self.view, self._key()
+        if self._shown.get(view) == key:
+            return
+        self._shown[view] = key
+        filters, function = self.filters, self._function
+        if view == "table":
+            self._make(view, lambda: FunctionTable(self.queries, filters))
+        elif view == "tree":
+            self._make(view, lambda: CallTree(self.queries, filters))
+        elif view == "text":
+            self._make(view, lambda: ReportPages(self.queries, filters).first())
+        elif view == "callers" and function is not None:
+            self._make(view, lambda: Callers(self.queries, filters, function))
+        elif view in ("callers", "call") and self._head is None:
+            self.pane_of(view).show(Notice(_CHOOSE))
+
+    def _key(self) -> object:
+        """Return what the listing of the view depends on."""
+        if self.view == "call":
+            return "call"
+        return (self.filters, self._function) if self.view == "callers" else self.filters
+
+    def _make(self, view: str, make: Callable[[], Listing]) -> None:
+        """Make a listing in a thread, and show it."""
+        pane = self.pane_of(view)
+        pane.show(Notice("reading ..."))
+
+        def put(listing: Listing) -> None:
+            pane.show(listing, listing.middle if isinstance(listing, Callers) else 0)
+            if getattr(listing, "is_cut", False):
+                self.say("the smallest are left out: a filter (& t T) shows them")
+
+        self._answer(view, make, put)
+
+    def _answer(self, group: str, make: Callable[[], Any], put: Callable[[Any], None]) -> None:
+        """Ask in a thread, and do something with the answer. While the index is made, ask again."""
+        pane = self.pane_of(self.view)
+
+        def refuse(message: str) -> None:
+            if isinstance(pane.listing, Notice):
+                pane.show(Notice(message))
+            self.say(message)
+
+        def work(worker: Worker[Any]) -> None:
+            while not worker.is_cancelled:
+                try:
+                    answer = make()
+                except RequestError as error:
+                    if error.status == 503:
+                        text = f"making the index: {error.progress or 0:.0%}"
+                        self.call_from_thread(pane.show, Notice(text))
+                        continue
+                    self.call_from_thread(refuse, error.message)
+                except FilterError as error:
+                    self.call_from_thread(refuse, str(error))
+                except (TraceError, OSError) as error:
+                    self.call_from_thread(refuse, self.served.note_flaw(error).message)
+                else:
+                    if not worker.is_cancelled:
+                        self.call_from_thread(put, answer)
+                return
+
+        self.in_thread(group, work)
+
+    # ---- filters
+
+    def answer_of(self, question: str) -> str:
+        return self.filters.pattern if question == "pattern" else ""
+
+    def take(self, question: str, answer: str) -> None:
+        """Filter; an empty answer removes the filter."""
+        try:
+            if question == "pattern":
+                filters = replace(self.filters, pattern=answer)
+                filters.matching(self.served)
+            elif question == "part":
+                filters = replace(self.filters, part=parse_part(self.served, answer))
+            else:
+                filters = replace(self.filters, lane=self._lane_of(answer))
+        except FilterError as error:
+            self.say(str(error))
+            return
+        except RequestError as error:
+            self.say(error.message)
+            return
+        self.filters = filters
+        self.on_view()
+
+    def _lane_of(self, text: str) -> int | None:
+        """Return the lane of a thread, by its id, or a part of its name. Raises FilterError, RequestError."""
+        if not text:
+            return None
+        lanes: list[Lane] = self.served.call_lanes()
+        found = [lane for lane in lanes if str(lane.task.tid) == text] or [
+            lane for lane in lanes if text.casefold() in lane.task.name.casefold()
+        ]
+        if len(found) != 1:
+            what = f"{len(found)} threads match" if found else "no thread matches"
+            shown = ", ".join(f"{lane.task.tid} {lane.task.name}" for lane in (found or lanes)[:5])
+            raise FilterError(f"{what} '{text}': there is {shown}")
+        return found[0].number
+
+    # ---- the text
+
+    def _turn(self, step: int) -> None:
+        """Show the page after, or before, the one that is shown."""
+        page, pane = self.pane.listing, self.pane
+        if not isinstance(page, ReportPage):
+            return
+        pages = ReportPages(self.queries, self.filters)
+
+        def put(there: ReportPage | None) -> None:
+            if there is not None and pane.listing is page:
+                pane.show(there, 0 if step > 0 else len(there) - 1)
+
+        self._answer("text", lambda: pages.after(page) if step > 0 else pages.before(page), put)
+
+    def on_pane_left(self, event: Pane.Left) -> None:
+        """At the end of a page comes the next one."""
+        self._turn(event.step)
+
+    def action_begin(self) -> None:
+        self._go_far(False)
+
+    def action_end(self) -> None:
+        self._go_far(True)
+
+    def _go_far(self, to_end: bool) -> None:
+        pane = self.pane
+        if not isinstance(pane.listing, ReportPage):
+            pane.go(len(pane.listing) - 1 if to_end else 0)
+            return
+        pages = ReportPages(self.queries, self.filters)
+
+        def put(page: ReportPage) -> None:
+            pane.show(page, len(page) - 1 if to_end else 0)
+
+        self._answer("text", pages.last if to_end else pages.first, put)
+
+    # ---- search
+
+    def search(self, step: int) -> None:
+        listing, pane = self.pane.listing, self.pane
+        if isinstance(listing, CallTree):
+            there = listing.find(pane.cursor, step, self.word) if len(listing) else None
+            if there is None:
+                self.say(f"not found: {self.word}")
+            else:
+                pane.go(there)
+        elif isinstance(listing, ReportPage):
+            self._search_text(listing, pane, step)
+        else:
+            super().search(step)
+
+    def _search_text(self, page: ReportPage, pane: Pane, step: int) -> None:
+        """Look for the word from page to page, in a thread: the text may be long. Another search, or
+        another page, ends that."""
+        word, cursor = self.word, pane.cursor
+        places = range(cursor + 1, len(page)) if step > 0 else range(cursor - 1, -1, -1)
+        for number in places:
+            if word.casefold() in page.text(number).casefold():
+                pane.go(number)
+                return
+        pages = ReportPages(self.queries, self.filters)
+        self.say(f"searching for {word} ...")
+        group = f"search-{next(_searches)}"
+
+        def look() -> tuple[ReportPage, int] | None:
+            for there in pages.further(page, step):
+                if pane.listing is not page or self.word != word:
+                    return page, pane.cursor
+                found = find(there, -1 if step > 0 else len(there), step, word)
+                if found is not None:
+                    return there, found
+            return None
+
+        def put(found: tuple[ReportPage, int] | None) -> None:
+            if found is None:
+                self.say(f"not found {'after' if step > 0 else 'before'} this line: {word}")
+            elif pane.listing is page:
+                self._message = ""
+                pane.show(*found)
+
+        self._answer(group, look, put)
+
+    # ---- functions and calls
+
+    def action_side(self, step: int) -> None:
+        listing, pane = self.pane.listing, self.pane
+        if isinstance(listing, CallTree) and len(listing):
+            there = listing.open(pane.cursor) if step > 0 else listing.close(pane.cursor)
+            pane.show(listing, there, at_top=False)
+        else:
+            pane.move_side(step)
+
+    def action_open_all(self) -> None:
+        if isinstance(self.pane.listing, CallTree) and len(self.pane.listing):
+            self.pane.listing.open_all(self.pane.cursor)
+            self.pane.show(self.pane.listing, self.pane.cursor, at_top=False)
+
+    def action_close_all(self) -> None:
+        if isinstance(self.pane.listing, CallTree):
+            self.pane.listing.close_all()
+            self.pane.show(self.pane.listing)
+
+    def action_sort(self, step: int) -> None:
+        table = self.pane.listing
+        if isinstance(table, FunctionTable):
+            keys = table.KEYS
+            self._sort(table, keys[(keys.index(table.key) + step) % len(keys)], False)
+
+    def action_reverse(self) -> None:
+        table = self.pane.listing
+        if isinstance(table, FunctionTable):
+            self._sort(table, table.key, not table.is_reversed)
+
+    def _sort(self, table: FunctionTable, key: str, is_reversed: bool) -> None:
+        table.sort(key, is_reversed)
+        self.pane.show(table)
+        self.say(f"sorted by {key}{', reversed' if is_reversed else ''}")
+
+    def _chosen(self) -> int | None:
+        """Return the function of the line; says so if there is none."""
+        listing = self.pane.listing
+        function = listing.function(self.pane.cursor) if len(listing) else None
+        if function is None:
+            self.say("this line is about no function")
+        return function
+
+    def action_choose(self) -> None:
+        function = self._chosen()
+        if function is not None:
+            if self._function is not None:
+                self._before.append(self._function)
+            self._show_callers(function)
+
+    def action_back(self) -> None:
+        if self._before:
+            self._show_callers(self._before.pop())
+
+    def _show_callers(self, function: int) -> None:
+        self._function = function
+        self.show_view(self.VIEWS.index("callers"))
+
+    def action_detail(self) -> None:
+        function = self._chosen()
+        if function is None:
+            return
+
+        def longest() -> CallPage | None:
+            calls = self.queries.ask("longest", function=function, most=1)["calls"]
+            return CallPage(self.queries, calls[0]) if calls else None
+
+        self._show_call(longest, "no call of this function is in the index")
+
+    def action_step(self, direction: str) -> None:
+        head = self._head
+        if self.view != "call" or head is None:
+            self.say("d shows a call; then ] and [ go to the next and the previous one")
+            return
+
+        def neighbour() -> CallPage | None:
+            place = {"function": head["function"], "lane": head["lane"], "time": head["begin_ns"]}
+            call = self.queries.ask("step", direction=direction, **place)["call"]
+            return CallPage(self.queries, call) if call else None
+
+        self._show_call(neighbour, f"there is no {direction} call in this thread")
+
+    def _show_call(self, make: Callable[[], CallPage | None], none: str) -> None:
+        def put(page: CallPage | None) -> None:
+            if page is None:
+                self.say(none)
+                return
+            self._head, self._shown["call"] = page.call, "call"
+            self.show_view(self.VIEWS.index("call"))
+            self.pane_of("call").show(page)
+
+        self._answer("call", make, put)
+
+
+_searches = count()
