@@ -18,7 +18,6 @@ from funcgraph.view.call_detail import time_text
 __all__ = ["ReportPage", "ReportPages"]
 
 _PIXELS = 64  # counting is exact with any number
-_MOST_CALLS = 1000  # that begin in a page
 _MOST_LINES = 10_000
 _MOST_CELLS = 4000
 
@@ -59,12 +58,15 @@ class ReportPages:
     Args:
         queries: asks about the trace.
         filters: what of it is printed.
-        most_calls: so many calls begin in a page, at most, if they do not begin at the same time.
+
+    Attributes:
+        MOST_CALLS: so many calls begin in a page, at most, if they do not begin at the same time.
     """
 
-    def __init__(self, queries: Queries, filters: Filters, most_calls: int = _MOST_CALLS) -> None:
+    MOST_CALLS = 1000
+
+    def __init__(self, queries: Queries, filters: Filters) -> None:
         self._served = queries.served
-        self._most = most_calls
         self._pattern = filters.pattern
         served = self._served
         begin, end = filters.part or (0, served.duration_ns + 1)
@@ -111,32 +113,32 @@ class ReportPages:
     def _end_after(self, begin_ns: int) -> int:
         """Return the end of a page that begins at a time."""
         least, most = begin_ns + 1, self._end_ns
-        if self._calls(begin_ns, most) <= self._most:
+        if self._calls(begin_ns, most) <= self.MOST_CALLS:
             return most
         while most - least > 1:
             middle = (least + most) // 2
             calls = self._calls(begin_ns, middle)
-            if calls > self._most:
+            if calls > self.MOST_CALLS:
                 most = middle
             else:
                 least = middle
-                if 2 * calls > self._most:
+                if 2 * calls > self.MOST_CALLS:
                     break
         return self._begin_of_call(begin_ns, least)
 
     def _begin_before(self, end_ns: int) -> int:
         """Return the begin of a page that ends at a time."""
         least, most = self._begin_ns, end_ns - 1
-        if self._calls(least, end_ns) <= self._most:
+        if self._calls(least, end_ns) <= self.MOST_CALLS:
             return least
         while most - least > 1:
             middle = (least + most) // 2
             calls = self._calls(middle, end_ns)
-            if calls > self._most:
+            if calls > self.MOST_CALLS:
                 least = middle
             else:
                 most = middle
-                if 2 * calls > self._most:
+                if 2 * calls > self.MOST_CALLS:
                     break
         return self._begin_of_call(least, most)
 
