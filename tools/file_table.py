@@ -163,6 +163,7 @@ FOLDERS = {
     "tests/tracedata/support": "for the C tests: a spool as bytes, damage to it, writes that fail",
     "tests/tracefs": "the tree of tracefs, as cat and echo use it",
     "tests/tracefs/data": "what a Linux kernel answered to writes",
+    "tests/tui/screens": "what `funcgraph tui` shows: a picture for each width and view",
     "tests/view/programs": "programs whose recordings the tests of the page show",
     "tools/kselftest/modules": "modules of the program, for those of the kernel's samples",
     "tools/real/programs": "the servers, and what they compute",
