@@ -68,7 +68,7 @@ def test_search_finds_what_is_in_closed_branches_and_goes_round(served: Served) 
         served, ["2", "C"], ["slash", " many_", "enter"], ["n"], ["N"], ["slash", " qqq", "enter"]
     )
     assert "many_" not in "".join(closed)
-    assert "many_" in "".join(found)
+    assert "many_" in "".join(found[:-1])
     assert found[:-1] == again[:-1] == before[:-1]  # it is the only one
     assert none[-1].startswith("not found: qqq")
 
