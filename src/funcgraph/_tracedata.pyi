@@ -63,7 +63,9 @@ REPORT_OPTIONS: Final[
 # A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call;
 # whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that
 # a call ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a
-# filter (None: all of that type), and fields of the event: type, count, offset.
+# filter (None: all of that type), and fields of the event: type, count, offset, fault bit; which calls are
+# wanted by their values (None: all): for each function a u32, 1 + the place of its filter, 0 for none;
+# filters and their fields; how many calls around each are shown; whether all that they call is.
 SelectionTuple: TypeAlias = tuple[
     bytes,
     bool,
@@ -74,7 +76,13 @@ SelectionTuple: TypeAlias = tuple[
     int,
     bool,
     list[tuple[int, bytes | None, list[tuple[str, int, int, int]]]] | None,
+    tuple[bytes, list[tuple[bytes, list[tuple[str, int, int, int]]]], int, bool] | None,
 ]
+
+# The fields of a call, beside its arguments: name, type, offset, fault bit (FG_CALL_FIELDS in call_image.h).
+CALL_FIELDS: Final[tuple[tuple[str, str, int, int], ...]]
+CALL_ARGUMENTS_AT: Final[int]  # where its arguments begin, 4 bytes each
+CALL_MOST_ARGUMENTS: Final[int]
 
 # Groups of calls by a value (value_groups.h): the value as recorded, or its size; calls, those that raised,
 # those whose duration is known; total, shortest and longest of these; the sum of the binary logarithms;

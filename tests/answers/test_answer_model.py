@@ -3,135 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import TRACE_EXAMPLES
-from tracefile import RAISE, RESUME, RETURN, SUSPEND, Trace, values
+from valued_calls import NAMES, STEPS, Call, Run, Step
 
 import funcgraph
 from funcgraph import answers
 
 pytestmark = pytest.mark.one_python
 
-S = 1_000_000_000
-NAMES = ("f", "g", "h", "gen")
 LEAST = 2
-
-
-@dataclass(eq=False)
-class Call:
-    """A call of the model, with the calls below it in the order of their ends."""
-
-    function: int
-    argument: int
-    begin: int
-    stretch: int = 0
-    ran: int = 0
-    result: int | None = None
-    raised: tuple[str, int] | None = None
-    ended: bool = False
-    below: list[Call] = field(default_factory=list)
-    parent: Call | None = None
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a task does next; what is impossible is skipped."""
-
-    task: int
-    what: str
-    function: int
-    number: int
-
-
-STEPS = st.lists(
-    st.builds(
-        Step,
-        task=st.integers(0, 1),
-        what=st.sampled_from(("call", "call", "call", "return", "return", "raise", "suspend", "resume")),
-        function=st.integers(0, len(NAMES) - 1),
-        number=st.integers(0, 2),
-    ),
-    max_size=100,
-)
-
-
-def exception(kind: int, address: int) -> tuple[str, bytes]:
-    name = ("OSError", "KeyError")[kind % 2]
-    return name, b"\x0b" + address.to_bytes(8, "little") + bytes([len(name)]) + name.encode()
-
-
-class Run:
-    """Runs steps: the trace, and the calls that it has."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self.trace = Trace([("m", name, "/m.py", i + 1, 0, ["n"]) for i, name in enumerate(NAMES)])
-        self.tasks = [self.trace.task(100 + i, pid=100) for i in range(2)]
-        self.stacks: list[list[Call]] = [[], []]
-        self.parked: list[Call] = []
-        self.calls: list[Call] = []
-        self.now = S
-        for step in steps:
-            self.now += 10 + step.number
-            getattr(self, step.what if step.what not in ("return", "raise") else "leave")(step)
-
-    def call(self, step: Step) -> None:
-        call = Call(step.function, step.number, self.now)
-        self.calls.append(call)
-        stack = self.stacks[step.task]
-        self.tasks[step.task].enter(self.now, step.function, len(stack), args=values(step.number))
-        call.stretch = self.now
-        stack.append(call)
-
-    def leave(self, step: Step) -> None:
-        stack = self.stacks[step.task]
-        if not stack:
-            return
-        call = stack.pop()
-        call.ran += self.now - call.stretch
-        call.ended = True
-        call.parent = stack[-1] if stack else None
-        raises = step.what == "raise"
-        name, recorded = exception(step.function, 0x1000 + step.number)
-        if raises:
-            call.raised = (name, step.number)
-        else:
-            call.result = step.number % 2
-            recorded = values(call.result)
-        if call.parent:
-            call.parent.below.append(call)
-        self.tasks[step.task].leave(
-            self.now,
-            call.function,
-            len(stack),
-            calltime=call.stretch,
-            kind=RAISE if raises else RETURN,
-            start=call.begin if call.function == 3 else None,
-            result=recorded,
-        )
-
-    def suspend(self, step: Step) -> None:
-        stack = self.stacks[step.task]
-        if not stack or stack[-1].function != 3:
-            return
-        call = stack.pop()
-        call.ran += self.now - call.stretch
-        self.parked.append(call)
-        self.tasks[step.task].leave(
-            self.now, 3, len(stack), calltime=call.stretch, kind=SUSPEND, start=call.begin
-        )
-
-    def resume(self, step: Step) -> None:
-        if not self.parked:
-            return
-        call = self.parked.pop(0)
-        stack = self.stacks[step.task]
-        call.stretch = self.now
-        self.tasks[step.task].enter(self.now, 3, len(stack), kind=RESUME, start=call.begin)
-        stack.append(call)
 
 
 def groups_of(run: Run, function: int) -> dict[str, list[int]]:

@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "binding/base/sequences.h"
 #include "engine/core/pattern.h"
 #include "engine/filter/filter.h"
+#include "tracedata/select/call_image.h"
+#include "tracedata/select/find_calls.h"
 
 #define SELECTION_TEXT                                                                                       \
     "a selection must be a tuple (functions, has_names, has_roots, from, to, max_depth, longer_ns, "         \
-    "hides_calls, events)"
+    "hides_calls, events, values)"
+#define VALUES_TEXT "the values of a selection must be a tuple (filters, made, nr_callers, has_callees)"
+#define FILTER_TEXT "a filter of a selection must be a tuple (program, fields)"
 #define EVENT_TEXT "an event of a selection must be a tuple (type, program, fields)"
 
 void fg_selected_free(struct fg_selected *selected)
@@ -28,6 +33,14 @@ int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const
 {
     struct fg_merge_stage *stage = selected->fold ? fg_fold_stage(selected->fold) : NULL;
 
+    if (selected->selection.values) {
+        int error;
+
+        *merge = (struct fg_merge){.file = file, .names = names};
+        error = fg_find_calls(&selected->selection, file, names, merge->reason);
+        if (error)
+            return error;
+    }
     if (selected->select) {
         fg_select_stage(selected->select)->below = stage;
         stage = fg_select_stage(selected->select);
@@ -62,7 +75,7 @@ static int parse_field(PyObject *item, struct fg_field *field)
     return 0;
 }
 
-static int make_filter(struct fg_selected_event *event, const char *program, Py_ssize_t program_bytes,
+static int make_filter(struct fg_event_filter **filter, const char *program, Py_ssize_t program_bytes,
                        PyObject *fields)
 {
     Py_ssize_t nr_fields = PyList_GET_SIZE(fields);
@@ -73,8 +86,7 @@ static int make_filter(struct fg_selected_event *event, const char *program, Py_
         if (parse_field(PyList_GET_ITEM(fields, i), &made[i]) < 0)
             goto fail;
     if (!error)
-        error =
-            fg_event_filter_make(&event->filter, program, (size_t)program_bytes, made, (uint32_t)nr_fields);
+        error = fg_event_filter_make(filter, program, (size_t)program_bytes, made, (uint32_t)nr_fields);
     if (!error) {
         PyMem_Free(made);
         return 0;
@@ -102,7 +114,7 @@ static int parse_event(PyObject *item, struct fg_selected_event *event)
     if (!PyArg_ParseTuple(item, "Iz#O!;" EVENT_TEXT, &type, &program, &program_bytes, &PyList_Type, &fields))
         return -1;
     event->type = type;
-    return program ? make_filter(event, program, program_bytes, fields) : 0;
+    return program ? make_filter(&event->filter, program, program_bytes, fields) : 0;
 }
 
 static int compare_types(const void *left, const void *right)
@@ -134,6 +146,82 @@ static int parse_events(PyObject *list, struct fg_selection *selection)
     return 0;
 }
 
+/* ---- values */
+
+static int parse_filter(PyObject *item, struct fg_event_filter **filter)
+{
+    const char *program;
+    Py_ssize_t program_bytes;
+    PyObject *fields;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, FILTER_TEXT);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "y#O!;" FILTER_TEXT, &program, &program_bytes, &PyList_Type, &fields))
+        return -1;
+    return make_filter(filter, program, program_bytes, fields);
+}
+
+/* @filters: u32 for each function. */
+static int set_filters(struct fg_selected_values *values, const char *filters, Py_ssize_t bytes)
+{
+    size_t n = (size_t)bytes / sizeof(*values->filters);
+
+    values->filters = malloc(n * sizeof(*values->filters) + 1);
+    if (!values->filters) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(values->filters, filters, n * sizeof(*values->filters));
+    for (size_t i = 0; i < n; i++)
+        if (values->filters[i] > values->nr_made) {
+            PyErr_Format(PyExc_ValueError, "function %zu has the filter %u of %zu", i, values->filters[i],
+                         values->nr_made);
+            return -1;
+        }
+    values->nr_functions = (uint32_t)n;
+    return 0;
+}
+
+static int parse_values(PyObject *argument, const struct fg_trace_file *file, struct fg_selection *selection)
+{
+    struct fg_selected_values *values;
+    unsigned int nr_callers;
+    Py_ssize_t bytes;
+    const char *filters;
+    PyObject *made;
+    int has_callees;
+
+    if (argument == Py_None)
+        return 0;
+    if (file->kernel) {
+        PyErr_SetString(PyExc_ValueError, "a kernel's trace cannot be selected by values");
+        return -1;
+    }
+    if (!PyTuple_Check(argument)) {
+        PyErr_SetString(PyExc_TypeError, VALUES_TEXT);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(argument, "y#O!Ip;" VALUES_TEXT, &filters, &bytes, &PyList_Type, &made, &nr_callers,
+                          &has_callees))
+        return -1;
+    selection->values = values = calloc(1, sizeof(*values));
+    if (values)
+        values->made = calloc((size_t)PyList_GET_SIZE(made) + 1, sizeof(*values->made));
+    if (!values || !values->made) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    values->nr_callers = nr_callers;
+    values->has_callees = has_callees;
+    for (; values->nr_made < (size_t)PyList_GET_SIZE(made); values->nr_made++)
+        if (parse_filter(PyList_GET_ITEM(made, (Py_ssize_t)values->nr_made), &values->made[values->nr_made]) <
+            0)
+            return -1;
+    return set_filters(values, filters, bytes);
+}
+
 /* ---- the argument */
 
 static int set_functions(struct fg_selection *selection, const char *marks, Py_ssize_t bytes)
@@ -154,7 +242,7 @@ int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *
     unsigned long long from, to, longer_ns;
     const char *marks;
     Py_ssize_t bytes;
-    PyObject *events;
+    PyObject *events, *values;
     unsigned int max_depth;
     int has_names, has_roots, hides_calls;
 
@@ -164,8 +252,8 @@ int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *
         PyErr_SetString(PyExc_TypeError, SELECTION_TEXT);
         return -1;
     }
-    if (!PyArg_ParseTuple(argument, "y#ppKKIKpO;" SELECTION_TEXT, &marks, &bytes, &has_names, &has_roots,
-                          &from, &to, &max_depth, &longer_ns, &hides_calls, &events))
+    if (!PyArg_ParseTuple(argument, "y#ppKKIKpOO;" SELECTION_TEXT, &marks, &bytes, &has_names, &has_roots,
+                          &from, &to, &max_depth, &longer_ns, &hides_calls, &events, &values))
         return -1;
     selection->has_names = has_names;
     selection->has_roots = has_roots;
@@ -174,7 +262,8 @@ int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *
     selection->max_depth = max_depth;
     selection->longer_ns = longer_ns;
     selection->hides_calls = hides_calls;
-    if (set_functions(selection, marks, bytes) < 0 || parse_events(events, selection) < 0)
+    if (set_functions(selection, marks, bytes) < 0 || parse_events(events, selection) < 0 ||
+        parse_values(values, file, selection) < 0)
         return -1;
     if (fg_select_new(selection, file, &selected->select) < 0) {
         PyErr_NoMemory();
@@ -243,6 +332,26 @@ static PyObject *match_functions(PyObject *Py_UNUSED(module), PyObject *args)
     return result;
 }
 
+/* ---- what filters of calls are made for */
+
+static int add_call_fields(PyObject *module)
+{
+    PyObject *list = PyList_New(0), *tuple;
+    int error;
+
+#define X(field, name, type, offset, fault)                                                                  \
+    if (list)                                                                                                \
+        fg_list_append(&list, Py_BuildValue("(ssII)", name, fg_field_type_name(FG_FIELD_##type),             \
+                                            (unsigned int)(offset), (unsigned int)(fault)));
+    FG_CALL_FIELDS(X)
+#undef X
+    tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    error = tuple ? PyModule_AddObjectRef(module, "CALL_FIELDS", tuple) : -1;
+    Py_XDECREF(tuple);
+    return error;
+}
+
 PyDoc_STRVAR(match_functions_doc,
              "match_functions($module, pattern, functions, /)\n--\n\n"
              "Return for each function (name, module) a byte: 1 if a filter pattern matches it.");
@@ -254,5 +363,9 @@ static PyMethodDef functions[] = {
 
 int fg_add_selection_functions(PyObject *module)
 {
+    if (add_call_fields(module) < 0 ||
+        PyModule_AddIntConstant(module, "CALL_ARGUMENTS_AT", FG_CALL_ARGUMENTS_AT) < 0 ||
+        PyModule_AddIntConstant(module, "CALL_MOST_ARGUMENTS", FG_CALL_MOST_ARGUMENTS) < 0)
+        return -1;
     return PyModule_AddFunctions(module, functions);
 }

@@ -29,7 +29,7 @@ void fg_selected_free(struct fg_selected *selected);
 int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const struct fg_trace_file *file,
                      struct fg_name_table *names);
 
-/* Adds match_functions() to the module. Return: 0, or -1 with an exception. */
+/* Adds match_functions(), and the fields of calls, to the module. Return: 0, or -1 with an exception. */
 int fg_add_selection_functions(PyObject *module);
 
 #endif

@@ -184,7 +184,7 @@ static uint64_t whole_length(const uint8_t *at)
 
 static uint64_t length_like(const uint8_t *at, const char *text, uint32_t bytes)
 {
-    return at[0] == FG_VALUE_STR ? fg_text_characters(text, bytes) : bytes;
+    return at[0] == FG_VALUE_STR || at[0] == FG_VALUE_TEXT ? fg_text_characters(text, bytes) : bytes;
 }
 
 /* A text of which only the beginning is known is equal if that and the length are. */

@@ -28,6 +28,11 @@ int fg_field_type_by_name(const char *name)
     return -1;
 }
 
+const char *fg_field_type_name(enum fg_field_type type)
+{
+    return types[type].name;
+}
+
 uint32_t fg_field_place_faults(struct fg_field *field, uint32_t bit)
 {
     if (fg_field_has_text(field->type) || (field->type == FG_FIELD_SYMBOL && field->count))
@@ -92,6 +97,17 @@ static struct fg_loaded counted_string(const uint8_t *at, uint32_t bytes)
     return loaded;
 }
 
+/* The same of one whose bytes are counted in two. */
+static struct fg_loaded long_string(const uint8_t *at, uint32_t bytes)
+{
+    uint32_t text_bytes = bytes < 11 ? 0 : (uint32_t)load_unsigned(at + 9, 2);
+
+    if (bytes < 11 || text_bytes > bytes - 11)
+        return (struct fg_loaded){.kind = FG_LOADED_NONE};
+    return (struct fg_loaded){
+        .kind = FG_LOADED_TEXT, .text = (const char *)at + 11, .bytes = (uint16_t)text_bytes};
+}
+
 static struct fg_loaded load_tagged(uint8_t tag, const uint8_t *at, uint32_t bytes)
 {
     switch (tag) {
@@ -110,6 +126,9 @@ static struct fg_loaded load_tagged(uint8_t tag, const uint8_t *at, uint32_t byt
     case FG_VALUE_STR:
     case FG_VALUE_BYTES:
         return counted_string(at, bytes);
+    case FG_VALUE_TEXT:
+    case FG_VALUE_DATA:
+        return long_string(at, bytes);
     case FG_VALUE_SIZED:
     case FG_VALUE_OBJECT:
         return counted_text(FG_LOADED_OBJECT, at, bytes);

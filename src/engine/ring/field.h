@@ -113,6 +113,9 @@ uint32_t fg_field_element_bytes(enum fg_field_type type);
 /* The type of this name in a definition, or -1. */
 int fg_field_type_by_name(const char *name);
 
+/* The opposite. */
+const char *fg_field_type_name(enum fg_field_type type);
+
 /* True if elements of the type refer to a text or tagged value. */
 static inline bool fg_field_has_text(enum fg_field_type type)
 {

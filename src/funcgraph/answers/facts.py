@@ -96,32 +96,6 @@ def task_at(tasks: Sequence[Task], number: int) -> Task | None:
 
 # ---- what is missing
 
-_FLAGS = {"args": "--args", "retval": "--retval"}
-_WHAT = {"args": "arguments", "retval": "results"}
-
-
-def recorded(trace: Trace, option: str) -> bool:
-    """Return whether an instance of a trace recorded something: `args`, `retval`.
-
-    A trace that has no such option in its description, as one of a kernel, recorded what its events have.
-    """
-    instances = trace.meta.get("instances")
-    chosen = instances.values() if isinstance(instances, dict) else [trace.meta.get("options")]
-    known = [options[option] for options in chosen if isinstance(options, dict) and option in options]
-    return any(known) or not known
-
-
-def missing(trace: Trace, options: Sequence[str]) -> str | None:
-    """Return what was not recorded, and the command that records it; None: all of it was."""
-    absent = [option for option in options if not recorded(trace, option)]
-    if not absent:
-        return None
-    flags = " ".join(_FLAGS[option] for option in options)
-    words = trace.meta.get("command")
-    command = shlex.join(map(str, words)) if isinstance(words, list) and words else "COMMAND"
-    what = " and ".join(_WHAT[option] for option in absent)
-    return f"{what} are not recorded: funcgraph record {flags} {printable(command)}"
-
 
 def limits(trace: Trace, counts: Counts | None = None) -> Iterator[str]:
     """Yield lines about what an answer cannot know."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from funcgraph.answers.exceptions import ExceptionGroup, exceptions_of
-from funcgraph.answers.facts import Counts, Names, Place, recorded, task_at
+from funcgraph.answers.facts import Counts, Names, Place, task_at
 from funcgraph.answers.value_text import value_text
 from funcgraph.names import printable
 from funcgraph.tracedata.description import Function, TraceError
 from funcgraph.tracedata.events import name_arguments
+from funcgraph.tracedata.recorded_options import recorded
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
 from funcgraph.tracedata.values import PartialValue, Value, decode_values
@@ -137,7 +138,7 @@ def repeat(
     if least < 2:
         raise ValueError(f"least must be at least 2, got {least}")
     reading = trace.reading(select, fold_imports=not imports)
-    has_arguments = recorded(trace, "args")
+    has_arguments = recorded(trace.meta, "args")
     wanted = (b"\1" if has_arguments else b"\0") * len(trace.functions)
     try:
         below, functions, raised, forgotten, counts, names = reading.reader.repeats(
@@ -158,7 +159,7 @@ def repeat(
         _cacheable(trace, functions),
         [group for group in groups if group.first.fate == "handled" and group.count >= least],
         has_arguments,
-        has_arguments and recorded(trace, "retval"),
+        has_arguments and recorded(trace.meta, "retval"),
         forgotten,
         Counts(*counts),
     )

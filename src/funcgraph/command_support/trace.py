@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
-from funcgraph.command_support.messages import CommandError, os_error_text, print_message
+from funcgraph.command_support.messages import CommandError, os_error_text, print_message, refusal_of
 from funcgraph.command_support.parser import Common
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
@@ -33,7 +33,7 @@ def trace_errors(path: object) -> Iterator[None]:
         advice = f"a program, not a trace: 'funcgraph record {shlex.quote(str(path))}' makes one of it"
         raise CommandError(f"{path}: {advice if _is_program(path) else error}") from None
     except SelectionError as error:
-        raise CommandError(f"{path}: {error}") from None
+        raise refusal_of(error, f"{path}: ") from None
 
 
 def _is_program(path: object) -> bool:
@@ -166,8 +166,10 @@ def add_part_arguments(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = True) -> None:
-    """Add all flags of a selection, for `selection_of`. `events`: also -F."""
+def add_selection_arguments(
+    parser: argparse.ArgumentParser, *, events: bool = True, callers: bool = True
+) -> None:
+    """Add all flags of a selection, for `selection_of`. `events`: also -F. `callers`: also --callers N."""
     add_strict_argument(parser)
     add_part_arguments(parser)
     group = parser.add_argument_group("selection: calls and events that meet all of these")
@@ -191,6 +193,19 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         type=float,
         help=Common("only calls that ran for at least USEC microseconds"),
     )
+    group.add_argument(
+        "--where",
+        metavar="FILTER",
+        help=Common(
+            "only calls whose values meet an event filter, as 'amount > 3 && raised': arguments by their "
+            "names, ret, exc, raised, duration and own (microseconds)"
+        ),
+    )
+    if callers:
+        group.add_argument(
+            "--callers", metavar="N", type=_number, default=0, help="with --where: also N calls around each"
+        )
+    group.add_argument("--below", action="store_true", help="with --where: also all that these calls call")
     if not events:
         return
     group.add_argument(
@@ -199,7 +214,7 @@ def add_selection_arguments(parser: argparse.ArgumentParser, *, events: bool = T
         metavar="EVENT",
         action="append",
         default=[],
-        help="only these events, and calls only if -l, -g, --max-depth or --longer is given: NAME or "
+        help="only these events, and calls only if an option above chooses calls: NAME or "
         "'NAME: FILTER', as 'paid: amount > 3'; may be repeated",
     )
 
@@ -232,6 +247,12 @@ def add_count_argument(parser: argparse.ArgumentParser, *, lines: str) -> None:
     parser.add_argument(
         "-n", dest="count", metavar="N", type=_count, help=Common(f"print only the first N {lines}")
     )
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number, got '{text}'")
+    return int(text)
 
 
 def _count(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from funcgraph import _engine
 from funcgraph.command_support.messages import CommandError
@@ -30,13 +31,18 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--callers",
+        dest="callers_of",
         metavar="FUNC",
-        action="append",
+        action=_Callers,
         default=[],
-        help=Common("who calls FUNC (* and ? match), who calls these, and so on; may be repeated"),
+        help=Common(
+            "who calls FUNC (* and ? match), who calls these, and so on; may be repeated. A number, with "
+            "--where: so many calls around each of these calls"
+        ),
     )
     group.add_argument(
         "--callees",
+        dest="callees_of",
         metavar="FUNC",
         action="append",
         default=[],
@@ -56,9 +62,26 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tree-depth", type=_depth, metavar="N", help="show N levels of callees")
 
 
+class _Callers(argparse.Action):
+    """`--callers FUNC` of a tree, and `--callers N` of a selection. No function's name is a number."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take one of both."""
+        if values.isdecimal():
+            namespace.callers = int(values)
+        else:
+            namespace.callers_of = [*namespace.callers_of, values]
+
+
 def wants_tree(args: argparse.Namespace) -> bool:
     """Return whether a tree is asked for. Raises CommandError for options that need each other or clash."""
-    views = [bool(args.tree), bool(args.callers), bool(args.callees)]
+    views = [bool(args.tree), bool(args.callers_of), bool(args.callees_of)]
     if sum(views) > 1:
         raise CommandError("--tree, --callers and --callees: only one of them at a time")
     if not any(views):
@@ -76,14 +99,14 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
         numbers = select(trace, selection).buffers or trace.find_buffers(())
     percent = DEFAULT_PERCENT if args.min_percent is None else args.min_percent
     limits = TreeLimits(percent, args.tree_depth)
-    is_meant = _matcher(trace, args.callers or args.callees)
+    is_meant = _matcher(trace, args.callers_of or args.callees_of)
     for number in numbers:
         with trace_errors(trace.path):
             tree = trace.call_tree(
                 buffers=[number],
                 by=args.by or "all",
                 select=selection,
-                fold_imports=not (args.imports or args.callers or args.callees),
+                fold_imports=not (args.imports or args.callers_of or args.callees_of),
             )
         if len(numbers) > 1:
             name = printable(trace.buffers[number].name) or "top instance"
@@ -99,9 +122,9 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
 
 
 def _view(args: argparse.Namespace, tree: CallTree, matches: Callable[[str], bool]) -> CallTree:
-    if args.callers:
+    if args.callers_of:
         return callers_of(tree, matches)
-    return callees_of(tree, matches) if args.callees else tree
+    return callees_of(tree, matches) if args.callees_of else tree
 
 
 def _matcher(trace: TraceFile, patterns: Sequence[str]) -> Callable[[str], bool]:

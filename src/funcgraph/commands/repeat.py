@@ -16,6 +16,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.tracedata.recorded_options import missing
 
 if TYPE_CHECKING:
     from funcgraph.answers.repeat import Repeats
@@ -75,11 +76,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(args: argparse.Namespace, trace: Trace, found: Repeats) -> Iterator[str]:
-    from funcgraph.answers.facts import limits, missing
+    from funcgraph.answers.facts import limits
     from funcgraph.answers.repeat_text import repeat_lines
 
     yield from repeat_lines(trace.path, found, least=args.least, count=args.count or _COUNT)
-    notes = [line for line in (missing(trace, ("args", "retval")), *limits(trace, found.counts)) if line]
+    notes = [line for line in (missing(trace.meta, ("args", "retval")), *limits(trace, found.counts)) if line]
     if found.forgotten:
         notes.append(f"{found.forgotten:,} calls that were met once were forgotten to bound the memory")
     if notes:

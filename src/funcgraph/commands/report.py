@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.usage = "funcgraph report [OPTIONS] [[-i] FILE]"
     add_trace_argument(parser)
-    add_selection_arguments(parser)
+    add_selection_arguments(parser, callers=False)  # add_tree_arguments() has that
     add_count_argument(parser, lines="lines, without the header")
     add_imports_argument(parser, default="each import is one line")
     parser.add_argument(

@@ -16,6 +16,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.tracedata.recorded_options import missing
 
 if TYPE_CHECKING:
     from funcgraph.answers.values import FunctionValues
@@ -73,13 +74,13 @@ def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValue
 
 
 def _lines(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> Iterator[str]:
-    from funcgraph.answers.facts import Counts, limits, missing
+    from funcgraph.answers.facts import Counts, limits
     from funcgraph.answers.values_text import values_lines
     from funcgraph.names import printable
 
     first, *others = found
     yield from values_lines(trace.path, first, by=args.by, count=args.count or _COUNT)
-    if lack := missing(trace, ("args", "retval")):
+    if lack := missing(trace.meta, ("args", "retval")):
         yield lack
     yield from limits(trace, Counts(first.all.calls, first.open, 0))
     if others:

@@ -350,7 +350,7 @@ class Trace:
 
         reader = self._opened()
         selected, events = self._selected(None, None, select)
-        folds = fold_imports and not (select and (select.functions or select.graph))
+        folds = fold_imports and not (select and select.chooses_functions)
         return Reading(
             reader,
             function_rows(self.functions),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from funcgraph import _engine
 from funcgraph.events import filter as event_filter
@@ -26,7 +26,7 @@ _OWN = {"print": 5, "recorder_wait": 2001, "overrun": 2002}  # of FG_EVENTS: tho
 _FUNC_BASE, _FUNC_STEP = 0x10000000, 16  # FG_FUNC_ADDRESS_BASE, ..._STEP
 _PLACES = {8: (), 16: ("__probe_ip",), 24: ("__probe_func", "__probe_ret_ip")}
 _ARRAY_MAX = 255  # items
-_ALIVE = (-1 - SOURCES.index("cpu"), -1 - SOURCES.index("comm"))  # what only the running thread knows
+ALIVE = (-1 - SOURCES.index("cpu"), -1 - SOURCES.index("comm"))  # what only the running thread knows
 
 ChosenEvent: TypeAlias = tuple[int, bytes | None, list[tuple[str, int, int, int]]]
 
@@ -40,6 +40,7 @@ class Named(Protocol):
     buffers: list[Buffer]
     hosts: dict[str, int | None]
     clock: str
+    meta: dict[str, Any]
 
     @property
     def is_kernel(self) -> bool: ...
@@ -137,8 +138,12 @@ def _filtered(
         one = filters.get(f"{kind.system}/{kind.name}")
         if one is None:
             continue
-        if any(term.source in _ALIVE for term in one.program.terms):
+        if any(term.source in ALIVE for term in one.program.terms):
             raise SelectionError(f"-F '{text}': a trace has no CPU and no comm; --task chooses threads")
-        rows = [(field.type, field.count, field.offset, field.fault_bit) for field in kind.fields]
-        chosen.append((kind.type, one.program.pack(), rows))
+        chosen.append((kind.type, one.program.pack(), field_rows(kind.fields)))
     return chosen
+
+
+def field_rows(fields: Iterable[EventField]) -> list[tuple[str, int, int, int]]:
+    """Return fields as a Reader takes them."""
+    return [(field.type, field.count, field.offset, field.fault_bit) for field in fields]

@@ -47,9 +47,12 @@ class Selection:
         end: the last time, likewise (`--to`).
         max_depth: only the first so many levels of calls; 0 or None: all (`--max-depth`).
         longer_us: only calls that ran for at least so many microseconds; None: all (`--longer`).
+        where: an event filter over the values of calls: only calls that it accepts (`--where`).
+        callers: with `where`: so many calls around each of these, too (`--callers`).
+        below: with `where`: all that these calls call, too (`--below`).
         events: of events that are not calls only these: `NAME` or `SYSTEM/NAME`, each
             also with `: FILTER` after it. Calls are hidden, unless
-            one of the four choices of calls is given (`-F`).
+            calls are chosen, too (`-F`).
 
     Example:
         >>> slow = Selection(graph=("shop.checkout",), longer_us=500)
@@ -65,12 +68,20 @@ class Selection:
     end: str | None = None
     max_depth: int | None = None
     longer_us: float | None = None
+    where: str | None = None
+    callers: int = 0
+    below: bool = False
     events: Sequence[str] = ()
 
     @property
     def chooses_calls(self) -> bool:
-        """Whether it has a choice of calls: by function, depth or duration."""
-        return bool(self.functions or self.graph or self.max_depth or self.longer_us)
+        """Whether it has a choice of calls: by function, values, depth or duration."""
+        return bool(self.max_depth or self.longer_us) or self.chooses_functions
+
+    @property
+    def chooses_functions(self) -> bool:
+        """Whether it leaves calls out by their functions or values: imports are not folded then."""
+        return bool(self.functions or self.graph or self.where is not None)
 
     @property
     def chooses_events(self) -> bool:
@@ -166,11 +177,18 @@ def _events(
     trace: Named, selection: Selection, buffers: Collection[int] | None
 ) -> _tracedata.SelectionTuple | None:
     depth, longer_ns = _limits(trace, selection)
+    if selection.where is None and (selection.callers or selection.below):
+        raise SelectionError("--callers N and --below need --where")
     if not selection.chooses_events:
         return None
     named = _mark(trace, selection.functions, _NAMED)
     roots = _mark(trace, selection.graph, _ROOT)
     begin, end = select_times(_time_scale(trace, buffers), selection.begin, selection.end)
+    values = None
+    if selection.where is not None:
+        from funcgraph.tracedata.selected_values import choose_values
+
+        values = choose_values(trace, selection.where, selection.callers, selection.below)
     chosen = None
     if selection.events:  # only now: filters are not needed otherwise
         from funcgraph.tracedata.selected_events import choose
@@ -179,7 +197,7 @@ def _events(
     marks = bytes(a | b for a, b in zip(named, roots, strict=True))
     hides_calls = chosen is not None and not selection.chooses_calls
     functions = (marks, bool(selection.functions), bool(selection.graph))
-    return (*functions, begin, end, depth, longer_ns, hides_calls, chosen)
+    return (*functions, begin, end, depth, longer_ns, hides_calls, chosen, values)
 
 
 def _limits(trace: Named, selection: Selection) -> tuple[int, int]:

@@ -326,7 +326,7 @@ class TraceFile:
 
     def _folds(self, select: Selection | None) -> bytes | None:
         """Return what the functions are in imports, to fold these. None: they are not folded."""
-        if select is not None and (select.functions or select.graph):
+        if select is not None and select.chooses_functions:
             return None
         from funcgraph.tracedata.imports import fold_marks  # only now: a process reads its own trace as it is
 

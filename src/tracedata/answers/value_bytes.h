@@ -1,4 +1,4 @@
-/* Recorded values as bytes: their length, their hash. */
+/* A hash of recorded values. */
 #ifndef FG_VALUE_BYTES_H
 #define FG_VALUE_BYTES_H
 
@@ -7,17 +7,6 @@
 
 #include "engine/base/hash_table.h"
 #include "tracedata/base/values.h"
-
-/* How many bytes the values have: a record is padded with zeros after the last one. */
-static inline size_t fg_values_bytes(const uint8_t *values, const uint8_t *end)
-{
-    const uint8_t *at = values, *whole = values;
-    struct fg_value value;
-
-    while (fg_value_next(&at, end, &value))
-        whole = at;
-    return (size_t)(whole - values);
-}
 
 /* A hash of bytes, eight at a time. Keys of the answers are compared by it alone, so it has 64 good bits. */
 static inline uint64_t fg_hash_values(uint64_t hash, const void *data, size_t bytes)

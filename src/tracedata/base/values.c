@@ -137,6 +137,16 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     return value->tag != FG_VALUE_OPEN || take_parts(data, end, value);
 }
 
+size_t fg_values_bytes(const uint8_t *values, const uint8_t *end)
+{
+    const uint8_t *at = values, *whole = values;
+    struct fg_value value;
+
+    while (fg_value_next(&at, end, &value))
+        whole = at;
+    return (size_t)(whole - values);
+}
+
 /* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and
  * from 1e16 on. */
 static void print_float(struct fg_text *text, double real)

@@ -54,6 +54,9 @@ struct fg_value {
  * value is left, or the next one is cut off or has an unknown tag. */
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
+/* How many bytes the values have: a record is padded with zeros after the last one. */
+size_t fg_values_bytes(const uint8_t *values, const uint8_t *end);
+
 /* With `hex`, integers print as 0x2a, and words never as an error number. */
 void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex);
 

@@ -155,7 +155,7 @@ static int advance(struct fg_merge_stage *stage, struct fg_cursor *cursor, bool 
 /* Whether it depends on the calls in progress what is shown of an event. */
 static bool needs_callers(const struct fg_selection *selection)
 {
-    return selection->has_names || selection->has_roots || selection->longer_ns;
+    return selection->has_names || selection->has_roots || selection->longer_ns || selection->values;
 }
 
 int fg_select_new(const struct fg_selection *selection, const struct fg_trace_file *file,

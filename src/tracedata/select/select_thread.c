@@ -10,7 +10,7 @@
 /* A call: what is known of it from its function and the calls around it. */
 struct call {
     uint32_t nr_shown; /* of the calls around it */
-    bool is_inside;    /* it, or a call around it, is a root */
+    bool is_inside;    /* it, or a call around it, is a root, or has the values that are wanted */
     bool is_shown;     /* it counts as a level */
     bool is_long;      /* it runs long enough */
     bool is_held;
@@ -32,6 +32,7 @@ static inline uint8_t marks_of(const struct fg_selection *selection, uint32_t fu
     return func < selection->nr_functions ? selection->functions[func] : 0;
 }
 
+/* By its function. */
 static inline bool is_requested(const struct fg_selection *selection, uint8_t marks, bool is_inside)
 {
     return (!selection->has_names || (marks & FG_SELECT_NAMED)) && (!selection->has_roots || is_inside);
@@ -40,7 +41,7 @@ static inline bool is_requested(const struct fg_selection *selection, uint8_t ma
 /* Levels are counted among the calls that are shown, if some are left out for their names. */
 static inline bool counts_shown(const struct fg_select_rules *rules)
 {
-    return rules->selection->has_names || rules->selection->has_roots;
+    return rules->selection->has_names || rules->selection->has_roots || rules->selection->values;
 }
 
 static inline bool is_in_window(const struct fg_selection *selection, const struct fg_event *event)
@@ -97,6 +98,17 @@ static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *str
 
 /* ---- calls */
 
+/* Whether the call is chosen by its values, or shown for the sake of one that is. */
+static bool has_values(const struct fg_selected_values *values, const struct fg_stretch *stretch,
+                       struct call *call)
+{
+    const struct fg_select_thread *thread = (const struct fg_select_thread *)(const void *)stretch->thread;
+    uint8_t mark = fg_call_marks_at(&values->marks, stretch->thread->number, thread->nr_events);
+
+    call->is_inside |= (mark & FG_CALL_CHOSEN) != 0;
+    return (mark & FG_CALL_SHOWN) || (values->has_callees && call->is_inside);
+}
+
 /* Finds out what a call is. */
 static inline void place_call(struct fg_call_assembler *calls, const struct fg_stretch *stretch)
 {
@@ -108,9 +120,11 @@ static inline void place_call(struct fg_call_assembler *calls, const struct fg_s
     uint8_t marks = marks_of(selection, stretch->level->func);
 
     *call = (struct call){.nr_shown = around ? around->nr_shown + around->is_shown : 0,
-                          .is_inside = (marks & FG_SELECT_ROOT) || (around && around->is_inside)};
+                          .is_inside = (!selection->values && (marks & FG_SELECT_ROOT)) ||
+                                       (around && around->is_inside)};
     threads->depth = counts_shown(rules) ? call->nr_shown : stretch->depth;
-    call->is_shown = is_requested(selection, marks, call->is_inside) &&
+    call->is_shown = (selection->values ? has_values(selection->values, stretch, call)
+                                        : is_requested(selection, marks, call->is_inside)) &&
                      (!selection->max_depth || threads->depth < selection->max_depth);
 }
 
@@ -193,6 +207,7 @@ static int judge_call(struct fg_select_threads *threads, struct fg_select_thread
         return FG_VERDICT_SHOW; /* who reads it tells of the damage */
     threads->verdict = FG_VERDICT_DROP;
     error = fg_calls_add_call(&consumer, &threads->calls, &thread->thread, event);
+    thread->nr_events++;
     *depth = threads->depth;
     return error ? error : threads->verdict;
 }
@@ -208,7 +223,7 @@ static int judge_function(const struct fg_select_rules *rules, const struct fg_e
     if (!fg_event_is_whole(event))
         return FG_VERDICT_SHOW;
     marks = marks_of(selection, fg_event_flat(event)->func);
-    return !selection->hides_calls && !selection->longer_ns &&
+    return !selection->hides_calls && !selection->longer_ns && !selection->values &&
                    is_requested(selection, marks, marks & FG_SELECT_ROOT)
                ? FG_VERDICT_SHOW
                : FG_VERDICT_DROP;

@@ -19,6 +19,7 @@ struct fg_select_thread {
     bool shows_latest;       /* the latest event was shown: so is its stack trace */
     struct fg_pending *held; /* of its lane; of a kernel's trace of its buffer. NULL: it has no event yet */
     uint32_t next;           /* for the owner: the next thread of the same lane */
+    uint64_t nr_events;      /* of calls, so far: the number of the next one (call_marks.h) */
 };
 
 /* The threads under a selection, by fg_event.thread. */

@@ -3,8 +3,20 @@
 
 #include <stdlib.h>
 
+static void free_values(struct fg_selected_values *values)
+{
+    for (size_t i = 0; i < values->nr_made; i++)
+        fg_event_filter_free(values->made[i]);
+    free((void *)values->made);
+    free(values->filters);
+    fg_call_marks_free(&values->marks);
+    free(values);
+}
+
 void fg_selection_free(struct fg_selection *selection)
 {
+    if (selection->values)
+        free_values(selection->values);
     for (size_t i = 0; i < selection->nr_events; i++)
         fg_event_filter_free(selection->events[i].filter);
     free(selection->events);

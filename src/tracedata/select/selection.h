@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/filter/filter.h"
+#include "tracedata/select/call_marks.h"
 
 /* Bits of fg_selection.functions. */
 enum fg_selection_mark {
@@ -21,6 +22,17 @@ struct fg_selected_event {
     struct fg_event_filter *filter; /* which of them; NULL: all */
 };
 
+/* Which calls are wanted by their values (--where). */
+struct fg_selected_values {
+    uint32_t *filters; /* by function: 1 + its place in `made`; 0: none of its calls */
+    uint32_t nr_functions;
+    struct fg_event_filter **made; /* over the image of a call (call_image.h) */
+    size_t nr_made;
+    uint32_t nr_callers;        /* so many calls around each are shown (--callers) */
+    bool has_callees;           /* all that they call is shown (--callees) */
+    struct fg_call_marks marks; /* made by fg_find_calls() */
+};
+
 struct fg_selection {
     uint8_t *functions; /* by index: enum fg_selection_mark, or-ed; NULL: all calls are wanted */
     uint32_t nr_functions;
@@ -32,6 +44,7 @@ struct fg_selection {
     bool chooses_events;              /* other events than calls are read only if they are in `events` */
     struct fg_selected_event *events; /* sorted by type */
     size_t nr_events;
+    struct fg_selected_values *values; /* NULL: values do not matter */
 };
 
 void fg_selection_free(struct fg_selection *selection);

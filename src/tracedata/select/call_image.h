@@ -1,0 +1,48 @@
+/* A call as the image of an event (ring/field.h), for the event filters of `--where`.
+ *
+ *     +---------------------------+ 0
+ *     | struct fg_event_common    |  common_pid: its thread
+ *     +---------------------------+ 8
+ *     | FG_CALL_FIELDS            |
+ *     +---------------------------+ FG_CALL_FAULTS_AT
+ *     | faults                    |
+ *     +---------------------------+ FG_CALL_ARGUMENTS_AT
+ *     | arguments, VALUE each     |
+ *     +---------------------------+
+ *     | values                    |
+ *     +---------------------------+
+ *
+ * What has parts, or stands for an object, becomes what filters compare: a text, or a type and a length. */
+#ifndef FG_CALL_IMAGE_H
+#define FG_CALL_IMAGE_H
+
+#include "engine/ring/field.h"
+
+/* X(field, its name in a filter, type, offset, its bit among the faults or 0). A function's own argument of
+ * that name goes first. */
+#define FG_CALL_FIELDS(X)                                                                                    \
+    X(RET, "ret", VALUE, 8, 0)                                                                               \
+    X(EXC, "exc", VALUE, 12, 0)                                                                              \
+    X(RAISED, "raised", BOOL, 16, 0)                                                                         \
+    X(DURATION, "duration", F64, 17, 8 * FG_CALL_FAULTS_AT) /* microseconds */                               \
+    X(OWN, "own", F64, 25, 8 * FG_CALL_FAULTS_AT)           /* of these without callees */
+
+#define FG_CALL_FAULTS_AT 33u
+#define FG_CALL_ARGUMENTS_AT 34u
+#define FG_CALL_MOST_ARGUMENTS 100u /* further ones have no field */
+#define FG_CALL_IMAGE_BYTES 0xffffu
+
+/* What is known of a call that is over, or in progress at the end of the trace. */
+struct fg_call_facts {
+    int32_t tid;
+    bool raised;
+    bool is_timed; /* it ended, and is whole */
+    uint64_t ran_ns, self_ns;
+    const uint8_t *arguments, *arguments_end; /* as recorded: fg_value_next() */
+    const uint8_t *outcome, *outcome_end;     /* the result or the exception */
+};
+
+/* Return: how many bytes the image has, at most FG_CALL_IMAGE_BYTES. What has no room could not be read. */
+uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call);
+
+#endif
