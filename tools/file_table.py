@@ -148,6 +148,7 @@ FOLDERS = {
     "tests/instance": "instances, profiles and latency tracers inside the program",
     "tests/kernel_text": "the kernel's texts, parsed into calls, and repeated in the simulated arch",
     "tests/kernel_text/data": "texts that a Linux kernel printed",
+    "tests/mcp": "the server for language models, asked by the protocol's own client",
     "tests/merge": "traces of several machines as one; a time namespace is a machine whose clock is known",
     "tests/mount": "mounts, of processes and of trees in memory",
     "tests/native": "plans of native functions: refusals, moved code, files, the cache",

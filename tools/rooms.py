@@ -108,6 +108,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "export": ("tracedata",),
     "answers": ("diff",),
     "view": ("export",),
+    "mcp": ("rights",),
     "session": ("tracedata", "rights", "native"),
     "recorder": ("session",),
     "merge": ("recorder",),
@@ -135,7 +136,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
         "mount",
         "native",
     ),
-    "commands": ("command_support", "tui"),
+    "commands": ("command_support", "tui", "mcp"),
     "command line": ("commands",),
 }
 

@@ -25,7 +25,7 @@ FIRST = ("record", "report", "summary", "top", "trace")
 #: funcgraph.commands.
 GROUPS = {
     "record and read": ("view", "tui", "export", "sql", "diff"),
-    "answers": ("values", "repeat", "exceptions", "why", "compare", "expect"),
+    "answers": ("values", "repeat", "exceptions", "why", "compare", "expect", "mcp"),
     "a running process": ("attach", "detach", "profile", "settings", "mount"),
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",

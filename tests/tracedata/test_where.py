@@ -135,7 +135,8 @@ def test_it_is_joined_with_the_other_choices(nested: Path) -> None:
     assert names(nested, where="y == 5", callers=1, below=True) == ["m.c", "m.b", "m.a"] * 2
     assert names(nested, where="x == None || common_pid == 70") == []
     with funcgraph.open(nested) as trace:
-        assert [one.function.name for one in answers.values(trace, "m.*", select=Selection(where="y == 5"))] == ["m.b"]  # fmt: skip
+        found = answers.values(trace, "m.*", select=Selection(where="y == 5"))
+        assert [one.function.name for one in found] == ["m.b"]
 
 
 @pytest.mark.parametrize(

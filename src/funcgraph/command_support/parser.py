@@ -14,7 +14,7 @@ from funcgraph.names import did_you_mean, nearest_names
 
 __all__ = ["Common", "Option", "Parser"]
 
-_MANY = 15  # --help shows all options of a command that has no more
+_MANY = 18  # --help shows all options of a command that has no more
 _WIDEST = 100  # columns: longer lines are hard to read
 _ROW = re.compile(r"( +\S.*?  +)(\S.*)")
 

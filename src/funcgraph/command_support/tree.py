@@ -35,10 +35,8 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FUNC",
         action=_Callers,
         default=[],
-        help=Common(
-            "who calls FUNC (* and ? match), who calls these, and so on; may be repeated. A number, with "
-            "--where: so many calls around each of these calls"
-        ),
+        help="who calls FUNC (* and ? match), who calls these, and so on; may be repeated. A number, with "
+        "--where: so many calls around each of these calls",
     )
     group.add_argument(
         "--callees",

@@ -1,6 +1,6 @@
-/* Marks of calls: two bits for each event of a call, by its thread and its number there. The number counts the
- * thread's entries and exits from 0 on, in the order of the trace. A stretch of a call has that of the event
- * with which it is met: its entry, or its exit if the entry is not in the trace. */
+/* Marks of calls: two bits for each event of a call, by its thread and its number there. The number counts
+ * the thread's entries and exits from 0 on, in the order of the trace. A stretch of a call has that of the
+ * event with which it is met: its entry, or its exit if the entry is not in the trace. */
 #ifndef FG_CALL_MARKS_H
 #define FG_CALL_MARKS_H
 

@@ -1,0 +1,1 @@
+"""The server of `funcgraph mcp`: answers about traces over the Model Context Protocol."""
