@@ -44,6 +44,7 @@ FOLDERS = {
     "benchmarks/programs": "the measured programs",
     "examples/ask_a_program": "a small shop, and a program that asks it questions",
     "examples/below_python": "the programs of docs/start/below-python.md",
+    "examples/django_orders": "a Django program with an N+1",
     "examples/fprobe_example": "a probe on any function of any program",
     "examples/answers": "a shop on sqlite with three faults, which docs/guides/answers.md finds",
     "examples/guide": "a small web service with three faults, which docs/start/guide.md finds",
