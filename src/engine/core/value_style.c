@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/core/hash_table.h"
 #include "engine/core/pattern.h"
 
 const struct fg_value_style fg_plain_values = {.string_bytes = FG_VALUE_PLAIN_STRING};
@@ -55,6 +56,7 @@ int fg_value_style_init(struct fg_value_style *style, uint32_t depth, uint32_t s
     if (strlen(redact) > FG_REDACT_MAX_BYTES)
         return -EINVAL;
     memcpy(style->redact, redact, strlen(redact));
+    style->redact_hash = fg_hash_bytes(FG_HASH_BYTES_BEGIN, redact, strlen(redact));
     return put_words(style->words, redact);
 }
 

@@ -21,6 +21,7 @@ struct fg_value_style {
     uint32_t string_size;  /* bytes of a text's beginning, as set; 0: what is best for the depth */
     uint32_t string_bytes; /* the same; 0: the style is that of a structure of zeros, which is plain */
     char redact[FG_REDACT_MAX_BYTES + 1]; /* as set */
+    uint64_t redact_hash;                 /* of it: names that were compared with the same words */
     /* Its words in lower case: each has a byte before it, FG_REDACT_PART or _GLOB, and a zero byte at its
      * end. Another zero byte ends them. */
     char words[2 * FG_REDACT_MAX_BYTES + 4];

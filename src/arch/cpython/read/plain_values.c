@@ -74,7 +74,7 @@ static inline void put_text(struct fg_out *out, bool is_str, const void *text, s
     struct counted counted = open_text(out, is_str, length, bytes);
     size_t n = bytes < counted.most ? bytes : counted.most;
 
-    fg_put_bytes(out, text, n);
+    fg_put_short(out, text, n);
     close_text(&counted, n);
 }
 

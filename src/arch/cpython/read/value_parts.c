@@ -12,6 +12,7 @@
 #include "arch/cpython/read/shown_values.h"
 #include "arch/cpython/read/slots.h"
 #include "arch/cpython/read/utf8.h"
+#include "arch/cpython/read/verdicts.h"
 #include "engine/base/compiler.h"
 
 #define MAX_ITEMS 16      /* of a container */
@@ -47,18 +48,43 @@ static inline bool name_of(PyObject *str, char buffer[4 * NAME_BYTES + 1], const
     return PyUnicode_GET_LENGTH(str) <= NAME_BYTES;
 }
 
-bool fg_is_hidden(const struct fg_value_style *style, PyObject *name)
+FG_NOINLINE static bool hides_str(const struct fg_value_style *style, PyObject *name)
 {
     char buffer[4 * NAME_BYTES + 1];
     const char *text;
     size_t bytes;
 
+    return !name_of(name, buffer, &text, &bytes) || fg_value_style_hides(style, text, bytes);
+}
+
+/* Names that have a hash, as those of attributes. Another name may have the address later: the text's hash
+ * and length are a part of the key. */
+static bool hides_known_str(const struct fg_value_style *style, PyObject *name, Py_hash_t hash)
+{
+    static struct fg_verdicts verdicts;
+    uint64_t length = (uint64_t)PyUnicode_GET_LENGTH(name);
+    uint64_t key = fg_verdict_key((uint64_t)hash ^ style->redact_hash, (uintptr_t)name + (length << 48));
+    int found = fg_verdict_find(&verdicts, key);
+
+    if (fg_unlikely(found < 0)) {
+        found = hides_str(style, name);
+        fg_verdict_keep(&verdicts, key, found);
+    }
+    return found;
+}
+
+bool fg_is_hidden(const struct fg_value_style *style, PyObject *name)
+{
+    Py_hash_t hash;
+
     if (fg_likely(!fg_value_style_redacts(style)))
         return false;
     if (PyBytes_Check(name))
         return fg_value_style_hides(style, PyBytes_AS_STRING(name), (size_t)PyBytes_GET_SIZE(name));
-    return fg_is_str(name) &&
-           (!name_of(name, buffer, &text, &bytes) || fg_value_style_hides(style, text, bytes));
+    if (!fg_is_str(name))
+        return false;
+    hash = ((PyASCIIObject *)name)->hash;
+    return hash == -1 ? hides_str(style, name) : hides_known_str(style, name, hash);
 }
 
 /* ---- parts: between OPEN and CLOSE */
@@ -621,11 +647,43 @@ static bool put_container(struct fg_out *out, PyObject *value, uint32_t depth)
     return false;
 }
 
+/* Whether instances of the class are nothing but their attributes: it and its bases but object are written in
+ * Python, and have no slots. */
+FG_NOINLINE static bool find_ordinary(const PyTypeObject *type)
+{
+    if (is_enum(type))
+        return false;
+    for (; type && type != &PyBaseObject_Type; type = type->tp_base)
+        if (!fg_is_class_in_python(type) || Py_SIZE(type) > 0 || strcmp(type->tp_name, "PurePath") == 0 ||
+            strcmp(type->tp_name, "UUID") == 0)
+            return false;
+    return true;
+}
+
+/* A class that changes gets another version, and so has a later one at its address. */
+static inline bool is_ordinary(const PyTypeObject *type)
+{
+    static struct fg_verdicts verdicts;
+    uint64_t key = fg_verdict_key((uintptr_t)type, type->tp_version_tag);
+    int found;
+
+    if (!type->tp_version_tag)
+        return false;
+    found = fg_verdict_find(&verdicts, key);
+    if (fg_unlikely(found < 0)) {
+        found = find_ordinary(type);
+        fg_verdict_keep(&verdicts, key, found);
+    }
+    return found;
+}
+
 static bool put_deep(struct fg_out *out, PyObject *value, uint32_t depth)
 {
     PyTypeObject *type = Py_TYPE(value);
     bool is_python = fg_is_class_in_python(type);
 
+    if (is_python && is_ordinary(type))
+        return depth && put_attributes(out, value, depth);
     if (PyType_Check(value))
         return put_class(out, (PyTypeObject *)value);
     if (PyModule_Check(value))
