@@ -61,6 +61,7 @@ MET = [
     ("a(n=1, ...)", [call("a", arguments="n=1, m='x, y'")]),
     ("a(n=*, m='x, *')", [call("a", arguments="n=1, m='x, y'")]),
     ("a(n=1) = dict(?)", [call("a", arguments="n=1", result="dict(3)")]),
+    ("save\nsave", [call("save"), call("shop.Cart.save")]),
     ("# a comment\n\na  # no\n".replace("  # no", ""), [A]),
     ("a ! ValueError", [RecordedCall("a", "", "ValueError", "raise")]),
     ("a !", [RecordedCall("a", "", "ValueError", "raise")]),
@@ -75,6 +76,7 @@ def test_calls_that_meet_it(text: str, calls: list[RecordedCall]) -> None:
 BROKEN = [
     ("a\nb", [A], "call", "", None),
     ("a", [A, B], "call", "", "b"),
+    ("save", [call("shop.unsave")], "call", "", "shop.unsave"),
     ("a\nc", [A, B, C], "call", "", "b"),
     ("a x2", [A], "call", "", None),
     ("a x2", [A, A, A], "call", "", "a"),

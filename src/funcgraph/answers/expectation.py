@@ -75,7 +75,7 @@ class ExpectedCall:
     Attributes:
         line: its number, from 1; its text.
         text: what it says.
-        function: the function's name, a glob.
+        function: the function's name, a glob; one word alone: a function of that name in any module or class.
         arguments: pairs of a name and a glob for the value; None: they may be anything.
         more_arguments: others may follow.
         result: a glob for the result, or for the exception's type; None: it may be anything.
@@ -97,7 +97,7 @@ class ExpectedCall:
 
     def differs_in(self, call: RecordedCall) -> str | None:
         """Return what of a call is not so: `call`, `arguments`, `result`; None: all is, but for its calls."""
-        if not _engine.glob_match(self.function, call.function):
+        if not any(_engine.glob_match(one, call.function) for one in names_of(self.function)):
             return "call"
         if self.arguments is not None and not self._takes(call.arguments):
             return "arguments"
@@ -195,10 +195,16 @@ def parse_expectation(text: str) -> Expectation:
     if not blocks[0][1] and len(blocks) > 1:
         del blocks[0]
     sections = tuple(Section(thread, _block(lines)) for thread, lines in blocks)
-    named = dict.fromkeys(call.function for section in sections for call in _all_calls(section.calls))
+    calls = (call for section in sections for call in _all_calls(section.calls))
+    named = dict.fromkeys(name for call in calls for name in names_of(call.function))
     if not named:
         raise ExpectationError("there is no call in it")
     return Expectation(tuple(functions or named), sections)
+
+
+def names_of(function: str) -> tuple[str, ...]:
+    """Return the globs that the name of a function stands for: `save` also for `shop.Cart.save`."""
+    return (function, f"*.{function}") if function.isidentifier() else (function,)
 
 
 def _lines(text: str) -> Iterator[_Line]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from funcgraph import _engine
+from funcgraph import _engine, _tracedata
 from funcgraph.answers.expectation import (
     CallEnd,
     Difference,
@@ -56,7 +56,21 @@ def check_trace(
         >>> with funcgraph.open("trace.fg") as trace:
         ...     assert check_trace(parse_expectation(text), trace) is None
     """
-    threads = recorded_calls(trace, expectation.functions, tasks, buffers)
+    return check_calls(expectation, recorded_calls(trace, expectation.functions, tasks, buffers))
+
+
+def check_calls(
+    expectation: Expectation, threads: Mapping[Task, list[RecordedCall]]
+) -> ThreadDifference | None:
+    """Compare calls with an expectation that is about their functions; return where they first differ.
+
+    Args:
+        expectation: what is expected.
+        threads: the calls of each thread, as `recorded_calls` returns them.
+
+    Raises:
+        SelectionError: a thread of the expectation has no calls, or several have.
+    """
     for section in expectation.sections:
         for task in _threads_of(section.thread, list(threads)):
             difference = match_calls(section.calls, threads[task])
@@ -97,12 +111,14 @@ def recorded_calls(
 ) -> dict[Task, list[RecordedCall]]:
     """Return the calls of functions by thread: the outermost ones, in the order of their beginnings.
 
-    A call of a coroutine is in the thread in which it ended. Memory grows with the calls.
+    A call of a coroutine is in the thread in which it ended. Memory grows with the calls. A pattern that
+    matches no function of the trace is left out if another matches one: that function was not called.
 
     Raises:
         SelectionError, TraceError, OSError: as `check_trace`.
     """
-    select = Selection(functions=functions, tasks=tasks, buffers=buffers)
+    known = [pattern for pattern in functions if _matches(trace, pattern)] or functions
+    select = Selection(functions=known, tasks=tasks, buffers=buffers)
     calls: dict[int, RecordedCall] = {}
     parents: dict[int, int] = {}
     places: dict[int, Task] = {}
@@ -116,6 +132,15 @@ def recorded_calls(
         else:
             threads.setdefault(places[number], []).append(calls[number])
     return threads
+
+
+def _matches(trace: Trace, pattern: str) -> bool:
+    """Return whether a pattern matches a function of a trace, or is none, which the selection then says."""
+    try:
+        named = [(function.name, function.module) for function in trace.functions]
+        return any(_tracedata.match_functions(pattern, named))
+    except ValueError:
+        return True
 
 
 def _take(

@@ -10,9 +10,9 @@ from funcgraph.answers.expectation import (
     Difference,
     Expectation,
     ExpectationError,
-    RecordedCall,
     parse_expectation,
 )
+from funcgraph.answers.expectation_text import difference_lines, title_of
 from funcgraph.answers.recorded_calls import ThreadDifference, check_trace, write_expectation
 from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
@@ -45,8 +45,6 @@ A line of the file is a call, what is indented below it, it calls:
     shop.price x1..30
     ...
     shop.save() ! OSError"""
-
-_EXPECTED = 4  # lines of which one would have been right
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,29 +117,11 @@ def _lines(path: str, trace: Trace, found: ThreadDifference | None) -> Iterator[
         yield f"the calls are those of {printable(path)}"
         return
     task, difference = found
-    yield f"{printable(path)}: {_WHAT[difference.what]} in {printable(task.name)}-{task.tid}"
-    level = len(difference.path)
-    for depth, call in enumerate(difference.path):
-        yield f"  {'  ' * depth}{_shown(call)}"
-    for call in difference.before:
-        yield f"  {'  ' * level}{_shown(call)}"
-    for one in difference.expected[:_EXPECTED]:
-        yield f"- {'  ' * level}{printable(one.text)}   (line {one.line})"
-    if len(difference.expected) > _EXPECTED:
-        yield f"- {'  ' * level}or one of {len(difference.expected) - _EXPECTED} more lines"
-    if not difference.expected:
-        yield f"- {'  ' * level}no further call"
-    yield f"+ {'  ' * level}{_shown(difference.got) if difference.got else 'no further call'}"
+    yield f"{printable(path)}: {title_of(difference)} in {printable(task.name)}-{task.tid}"
+    yield from difference_lines(difference)
     seconds, rest = divmod(difference.time_ns, 10**9)
     shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {seconds}.{rest:09}"
     yield f"from there on: {shown} -n 20"
-
-
-_WHAT = {"call": "another call", "arguments": "other arguments", "result": "another result"}
-
-
-def _shown(call: RecordedCall) -> str:
-    return printable(str(call))
 
 
 def _json(found: ThreadDifference | None) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Where calls differ from an expectation, as lines: `- ` is what was expected, `+ ` what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from funcgraph.answers.expectation import Difference, RecordedCall
+from funcgraph.names import printable
+
+_EXPECTED = 4  # lines of which one would have been right
+_TITLES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
+
+
+def title_of(difference: Difference) -> str:
+    """Return in two words what is different."""
+    return _TITLES[difference.what]
+
+
+def difference_lines(difference: Difference) -> Iterator[str]:
+    """Yield the calls around and before a difference, then what was expected, and what is there."""
+    level = "  " * len(difference.path)
+    for depth, call in enumerate(difference.path):
+        yield f"  {'  ' * depth}{_shown(call)}"
+    for call in difference.before:
+        yield f"  {level}{_shown(call)}"
+    for one in difference.expected[:_EXPECTED]:
+        yield f"- {level}{printable(one.text)}   (line {one.line})"
+    if len(difference.expected) > _EXPECTED:
+        yield f"- {level}or one of {len(difference.expected) - _EXPECTED} more lines"
+    if not difference.expected:
+        yield f"- {level}no further call"
+    yield f"+ {level}{_shown(difference.got) if difference.got else 'no further call'}"
+
+
+def _shown(call: RecordedCall) -> str:
+    return printable(str(call))
