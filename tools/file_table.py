@@ -163,6 +163,7 @@ FOLDERS = {
     "tests/tracedata": "the trace files, in C and Python",
     "tests/tracedata/data": "traces that trace-cmd recorded on a kernel, and its text of them",
     "tests/tracedata/support": "for the C tests: a spool as bytes, damage to it, writes that fail",
+    "tests/testing": "the plugin for pytest, run on projects of its own, and calls in tests",
     "tests/tracefs": "the tree of tracefs, as cat and echo use it",
     "tests/tracefs/data": "what a Linux kernel answered to writes",
     "tests/tui/screens": "what `funcgraph tui` shows: a picture for each width and view",

@@ -7,6 +7,8 @@ records which functions ran, in what nesting and for how long. `funcgraph report
 a shell, `funcgraph record COMMAND...` does the same for a whole program and its child processes.
 
 Every traced process imports this module, so it imports a name's module when the name is first used.
+
+PYTEST_DONT_REWRITE: a recorded pytest would warn that its plugin's package was imported before it started.
 """
 
 TYPE_CHECKING = False  # as typing's, without importing typing

@@ -1,0 +1,314 @@
+"""Promise: `pytest --funcgraph` shows the end of each failing test's function graph, with values, and changes
+no outcome; nothing is loaded and nothing is written for those who do not want it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import funcgraph.testing.call_record
+import funcgraph.testing.pytest_graphs  # so that all runs in this process share it
+from funcgraph.testing.graph_text import graph_end
+from funcgraph.testing.own_functions import own_functions
+
+pytest_plugins = ["pytester"]
+
+SHOP = """
+def validate(n):
+    return n > 0
+
+class Cart:
+    def save(self, amount):
+        if amount == 4:
+            raise OSError("disk full")
+        return {"paid": amount}
+
+def order(n):
+    validate(n)
+    return Cart().save(amount=n)
+
+async def fetch(n):
+    return order(n)
+"""
+
+TESTS = """
+import shop
+
+def test_passes():
+    assert shop.order(3)
+
+def test_fails():
+    assert shop.order(2) is None
+
+def test_raises():
+    shop.order(4)
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with a package; the runs have no other plugins than those that a test names."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    pytester.makeini("[pytest]\npythonpath = src\n")
+    pytester.mkdir("src").joinpath("shop.py").write_text(SHOP)
+    return pytester
+
+
+def run(project: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
+    project.makepyfile(test_shop=tests)
+    return project.runpytest_inprocess("-p", "funcgraph.testing.pytest_plugin", *options)
+
+
+def files(project: pytest.Pytester) -> list[str]:
+    return sorted(path.name for path in project.path.glob(".pytest_cache/d/funcgraph/*"))
+
+
+def graph_of(result: pytest.RunResult, number: int = 0) -> list[str]:
+    """Return the lines of a graph in a run's output, without times."""
+    text = str(result.stdout)
+    part = re.split(r"\n-+ funcgraph: .* -+\n", text)[number + 1].partition("\n     see all: ")[0]
+    return [line.partition("|")[2].rstrip() for line in part.splitlines()]
+
+
+def test_a_run_without_the_options_loads_the_plugin_alone(project: pytest.Pytester) -> None:
+    """Broken by: an import at the top of the plugin's module."""
+    project.makepyfile("""
+        def test_loaded():
+            import sys
+            found = sorted(name for name in sys.modules if name.startswith("funcgraph"))
+            assert found == ["funcgraph", "funcgraph.testing", "funcgraph.testing.pytest_plugin"]
+    """)
+    project.runpytest_subprocess("-p", "funcgraph.testing.pytest_plugin").assert_outcomes(passed=1)
+
+
+def test_pytest_finds_the_plugin(pytestconfig: pytest.Config) -> None:
+    """Broken by: no entry point."""
+    assert pytestconfig.pluginmanager.has_plugin("funcgraph")
+    assert not pytestconfig.getoption("--funcgraph-slow")
+
+
+def test_failing_tests_show_their_calls_with_values(project: pytest.Pytester) -> None:
+    result = run(project, TESTS, "--funcgraph")
+    result.assert_outcomes(passed=1, failed=2)
+    assert [re.sub(r"0x\w+", "0x", line) for line in graph_of(result, 1)] == [
+        "  test_shop.test_raises() {",
+        "    shop.order(n=4) {",
+        "      shop.validate(n=4); /* ret=True */",
+        "      shop.Cart.save(self=<Cart at 0x>, amount=4); /* raised OSError('disk full') */",
+        "    } /* shop.order raised OSError('disk full') */",
+        "  } /* test_shop.test_raises raised OSError('disk full') */",
+    ]
+    result.stdout.fnmatch_lines(["funcgraph: 3 tests recorded, 2 graphs of failing tests, *"])
+
+
+def test_only_failing_tests_have_files(project: pytest.Pytester) -> None:
+    result = run(project, TESTS, "--funcgraph")
+    names = files(project)
+    assert [name.rpartition("-")[0] for name in names] == ["test_shop.test_fails", "test_shop.test_raises"]
+    (path,) = re.findall(r"see all: funcgraph report (\S*test_raises\S*)", str(result.stdout))
+    assert f"funcgraph view {path}" in str(result.stdout)
+    with funcgraph.open(project.path / path) as trace:
+        assert "shop.Cart.save" in {call.function.name for call in trace.calls()}
+
+
+def test_the_file_of_a_test_that_passes_again_goes(project: pytest.Pytester) -> None:
+    run(project, TESTS, "--funcgraph")
+    run(project, TESTS.replace("order(4)", "order(5)"), "--funcgraph")
+    assert [name.rpartition("-")[0] for name in files(project)] == ["test_shop.test_fails"]
+
+
+def test_the_folder_can_be_chosen(project: pytest.Pytester) -> None:
+    run(project, TESTS, "--funcgraph", "--funcgraph-dir=out/graphs")
+    assert len(list((project.path / "out" / "graphs").glob("*.fg"))) == 2
+    assert files(project) == []
+
+
+def test_a_graph_is_cut_to_lines(project: pytest.Pytester) -> None:
+    tests = "import shop\ndef test_fails():\n    for n in range(50): shop.validate(n)\n    assert 0\n"
+    result = run(project, tests, "--funcgraph", "--funcgraph-lines=3")
+    assert len(graph_of(result)) == 3
+    result.stdout.fnmatch_lines(["*funcgraph: the last 3 of 52 lines of the function graph*"])
+    assert len(graph_of(run(project, tests, "--funcgraph", "-vv"))) == 52
+
+
+def test_lines_are_cut_to_columns() -> None:
+    with funcgraph.testing.calls(f"{__name__}.long_text") as calls:
+        long_text("x" * 40)
+    data = calls._read.__self__.trace()  # type: ignore[attr-defined]
+    (whole,) = graph_end(data, None, None).lines
+    (cut,) = graph_end(data, None, 50).lines
+    assert len(whole) > 60
+    assert cut == whole[:49] + "\u2026"
+
+
+def long_text(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize("option", ["--funcgraph=shop.Cart.*,shop.order", "--funcgraph=shop.[Co]*"])
+def test_a_pattern_chooses_functions(project: pytest.Pytester, option: str) -> None:
+    lines = graph_of(run(project, TESTS, option, "-k", "raises"))
+    assert [line.split("(")[0].strip() for line in lines[:2]] == ["shop.order", "shop.Cart.save"]
+
+
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        (
+            ["--funcgraph", "test_shop.py"],
+            "must be a pattern like 'shop.[*]'; for a path after the option write",
+        ),
+        (["--funcgraph=shop.["], "--funcgraph=shop.[[]: *"),
+    ],
+)
+def test_a_wrong_pattern_is_one_error(project: pytest.Pytester, option: list[str], error: str) -> None:
+    result = run(project, TESTS, *option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: *{error}*"])
+
+
+def test_the_slowest_tests_show_where_their_time_went(project: pytest.Pytester) -> None:
+    tests = "import pytest, shop, time\n@pytest.mark.parametrize('ms', [1, 30, 60, 2, 40])\n"
+    tests += "def test_sleeps(ms):\n    time.sleep(ms / 1000)\n    shop.order(ms)\n"
+    result = run(project, tests, "--funcgraph-slow=2")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(
+        [
+            "*= funcgraph: the 2 slowest tests =*",
+            "0.0*s test_shop.py::test_sleeps[[]60]",
+            "*100.0%*test_shop.test_sleeps",
+            "*see all: funcgraph report *test_sleeps_60*.fg",
+            "0.0*s test_shop.py::test_sleeps[[]40]",
+        ]
+    )
+    assert [name.rpartition("-")[0] for name in files(project)] == [
+        "test_shop.test_sleeps_40",
+        "test_shop.test_sleeps_60",
+    ]
+
+
+def test_a_marker_records_its_test_alone(project: pytest.Pytester) -> None:
+    tests = "import pytest, shop\n@pytest.mark.funcgraph(filter='shop.*', args=False)\n"
+    result = run(project, tests + "def test_marked(): shop.order(4)\n" + TESTS)
+    result.assert_outcomes(passed=1, failed=3)
+    assert graph_of(result) == [
+        "  shop.order() {",
+        "    shop.validate();",
+        "    shop.Cart.save(); /* raised OSError */",
+        "  } /* shop.order raised OSError */",
+    ]
+    assert len(files(project)) == 1
+
+
+@pytest.mark.parametrize(
+    ("marker", "error"),
+    [
+        ("fliter='x'", "test_shop.py::test_a: marker funcgraph: got fliter=: must be filter=PATTERNS"),
+        ("filter=3", "test_shop.py::test_a: marker funcgraph: filter=3: must be a pattern"),
+        ("filter='a['", "test_shop.py::test_a: marker funcgraph: filter: *"),
+    ],
+)
+def test_a_wrong_marker_is_one_error(project: pytest.Pytester, marker: str, error: str) -> None:
+    result = run(project, f"import pytest\n@pytest.mark.funcgraph({marker})\ndef test_a(): pass\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {error}*"])
+
+
+STYLES = """
+import unittest
+import pytest, shop
+
+class TestCase(unittest.TestCase):
+    def test_unittest(self):
+        shop.order(4)
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_parameter(n):
+    shop.order(n)
+
+@pytest.fixture
+def saved():
+    yield shop.order(3)
+    shop.order(4)
+
+def test_teardown(saved):
+    pass
+
+@pytest.fixture
+def broken():
+    shop.order(4)
+
+def test_setup(broken):
+    pass
+
+@pytest.mark.anyio
+async def test_anyio():
+    await shop.fetch(4)
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+@pytest.mark.xfail
+def test_expected():
+    shop.order(4)
+"""
+
+
+def test_all_kinds_of_tests(project: pytest.Pytester) -> None:
+    plain = run(project, STYLES, "-p", "anyio").parseoutcomes()
+    result = run(project, STYLES, "-p", "anyio", "--funcgraph=shop.*", "--junit-xml=report.xml")
+    assert result.parseoutcomes() == plain
+    raised = "  } /* shop.order raised OSError('disk full') */"
+    graphs = [graph_of(result, number) for number in range(5)]
+    assert [lines[-1].strip().partition(" ")[2] for lines in graphs].count(raised.strip()[2:]) == 4
+    assert sum("shop.fetch" in lines[-1] for lines in graphs) == 1
+    assert (project.path / "report.xml").read_text().count("in a browser: funcgraph view") == 5
+
+
+def test_a_test_that_runs_again_shows_each_run(project: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    tests = "import shop\nruns = []\ndef test_flaky():\n    runs.append(1)\n    shop.order(len(runs) + 2)\n"
+    tests += "    assert len(runs) > 2\n"
+    result = run(project, tests, "-p", "pytest_rerunfailures", "--reruns=1", "--funcgraph=shop.*")
+    assert result.parseoutcomes() == {"failed": 1, "rerun": 1}
+    assert graph_of(result)[0].strip() == "shop.order(n=4) {"
+
+
+def test_a_recorded_pytest_warns_of_nothing(project: pytest.Pytester) -> None:
+    """Broken by: no PYTEST_DONT_REWRITE in the package, which is imported before pytest."""
+    project.makepyfile("def test_passes(): pass")
+    words = ["-m", "funcgraph", "record", "-q", "-l", "none.*", "-o", str(project.path / "t.fg")]
+    words += [sys.executable, "-m", "pytest", "-p", "funcgraph.testing.pytest_plugin", "-W", "error"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60)
+    assert "1 passed" in done.stdout
+    assert "warning" not in done.stdout.lower()
+
+
+def test_the_functions_of_a_project(tmp_path: Path) -> None:
+    """Broken by: what a virtual environment in the root folder has."""
+    for path in (
+        "one/__init__.py",
+        "src/two/__init__.py",
+        "src/three.py",
+        "docs/a.txt",
+        "setup.py",
+        "a-b.py",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    modules = {
+        "tests.test_a": tmp_path / "tests" / "test_a.py",
+        "pip.main": tmp_path / ".venv" / "lib" / "site-packages" / "pip" / "main.py",
+        "os": Path(os.__file__),
+    }
+    loaded = {name: type(sys)(name) for name in modules}
+    for name, module in loaded.items():
+        module.__file__ = str(modules[name])
+    assert own_functions(tmp_path, loaded) == ["one.*", "tests.*", "three.*", "two.*"]
