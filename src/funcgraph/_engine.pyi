@@ -450,6 +450,10 @@ class Instance:
         """Whether a consuming copy would find records."""
 
     @property
+    def unread_bytes(self) -> int:
+        """How many bytes of records a consuming copy would find."""
+
+    @property
     def wakes(self) -> int:
         """How often it has woken its readers, modulo 2**32: what wait() compares with."""
 

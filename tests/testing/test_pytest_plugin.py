@@ -104,7 +104,9 @@ def test_failing_tests_show_their_calls_with_values(project: pytest.Pytester) ->
         "    } /* shop.order raised OSError('disk full') */",
         "  } /* test_shop.test_raises raised OSError('disk full') */",
     ]
-    result.stdout.fnmatch_lines(["funcgraph: 3 tests recorded, 2 graphs of failing tests, *"])
+    result.stdout.fnmatch_lines(
+        ["funcgraph: recorded 3 tests (about * calls) and 2 graphs of failing ones; that took about *s"]
+    )
 
 
 def test_only_failing_tests_have_files(project: pytest.Pytester) -> None:
@@ -174,22 +176,28 @@ def test_a_wrong_pattern_is_one_error(project: pytest.Pytester, option: list[str
 
 
 def test_the_slowest_tests_show_where_their_time_went(project: pytest.Pytester) -> None:
-    tests = "import pytest, shop, time\n@pytest.mark.parametrize('ms', [1, 30, 60, 2, 40])\n"
-    tests += "def test_sleeps(ms):\n    time.sleep(ms / 1000)\n    shop.order(ms)\n"
+    project.makeconftest("""
+        import pytest
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_makereport(item, call):
+            call.duration = item.callspec.params["ms"] / 1000 if call.when == "call" else 0
+    """)
+    tests = "import pytest, shop\n@pytest.mark.parametrize('ms', [1, 30, 60, 2, 40])\n"
+    tests += "def test_takes(ms):\n    shop.order(ms)\n"
     result = run(project, tests, "--funcgraph-slow=2")
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(
         [
             "*= funcgraph: the 2 slowest tests =*",
-            "0.0*s test_shop.py::test_sleeps[[]60]",
-            "*100.0%*test_shop.test_sleeps",
-            "*see all: funcgraph report *test_sleeps_60*.fg",
-            "0.0*s test_shop.py::test_sleeps[[]40]",
+            "0.060s test_shop.py::test_takes[[]60]",
+            "*100.0%*test_shop.test_takes",
+            "*see all: funcgraph report *test_takes_60*.fg",
+            "0.040s test_shop.py::test_takes[[]40]",
         ]
     )
     assert [name.rpartition("-")[0] for name in files(project)] == [
-        "test_shop.test_sleeps_40",
-        "test_shop.test_sleeps_60",
+        "test_shop.test_takes_40",
+        "test_shop.test_takes_60",
     ]
 
 

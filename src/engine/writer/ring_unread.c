@@ -14,6 +14,21 @@ bool fg_ring_has_unread_locked(const struct fg_ring *ring)
     return false;
 }
 
+uint64_t fg_ring_unread_bytes(struct fg_ring *ring)
+{
+    uint64_t bytes = 0;
+
+    fg_mutex_lock(&ring->lock);
+    for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
+        const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
+
+        if (fg_ring_holds_records(subbuf))
+            bytes += atomic_load(&subbuf->commit) - subbuf->consumed;
+    }
+    fg_mutex_unlock(&ring->lock);
+    return bytes;
+}
+
 bool fg_ring_has_unread(struct fg_ring *ring)
 {
     bool has_unread;

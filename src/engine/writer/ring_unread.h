@@ -12,6 +12,8 @@ static inline bool fg_ring_holds_records(const struct fg_subbuf *subbuf)
     return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
 }
 
+/* How many bytes of records a consumer would find. Takes the ring's lock. */
+uint64_t fg_ring_unread_bytes(struct fg_ring *ring);
 /* True if a consumer would find records. Takes the ring's lock. */
 bool fg_ring_has_unread(struct fg_ring *ring);
 /* The same, with the ring's lock held. */

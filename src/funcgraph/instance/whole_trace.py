@@ -1,4 +1,4 @@
-"""The whole of an instance's buffer or snapshot as a trace: the bytes of a .fg."""
+"""The whole of an instance's buffer or snapshot as a trace, the bytes of a .fg; and how much there is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from funcgraph import _engine
 from funcgraph.instance.instance import Instance
 from funcgraph.instance.state import State
 
-__all__ = ["whole_trace"]
+__all__ = ["held_bytes", "whole_trace"]
 
 
 def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
@@ -29,6 +29,11 @@ def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
         if not state.engine.has_snapshot:
             raise OSError(EINVAL, "no snapshot was taken", instance.name)
         return _engine.untraced(_snapshot_bytes, state)
+
+
+def held_bytes(instance: Instance) -> int:
+    """Return how many bytes of records an instance holds. They are not looked at."""
+    return instance._state.engine.unread_bytes
 
 
 def _snapshot_bytes(state: State) -> bytes:

@@ -29,7 +29,7 @@ class GraphFiles:
         self._stale: set[str] = set()
 
     def write(self, nodeid: str, trace: bytes) -> str:
-        """Write the graph of a test; return the file's path, from the folder in which pytest was started.
+        """Write the graph of a test; return the file's path, as short as it can be where pytest was started.
 
         Raises:
             OSError: it cannot be written.
@@ -37,7 +37,8 @@ class GraphFiles:
         path = os.path.join(self._open(), self._name(nodeid))
         with whole_file(path) as file:
             file.write(trace)
-        return os.path.relpath(path, self._config.invocation_params.dir)
+        relative = os.path.relpath(path, self._config.invocation_params.dir)
+        return path if relative.startswith(os.pardir) else relative
 
     def remove(self, nodeid: str) -> None:
         """Remove the file that an earlier run wrote for a test."""

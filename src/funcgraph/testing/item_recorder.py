@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from funcgraph.instance.whole_trace import whole_trace
+from funcgraph.instance.whole_trace import held_bytes, whole_trace
 from funcgraph.testing.instances import open_instance
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class ItemRecorder:
             self._current = self._instance(choice)
             return
         self._current = self._lasting
-        if os.getpid() != self._pid:  # --forked: a child's instances do not record before they are set again
+        if os.getpid() != self._pid:  # --forked: in a child, an instance records once its buffer is set again
             self._pid = os.getpid()
-            self._lasting.current_tracer = "function_graph"
+            self._lasting.buffer_size_kb = _BUFFER_KB
         self._lasting.clear()
         self._lasting.tracing_on = True
 
@@ -64,6 +64,10 @@ class ItemRecorder:
     def trace(self) -> bytes:
         """Return what there is of the test: the bytes of a .fg; b"": none has begun."""
         return whole_trace(self._current, snapshot=False) if self._current is not None else b""
+
+    def size(self) -> int:
+        """Return how many bytes of records there are of the test."""
+        return held_bytes(self._current) if self._current is not None else 0
 
     def end(self) -> None:
         """End the test."""

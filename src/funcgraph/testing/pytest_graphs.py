@@ -13,6 +13,7 @@ from funcgraph.testing.choice import Choice, check_markers, choice_of, functions
 from funcgraph.testing.graph_files import GraphFiles
 from funcgraph.testing.graph_text import graph_end
 from funcgraph.testing.item_recorder import ItemRecorder
+from funcgraph.testing.overhead import measure_call
 from funcgraph.testing.slow_tests import SlowTest, SlowTests, time_lines
 
 _NO_TERMINAL = 120  # columns of a line where pytest does not write to a terminal
@@ -38,7 +39,7 @@ class Graphs:
         self._slow = SlowTests(config.getoption("--funcgraph-slow"))
         self._is_recorded = self._failed = False
         self._seconds = self._cost_s = self._all_cost_s = 0.0
-        self._tests = self._graphs = 0
+        self._tests = self._graphs = self._bytes = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Look at what is to be recorded: errors come before the first test."""
@@ -75,12 +76,14 @@ class Graphs:
             self._failed = True
             _engine.untraced(self._add_graph, item, report)
         if call.when == "teardown":
+            size = self._recorder.size()
             slow = _engine.untraced(self._slow_test, item) if self._slow.admits(self._seconds) else None
             self._recorder.end()
             if not self._failed and slow is None:
                 self._files.remove(item.nodeid)
             cost_s = self._cost_s + time.perf_counter() - begin
-            setattr(report, _LEARNED, {"cost_s": cost_s, "failed": self._failed, "slow": slow})
+            learned = {"cost_s": cost_s, "bytes": size, "failed": self._failed, "slow": slow}
+            setattr(report, _LEARNED, learned)
         else:
             self._cost_s += time.perf_counter() - begin
             self._recorder.resume()
@@ -94,6 +97,7 @@ class Graphs:
         self._tests += 1
         self._graphs += found["failed"]
         self._all_cost_s += found["cost_s"]
+        self._bytes += found["bytes"]
         if found["slow"] is not None:
             for test in self._slow.add(found["slow"]):
                 if not test["failed"]:
@@ -108,10 +112,7 @@ class Graphs:
                 for line in [*test["lines"], *_commands(test["path"]), ""]:
                     terminalreporter.write_line(line)
         if self._records_all and self._tests:
-            terminalreporter.write_line(
-                f"funcgraph: {self._tests} tests recorded, {self._graphs} graphs of failing tests, "
-                f"{self._all_cost_s:.2f}s for that"
-            )
+            terminalreporter.write_line(self._overhead())
 
     def pytest_unconfigure(self) -> None:
         """End recording."""
@@ -121,6 +122,15 @@ class Graphs:
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker of xdist the width of the terminal."""
         node.workerinput[_WIDTH] = self._width()
+
+    def _overhead(self) -> str:
+        call = measure_call()
+        calls = self._bytes / call.size
+        seconds = calls * call.seconds + self._all_cost_s
+        return (
+            f"funcgraph: recorded {self._tests:,} tests (about {_rounded(calls):,} calls) and "
+            f"{self._graphs:,} graphs of failing ones; that took about {seconds:.2f}s"
+        )
 
     def _add_graph(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Write the graph to a file, and put its end into the report."""
@@ -162,6 +172,11 @@ class Graphs:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         is_terminal = reporter is not None and reporter.isatty
         return self._config.get_terminal_writer().fullwidth if is_terminal else _NO_TERMINAL
+
+
+def _rounded(number: float) -> int:
+    """Return a number with two digits that count."""
+    return int(float(f"{number:.1e}"))
 
 
 def _commands(path: str) -> list[str]:
