@@ -45,9 +45,10 @@ class ItemRecorder:
             self._current = self._instance(choice)
             return
         self._current = self._lasting
-        if os.getpid() != self._pid:  # --forked: in a child, an instance records once its buffer is set again
+        if os.getpid() != self._pid:  # --forked: in a child, an instance records once its tracer is set again
             self._pid = os.getpid()
-            self._lasting.buffer_size_kb = _BUFFER_KB
+            tracer, self._lasting.current_tracer = self._lasting.current_tracer, "nop"
+            self._lasting.current_tracer = tracer
         self._lasting.clear()
         self._lasting.tracing_on = True
 

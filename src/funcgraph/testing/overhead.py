@@ -1,4 +1,4 @@
-"""What recording tests costs: estimated from the size of the records, by calls that are recorded and timed."""
+"""What recording tests costs: an estimate from the size of the records and from calls that are timed."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator
 from typing import Any
@@ -106,7 +107,7 @@ class Graphs:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the slowest tests, and what all this has cost."""
         if self._slow.tests:
-            terminalreporter.section(f"funcgraph: the {len(self._slow.tests)} slowest tests")
+            terminalreporter.section(f"funcgraph: slowest tests ({len(self._slow.tests)})")
             for test in self._slow.tests:
                 terminalreporter.write_line(f"{test['seconds']:.3f}s {test['nodeid']}", bold=True)
                 for line in [*test["lines"], *_commands(test["path"]), ""]:
@@ -128,8 +129,8 @@ class Graphs:
         calls = self._bytes / call.size
         seconds = calls * call.seconds + self._all_cost_s
         return (
-            f"funcgraph: recorded {self._tests:,} tests (about {_rounded(calls):,} calls) and "
-            f"{self._graphs:,} graphs of failing ones; that took about {seconds:.2f}s"
+            f"funcgraph: tests recorded: {self._tests:,} (about {_rounded(calls):,} calls), "
+            f"graphs of failing ones: {self._graphs:,}; that took about {seconds:.2f}s"
         )
 
     def _add_graph(self, item: pytest.Item, report: pytest.TestReport) -> None:
@@ -170,8 +171,8 @@ class Graphs:
         if _WIDTH in given:
             return given[_WIDTH]
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        is_terminal = reporter is not None and reporter.isatty
-        return self._config.get_terminal_writer().fullwidth if is_terminal else _NO_TERMINAL
+        is_known = "COLUMNS" in os.environ or (reporter is not None and reporter.isatty)
+        return self._config.get_terminal_writer().fullwidth if is_known else _NO_TERMINAL
 
 
 def _rounded(number: float) -> int:
