@@ -58,9 +58,9 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:timeout")
 
 
-def judge_package(folder: Path, looks: str, flaky: bool) -> compare.Verdict:
+def judge_package(folder: Path, looks: str, flaky: bool, way: suites.Way = "record") -> compare.Verdict:
     suite = suites.Suite("made-up", ["test_made_up.py"])
-    return suites.judge(suite, package(folder, looks, flaky), Path(sys.executable), folder / "work")
+    return suites.judge(suite, package(folder, looks, flaky), Path(sys.executable), folder / "work", way)
 
 
 def test_a_test_that_looks_whether_it_is_traced_is_a_difference(tmp_path: Path) -> None:
@@ -71,6 +71,12 @@ def test_a_test_that_looks_whether_it_is_traced_is_a_difference(tmp_path: Path) 
     )
     assert verdict.traced.events > 1000
     assert verdict.lines()[0].startswith("DIFFERENT: made_up-1.0: 4 passed, exit status 0; ")
+
+
+def test_the_plugin_is_judged_likewise(tmp_path: Path) -> None:
+    verdict = judge_package(tmp_path, "funcgraph._engine", flaky=False, way="plugin")
+    assert verdict.differences[0].startswith("test_made_up::test_that_looks_whether_it_is_traced: passed")
+    assert 4 <= verdict.traced.events < 100
 
 
 def test_a_suite_that_nothing_changes_is_the_same(tmp_path: Path) -> None:

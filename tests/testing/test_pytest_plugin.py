@@ -327,6 +327,7 @@ def test_values_can_be_redacted(project: pytest.Pytester) -> None:
     assert "amount=4" not in text.partition("funcgraph: ")[2].partition("see all")[0]
 
 
+@pytest.mark.one_python
 def test_workers_of_xdist_send_their_graphs(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     project.makepyfile(test_shop=TESTS)

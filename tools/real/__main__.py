@@ -3,6 +3,7 @@
 Twelve packages run their own tests (suites.py), six servers answer requests (servers.py): untraced, untraced
 again to find what differs by itself, and under `funcgraph record --args --retval --c-calls`. A line for each
 says what came of it; the table of all comes at the end. The exit status is 1 if anything differs.
+`--plugin` runs the suites with `pytest --funcgraph` in place of `record`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CACHE = Path(os.environ.get("FG_CACHE") or ROOT / ".cache").resolve() / "real"
 Judge = Callable[[Path], Verdict]
 
 
-def judges(environment: Environment, names: Sequence[str]) -> dict[str, Judge]:
+def judges(environment: Environment, names: Sequence[str], way: suites.Way) -> dict[str, Judge]:
     """Return what judges each suite and server in a folder of its own; those of `names` if there are any."""
     python = environment.python
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -37,8 +38,8 @@ def judges(environment: Environment, names: Sequence[str]) -> dict[str, Judge]:
     for suite in suites.SUITES:
         if not names or suite.package in names:
             archive = suites.sdist(suite.package, python, CACHE)
-            found[suite.package] = partial(suites.judge, suite, archive, python)
-    for server in servers.SERVERS:
+            found[suite.package] = partial(suites.judge, suite, archive, python, way=way)
+    for server in servers.SERVERS if way == "record" else ():
         if not names or server.name in names:
             found[server.name] = partial(servers.judge, server, python)
     return found
@@ -80,12 +81,13 @@ def overview(verdicts: Sequence[Verdict]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.real", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default="", metavar="TAG", help="the newest here if not given")
+    parser.add_argument("--plugin", action="store_true", help="with `pytest --funcgraph`; no servers")
     parser.add_argument("names", nargs="*", metavar="NAME", help="packages and servers; all if not given")
     options = parser.parse_args(argv)
     try:
         python = choose(options.python)
         environment = installed(f"real-{python.tag}", python, "real")
-        chosen = judges(environment, options.names)
+        chosen = judges(environment, options.names, "plugin" if options.plugin else "record")
     except (CommandFailedError, LookupError) as error:
         print_message(f"real: {error}")
         return 1

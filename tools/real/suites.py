@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tools.console import run as run_tool
 from tools.real import compare
@@ -75,14 +76,19 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
     return found[0]
 
 
-def judge(suite: Suite, archive: Path, python: Path, folder: Path) -> Verdict:
+#: How a suite is traced: by `funcgraph record`, or by the plugin for pytest.
+Way = Literal["record", "plugin"]
+_PLUGIN = ("--funcgraph", "--funcgraph-slow=3")
+
+
+def judge(suite: Suite, archive: Path, python: Path, folder: Path, way: Way = "record") -> Verdict:
     """Run a suite untraced, twice, and traced."""
-    plain = [_run(suite, archive, python, folder / f"untraced-{n}", traced=False) for n in range(2)]
-    traced = _run(suite, archive, python, folder / "traced", traced=True)
+    plain = [_run(suite, archive, python, folder / f"untraced-{n}", None) for n in range(2)]
+    traced = _run(suite, archive, python, folder / "traced", way)
     return compare.judge(archive.name.removesuffix(".tar.gz"), plain, traced)
 
 
-def _run(suite: Suite, archive: Path, python: Path, folder: Path, *, traced: bool) -> Seen:
+def _run(suite: Suite, archive: Path, python: Path, folder: Path, way: Way | None) -> Seen:
     folder.mkdir(parents=True)
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
@@ -99,15 +105,22 @@ def _run(suite: Suite, archive: Path, python: Path, folder: Path, *, traced: boo
     }
     report = folder / "report.xml"
     pytest = ["-m", "pytest", "-p", "no:cacheprovider", "-q", f"--junit-xml={report}"]
-    command: list[str | Path] = [python, *pytest, *suite.arguments]
+    plugin = _PLUGIN if way == "plugin" else ()
+    command: list[str | Path] = [python, *pytest, *plugin, *suite.arguments]
     trace = folder / "trace.fg"
-    if traced:
+    if way == "record":
         command = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace, *command]
-    status, _, err, seconds = compare.run(command, source, environment)
+    status, out, err, seconds = compare.run(command, source, environment)
     outcomes = read_report(report) if report.exists() else {}
-    events, notes = compare.recorder_notes(err) if traced else (0, ())
+    events, notes = compare.recorder_notes(err) if way == "record" else (plugin_calls(out), ())
     trace.unlink(missing_ok=True)  # gigabytes, and the folder is kept until all is compared
     return Seen(outcomes, status, seconds, events, notes)
+
+
+def plugin_calls(out: str) -> int:
+    """Return about how many calls the plugin recorded, by what pytest printed; 0: the plugin was not used."""
+    found = re.search(r"^funcgraph: tests recorded: .*\(about ([\d,]+) calls\)", out, re.MULTILINE)
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def read_report(path: Path) -> dict[str, str]:
