@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/core/hash_table.h"
+#include "engine/base/hash_table.h"
 #include "engine/core/pattern.h"
 
 const struct fg_value_style fg_plain_values = {.string_bytes = FG_VALUE_PLAIN_STRING};

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/core/array.h"
-#include "engine/core/compiler.h"
+#include "engine/base/array.h"
+#include "engine/base/compiler.h"
 #include "engine/core/func_flags.h"
 #include "engine/ring/record.h"
 #include "tracedata/calls/assemble.h"

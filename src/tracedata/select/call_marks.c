@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core/array.h"
+#include "engine/base/array.h"
 
 void fg_call_marks_free(struct fg_call_marks *marks)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/core/compiler.h"
+#include "engine/base/compiler.h"
 #include "engine/ring/record.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/values.h"
