@@ -8,7 +8,7 @@
 #include "engine/base/compiler.h"
 #include "engine/core/func_flags.h"
 #include "engine/ring/record.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 
 #define NO_ROOT UINT32_MAX
 #define LEFT_OUT (UINT32_MAX - 1) /* a root that is only counted */
@@ -263,10 +263,43 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
+static uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
+{
+    const struct maker *maker = (const struct maker *)(const void *)calls;
+
+    return func < maker->source->nr_functions ? func : FG_FUNC_UNKNOWN;
+}
+
+static int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                        const struct fg_event *event)
+{
+    const struct maker *maker = maker_of(calls);
+
+    ((struct run_thread *)(void *)thread)->task = maker->source->merge->names->tasks[event->task].number;
+    return 0;
+}
+
+static void after_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                        const struct fg_event *event)
+{
+    const struct fg_graph_data *graph;
+    bool resumes;
+
+    (void)calls;
+    if (!fg_event_is_call(event->type))
+        return;
+    graph = fg_event_graph(event);
+    resumes = event->type == FG_EVENT_funcgraph_entry && graph->kind == FG_ENTRY_RESUME;
+    ((struct run_thread *)(void *)thread)->resumed_depth = resumes ? graph->depth + 1 : 0;
+}
+
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct run_thread),
     .names_calls = true,
+    .function_of = function_of,
+    .before_event = before_event,
+    .after_event = after_event,
     .begin = begin,
     .resume = resume,
     .suspend = suspend,
@@ -316,44 +349,6 @@ static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stre
     return call->root == NO_ROOT ? add_root(maker, call, stretch->level->func, true) : 0;
 }
 
-/* ---- events */
-
-static bool is_sound(const struct fg_event *event)
-{
-    return fg_event_is_whole(event) && fg_event_graph(event)->depth <= FG_RECORD_MAX_DEPTH;
-}
-
-static int add_call(struct maker *maker, struct run_thread *thread, const struct fg_event *event)
-{
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    uint32_t func = graph->func < maker->source->nr_functions ? graph->func : FG_FUNC_UNKNOWN;
-    int error;
-
-    if (event->type != FG_EVENT_funcgraph_entry) {
-        thread->resumed_depth = 0;
-        return fg_calls_end(&consumer, &maker->calls, &thread->thread, graph, func, event->time_ns, event);
-    }
-    error = fg_calls_begin(&consumer, &maker->calls, &thread->thread, graph, func, event->time_ns, event);
-    thread->resumed_depth = graph->kind == FG_ENTRY_RESUME ? graph->depth + 1 : 0;
-    return error;
-}
-
-static int add_event(struct maker *maker, const struct fg_event *event)
-{
-    struct run_thread *thread =
-        (struct run_thread *)(void *)fg_call_thread(&consumer, &maker->calls, event->thread);
-    int error = thread ? fg_calls_enter(&maker->calls, &thread->thread, event) : -ENOMEM;
-
-    if (error)
-        return error;
-    thread->task = maker->source->merge->names->tasks[event->task].number;
-    if (fg_event_is_call(event->type))
-        error =
-            is_sound(event) ? add_call(maker, thread, event) : fg_merge_damaged(maker->source->merge, event);
-    thread->thread.last_ns = event->time_ns;
-    return error;
-}
-
 /* ---- the end */
 
 static int take_runs(struct maker *maker)
@@ -379,19 +374,6 @@ static int take_runs(struct maker *maker)
     return 0;
 }
 
-static int add_events(struct maker *maker)
-{
-    struct fg_event event;
-    int result;
-
-    while ((result = fg_merge_next(maker->source->merge, &event)) > 0) {
-        result = add_event(maker, &event);
-        if (result < 0)
-            return result;
-    }
-    return result < 0 ? result : fg_calls_finish(&maker->calls);
-}
-
 int fg_run_table_make(struct fg_run_table *table, const struct fg_run_source *source)
 {
     struct maker maker = {.source = source, .table = table, .most_runs = source->most_runs};
@@ -399,7 +381,7 @@ int fg_run_table_make(struct fg_run_table *table, const struct fg_run_source *so
 
     fg_call_assembler_init(&maker.calls, &consumer, source->merge->names,
                            source->merge->file->unit == FG_UNIT_NS);
-    error = add_events(&maker);
+    error = fg_calls_run(&consumer, &maker.calls, source->merge, UINT64_MAX);
     if (!error)
         error = take_runs(&maker);
     fg_call_assembler_free(&maker.calls);

@@ -9,7 +9,7 @@
 #include "engine/ring/record.h"
 #include "tracedata/base/text.h"
 #include "tracedata/base/values.h"
-#include "tracedata/calls/assemble.h"
+#include "tracedata/calls/call_events.h"
 #include "tracedata/select/call_image.h"
 
 /* Which stretch of which thread, for its mark. */
@@ -253,29 +253,16 @@ static const struct fg_call_consumer consumer = {
 
 /* ---- events */
 
-static int add_call(struct finder *finder, struct find_thread *thread, const struct fg_event *event)
-{
-    const struct fg_graph_data *graph = fg_event_graph(event);
-    int error;
-
-    if (!fg_event_is_whole(event) || graph->depth > FG_RECORD_MAX_DEPTH)
-        return 0; /* who reads the trace tells of it */
-    error = event->type == FG_EVENT_funcgraph_entry
-                ? fg_calls_begin(&consumer, &finder->calls, &thread->thread, graph, graph->func,
-                                 event->time_ns, event)
-                : fg_calls_end(&consumer, &finder->calls, &thread->thread, graph, graph->func, event->time_ns,
-                               event);
-    thread->nr_events++;
-    return error;
-}
-
 static int add_event(struct finder *finder, const struct fg_event *event)
 {
     struct fg_call_thread *thread = fg_call_thread(&consumer, &finder->calls, event->thread);
     int error = thread ? fg_calls_enter(&finder->calls, thread, event) : -ENOMEM;
 
-    if (!error && fg_likely(fg_event_is_call(event->type)))
-        error = add_call(finder, (struct find_thread *)(void *)thread, event);
+    /* Who reads the trace then tells of damage. */
+    if (!error && fg_likely(fg_event_is_call(event->type)) && fg_event_is_sound(event)) {
+        error = fg_calls_add_call(&consumer, &finder->calls, thread, event);
+        ((struct find_thread *)(void *)thread)->nr_events++;
+    }
     if (!error)
         thread->last_ns = event->time_ns;
     return error;

@@ -19,8 +19,8 @@ from valued_calls import Step as ValuedStep
 import funcgraph
 from funcgraph import answers, cli
 from funcgraph.tracedata import Selection, SelectionError
+from tracedata.calls.test_selection import lost_records
 from tracedata.programs import STEPS, Program, Step
-from tracedata.test_selection import lost_records
 
 pytestmark = pytest.mark.one_python
 
