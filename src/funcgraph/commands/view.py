@@ -65,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=Common("the traces (default: trace.fg, or trace.dat if only that is there)"),
     )
     parser.add_argument(
+        "--diff",
+        action="store_true",
+        help=Common("of two traces: also how the second differs from the first"),
+    )
+    parser.add_argument(
         "--port",
         type=_port,
         default=0,
@@ -124,8 +129,18 @@ def run(args: argparse.Namespace) -> int:
     if args.processes:
         return _view_live(args)
     served = [_open(number, path, args) for number, path in enumerate(args.files or [default_trace()])]
+    if args.diff:
+        _compare(*served)
     _serve(args, served)
     return 0
+
+
+def _compare(base: Served, trace: Served) -> None:
+    """Have a trace compared with another."""
+    if base.has_times != trace.has_times:
+        clocks = " and ".join(repr(one.trace.clock) for one in (base, trace))
+        raise CommandError(f"--diff: one of the clocks counts no time: got {clocks}")
+    trace.base = base
 
 
 def _view_live(args: argparse.Namespace) -> int:
@@ -183,6 +198,8 @@ def _refuse_options(args: argparse.Namespace) -> None:
     for flag, dest in _OF_PROCESSES.items():
         if getattr(args, dest) and not args.processes:
             raise CommandError(f"{flag}: only with -P")
+    if args.diff and (args.processes or len(args.files) != 2):
+        raise CommandError(f"--diff: needs two traces, got {len(args.files)}")
     if args.processes and args.files:
         raise CommandError(f"a trace or -P, not both: got {args.files[0]!r}")
 
@@ -192,6 +209,8 @@ def _export(args: argparse.Namespace) -> int:
     from funcgraph.view.export_page import export_page  # a server does without it
     from funcgraph.view.request_error import RequestError
 
+    if args.diff:
+        raise CommandError("--diff: not with --export, which is of one trace")
     if len(args.files) > 1:
         raise CommandError(f"--export: one trace at a time, got {' and '.join(map(repr, args.files))}")
     path = args.files[0] if args.files else default_trace()

@@ -48,6 +48,7 @@ def _trace(one: Served) -> dict[str, Any]:
         "version": one.version,
         "first_ns": one.first_ns,
         "growing": one.is_growing,
+        "base": one.base.number if one.base else None,
         "message": message,
     }
 

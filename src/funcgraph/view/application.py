@@ -78,9 +78,12 @@ class Application:
     def _grow(self, place: int) -> None:
         """Take the trace as it is now. To read all of it takes longer each time, so it is done less often."""
         begun = time.monotonic()
-        newer = self._served[place].grown()
+        before = self._served[place]
+        newer = before.grown()
         if newer is not None:
             self._served[place] = newer
+            for one in self._served:
+                one.base = newer if one.base is before else one.base
         now = time.monotonic()
         self._due[place] = now + _REST * (now - begun)
 

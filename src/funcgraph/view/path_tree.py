@@ -5,12 +5,15 @@ Each operation makes a new tree, and is exact about own times: only what is left
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 
 __all__ = [
     "NO_PARENT",
     "OTHERS",
     "PathTree",
+    "aligned",
+    "by_function",
     "collapse",
     "focus",
     "hide",
@@ -105,6 +108,32 @@ class PathTree:
             place = stack.pop()
             yield place
             stack += reversed(children[place])
+
+
+def by_function(tree: PathTree) -> dict[int, list[int]]:
+    """Return of each function its calls, total time, own time and exceptions. Calls of a function within
+    itself are in the total of the outermost one."""
+    totals, outermost = tree.total_ns(), tree.outermost()
+    rows: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for place, (_, function, calls, own_ns, raised) in enumerate(tree.rows()):
+        row = rows[function]
+        row[0] += calls
+        row[1] += totals[place] if outermost[place] else 0
+        row[2] += own_ns
+        row[3] += raised
+    return rows
+
+
+def aligned(a: PathTree, b: PathTree) -> tuple[PathTree, PathTree]:
+    """Return both trees with the paths of both, at the same places: what a tree lacks has no figures."""
+    made = PathTree(), PathTree()
+    for number, tree in enumerate((a, b)):
+        places: list[int] = []
+        for parent, function, *figures in tree.rows():
+            above = NO_PARENT if parent == NO_PARENT else places[parent]
+            made[1 - number].add(above, function)
+            places.append(made[number].add(above, function, *figures))
+    return made
 
 
 def hide(tree: PathTree, functions: Container[int]) -> PathTree:

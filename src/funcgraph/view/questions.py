@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgraph.view import answers, call_detail, flows, report_text, search, tree_query
+from funcgraph.view import answers, call_detail, difference, flows, report_text, search, tree_query
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
@@ -44,6 +44,7 @@ QUESTIONS = {
     "source": Question(call_detail.source, ("function",)),
     "tree": Question(tree_query.tree, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
     "table": Question(tree_query.table, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
+    "diff": Question(difference.diff, tree_query.OPERATIONS, is_long=True),
     "butterfly": Question(
         tree_query.butterfly, ("function", *tree_query.PART, *tree_query.OPERATIONS), is_long=True
     ),

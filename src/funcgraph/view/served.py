@@ -45,6 +45,7 @@ class Served:
         duration_ns: from there to its last event.
         tasks: the threads that the trace describes.
         has_times: whether its clock counts time.
+        base: the trace with which this one is compared; None: with none.
         trees: the call trees that were asked for last.
         run_lock, kept_runs: what task_lanes.py keeps, and the lock for it.
 
@@ -79,6 +80,7 @@ class Served:
         self.duration_ns = max((task.last_ns for task in shown), default=self.begin_ns) - self.begin_ns
         self.tasks = frozenset(self.trace.tasks)
         self.has_times = self.trace.clock not in COUNTING_CLOCKS
+        self.base: Served | None = before.base if before else None
         self.trees = KeptTrees()
         self.run_lock = threading.Lock()
         self.kept_runs: object = None

@@ -15,43 +15,46 @@ from funcgraph.view.served import Served
 from funcgraph.view.waiting_functions import is_waiting
 from funcgraph.view.window_tree import whole_tree, window_tree
 
-__all__ = ["OPERATIONS", "PART", "butterfly", "limits", "table", "tree"]
+__all__ = [
+    "MOST_PATHS",
+    "MOST_ROWS",
+    "OPERATIONS",
+    "PART",
+    "butterfly",
+    "limits",
+    "table",
+    "tree",
+    "tree_of_request",
+    "unit",
+]
 
 #: The parameters that choose a part, and those that change the tree of it.
 PART = ("begin", "end", "lanes")
 OPERATIONS = ("waiting", "merge", "collapse", "hide", "focus", "invert")
 
 _MAX = 2**32 - 1
-_MOST_PATHS = 20_000
-_MOST_ROWS = 20_000
+#: An answer has at most so many paths, and so many functions.
+MOST_PATHS = 20_000
+MOST_ROWS = 20_000
 
 
 def tree(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the merged call tree of a part. Modules, if they are collapsed, are the functions -2, -3, ..."""
-    made = _part_tree(served, parameters)
     modules: list[str] = []
-    made = _changed(served, parameters, made, modules)
-    shown, is_cut = path_tree.largest(made, _MOST_PATHS, made.total_ns())
+    made = tree_of_request(served, parameters, modules)
+    shown, is_cut = path_tree.largest(made, MOST_PATHS, made.total_ns())
     totals = shown.total_ns()
     nodes = [
         [parent, function, calls, totals[place], own_ns, raised]
         for place, (parent, function, calls, own_ns, raised) in enumerate(shown.rows())
     ]
-    return {"nodes": nodes, "cut": is_cut, "modules": modules, "unit": _unit(served)}
+    return {"nodes": nodes, "cut": is_cut, "modules": modules, "unit": unit(served)}
 
 
 def table(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the figures of each function in a part."""
     modules: list[str] = []
-    made = _changed(served, parameters, _part_tree(served, parameters), modules)
-    totals, outermost = made.total_ns(), made.outermost()
-    rows: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for place, (_, function, calls, own_ns, raised) in enumerate(made.rows()):
-        row = rows[function]
-        row[0] += calls
-        row[1] += totals[place] if outermost[place] else 0
-        row[2] += own_ns
-        row[3] += raised
+    rows = path_tree.by_function(tree_of_request(served, parameters, modules))
     is_whole = not any(name in parameters for name in (*PART, *OPERATIONS))
     limits_of = limits(served) if is_whole else {}
     shown = [
@@ -60,10 +63,10 @@ def table(served: Served, parameters: Parameters) -> dict[str, Any]:
     ]
     shown.sort(key=lambda row: (-(row[3] or 0), row[0]))
     return {
-        "rows": shown[:_MOST_ROWS],
-        "cut": len(shown) > _MOST_ROWS,
+        "rows": shown[:MOST_ROWS],
+        "cut": len(shown) > MOST_ROWS,
         "modules": modules,
-        "unit": _unit(served),
+        "unit": unit(served),
     }
 
 
@@ -71,7 +74,7 @@ def butterfly(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return who called a function and whom it called, in a part."""
     number = parameters.integer("function", 0, _MAX)
     served.function(number)
-    made = _changed(served, parameters, _part_tree(served, parameters), [])
+    made = tree_of_request(served, parameters, [])
     totals = made.total_ns()
     callers: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     callees: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -96,18 +99,28 @@ def butterfly(served: Served, parameters: Parameters) -> dict[str, Any]:
         "total_ns": total_ns,
         "own_ns": own_ns,
         "calls": all_calls,
-        "unit": _unit(served),
+        "unit": unit(served),
     }
 
 
 def _ranked(rows: dict[int, list[int]]) -> list[list[int]]:
     """Return function, calls and time, those with the most time first; NO_PARENT: no caller."""
     ranked = sorted(rows, key=lambda number: (-rows[number][1], -rows[number][0], number))
-    return [[number, *rows[number]] for number in ranked[:_MOST_ROWS]]
+    return [[number, *rows[number]] for number in ranked[:MOST_ROWS]]
 
 
-def _unit(served: Served) -> str:
+def unit(served: Served) -> str:
+    """Return what the times of a trace count."""
     return "ns" if served.has_times else "calls"
+
+
+def tree_of_request(served: Served, parameters: Parameters, modules: list[str]) -> PathTree:
+    """Return the tree of the part that a request is about, with its operations done.
+
+    Args:
+        modules: gets the names of the modules, if they are collapsed.
+    """
+    return _changed(served, parameters, _part_tree(served, parameters), modules)
 
 
 def _part_tree(served: Served, parameters: Parameters) -> PathTree:

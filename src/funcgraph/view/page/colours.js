@@ -52,6 +52,16 @@ export function colourOf(func, dark) {
     return oklch(lightness, chroma, hue);
 }
 
+/**
+ * Return the colour of a change from one time to another: blue is faster, orange slower, the more so up to a
+ * factor of four. Both kinds of colour blindness of red and green keep them apart.
+ */
+export function changeColour(before, after, dark) {
+    const change = before && after ? Math.log2(after / before) / 2 : Math.sign(after - before);
+    const size = Math.min(Math.abs(change), 1);
+    return oklch(dark ? 0.36 + 0.1 * size : 0.9 - 0.14 * size, 0.008 + 0.125 * size, change < 0 ? 235 : 50);
+}
+
 export const THEMES = {
     light: {
         back: "#ffffff",

@@ -72,7 +72,7 @@ class Canvases {
         this.spacer = element("div", {className: "flame-spacer"});
         this.scroller = element("div", {className: "flame-scroll"}, this.stage, this.spacer);
         this.note = element("p", {className: "quiet flame-note"});
-        panel.replaceChildren(optionsBar(page, {shapes: true}), this.note, this.scroller);
+        panel.replaceChildren(...this.bars(), this.note, this.scroller);
         panel.classList.add("fills");
         this.panel = panel;
         this.painter = boxPainter(this.boxCanvas);
@@ -85,6 +85,11 @@ class Canvases {
         this.stage.addEventListener("keydown", (event) => this.onKey(event));
         this.stage.addEventListener("click", (event) => this.onClick(event));
         this.asked = false;
+    }
+
+    /** What is above the picture. */
+    bars() {
+        return [optionsBar(this.page, {shapes: true})];
     }
 
     close() {
@@ -128,19 +133,19 @@ class Canvases {
     }
 }
 
-class MergedFlame extends Canvases {
+/** The graph of a merged tree. */
+export class MergedFlame extends Canvases {
     async start() {
         const {values} = this.page.state,
             {signal} = this.controller;
         this.note.textContent = "Counting…";
-        const asked = {...question(this.page), invert: values.shape === "callers" ? "1" : undefined};
-        const answer = await guard(ask("tree", asked, {signal, onProgress: () => {}}));
+        const answer = await guard(this.ask(signal));
         if (signal.aborted) return;
         if (!answer) {
             this.note.textContent = "";
             return;
         }
-        this.tree = treeOf(answer.nodes);
+        this.tree = this.treeOf(answer);
         this.zoom = null;
         this.current = null;
         this.note.textContent = this.tree.roots.length
@@ -156,6 +161,28 @@ class MergedFlame extends Canvases {
         this.draw();
     }
 
+    ask(signal) {
+        const invert = this.page.state.values.shape === "callers" ? "1" : undefined;
+        return ask("tree", {...question(this.page), invert}, {signal, onProgress: () => {}});
+    }
+
+    treeOf(answer) {
+        return treeOf(answer.nodes);
+    }
+
+    colourOf(node) {
+        return this.trace.colours[node.func];
+    }
+
+    labelOf(node) {
+        return node.func === -1 ? "(others)" : this.trace.short(node.func);
+    }
+
+    isFaint(node) {
+        const {matched} = this.page.timeline;
+        return matched && !matched[node.func];
+    }
+
     drawNow() {
         if (!this.tree) return;
         const width = Math.max(1, this.scroller.clientWidth);
@@ -163,21 +190,20 @@ class MergedFlame extends Canvases {
         const rows = this.placed.reduce((most, {level}) => Math.max(most, level + 1), 0);
         const {pen, height, top, scale, colours} = this.prepare(rows);
         const labels = [],
-            snap = (x) => Math.round(x * scale) / scale,
-            {matched} = this.page.timeline;
+            snap = (x) => Math.round(x * scale) / scale;
         for (const box of this.placed) {
             const y = box.level * ROW + 2 - top;
             if (y < -ROW || y > height) continue;
             const x = snap(box.x),
                 right = snap(box.x + box.width),
                 wide = Math.max(right - x - (right - x > 3 ? 1 / scale : 0), 1 / scale);
-            const isFaint = matched && !matched[box.node.func];
+            const isFaint = this.isFaint(box.node);
             this.boxes.add(
                 x,
                 y,
                 wide,
                 ROW - 1,
-                this.trace.colours[box.node.func] || colours.unknown,
+                this.colourOf(box.node) || colours.unknown,
                 isFaint ? 56 : box.isAround ? 120 : 255,
             );
             if (wide >= 22)
@@ -186,18 +212,12 @@ class MergedFlame extends Canvases {
                     right: x + wide,
                     y,
                     height: ROW - 1,
-                    function: box.node.func,
+                    function: box.node,
                     faint: isFaint || box.isAround,
                 });
         }
         this.painter.draw(this.boxes, width, height);
-        writeLabels(
-            pen,
-            labels,
-            (number) => (number === -1 ? "(others)" : this.trace.short(number)),
-            colours.text,
-            colours.quiet,
-        );
+        writeLabels(pen, labels, (node) => this.labelOf(node), colours.text, colours.quiet);
         const box = this.placed.find(({node}) => node === (this.hovered || this.current));
         if (box) {
             pen.strokeStyle = colours.select;

@@ -16,7 +16,7 @@ import * as status from "./status.js";
 import {Timeline} from "./timeline.js";
 import {counted, duration} from "./times.js";
 import {loadTrace} from "./trace.js";
-import {VIEWS} from "./views.js";
+import {viewsOf} from "./views.js";
 import {clamped, moved, zoomed} from "./window.js";
 
 class Page {
@@ -48,6 +48,8 @@ class Page {
         const answer = await status.guard(ask("traces"));
         if (!answer) return;
         this.traces = answer.traces;
+        this.views = viewsOf(answer.traces);
+        makeTabs([["", "Call"], ...this.views], (tab) => this.state.set({tab}, {step: true}));
         followEvents((traces) => this.onTraces(traces));
         if (!this.traces.length) {
             this.showNothing(
@@ -236,7 +238,7 @@ class Page {
         this.view?.close?.();
         this.view = null;
         if (!this.trace) return;
-        const view = VIEWS.find(([name]) => name === tab)?.[2];
+        const view = this.views.find(([name]) => name === tab)?.[2];
         if (!view) {
             this.details.show(panel, this.trace, this.timeline.chosen);
             return;
@@ -246,7 +248,6 @@ class Page {
 
     follow() {
         const {state, timeline} = this;
-        makeTabs([["", "Call"], ...VIEWS], (tab) => state.set({tab}, {step: true}));
         followSplitter(state);
         followPointer(timeline, {
             choose: (place) => this.choosePlace(place),
@@ -305,7 +306,7 @@ class Page {
         if (
             any("tab") ||
             (values.tab !== "" &&
-                any("range", "shape", "focus", "hide", "merge", "collapse", "nowait", "only", "func"))
+                any("range", "shape", "diff", "focus", "hide", "merge", "collapse", "nowait", "only", "func"))
         )
             this.showView();
         this.timeline.draw();
@@ -379,11 +380,10 @@ class Page {
             search: () => byId("search-text").focus(),
             nextHit: () => this.search.step(1),
             previousHit: () => this.search.step(-1),
-            tab: (event) =>
-                state.set(
-                    {tab: ["", ...VIEWS.map(([name]) => name)][Number(event.key) - 1] ?? ""},
-                    {step: true},
-                ),
+            tab: (event) => {
+                const tab = ["", ...this.views.map(([name]) => name)][Number(event.key) - 1];
+                if (tab !== undefined) state.set({tab}, {step: true});
+            },
             undo: () => history.back(),
             help: showHelp,
         };

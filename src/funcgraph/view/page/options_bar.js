@@ -19,8 +19,8 @@ const PATTERNS = [
 ];
 const earlier = [];
 
-/** Return the bar. `shapes`: whether there is a choice of shapes. */
-export function optionsBar(page, {shapes = false} = {}) {
+/** Return the bar. `shapes`: whether there is a choice of shapes; `lanes`: whether there is one of lanes. */
+export function optionsBar(page, {shapes = false, lanes = true} = {}) {
     const {state} = page,
         {values} = state;
     const change = (changes) => {
@@ -31,6 +31,7 @@ export function optionsBar(page, {shapes = false} = {}) {
     if (shapes) bar.append(shapeChoice(values, change));
     for (const [key, title, text] of PATTERNS) bar.append(patternField(key, title, text, values, change));
     for (const [key, title, text] of SWITCHES) {
+        if (key === "only" && !lanes) continue;
         const isUseless = key === "only" && !values.call;
         bar.append(
             element(

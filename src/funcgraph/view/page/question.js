@@ -9,6 +9,13 @@ export function question(page) {
         begin: Math.round(begin),
         end: Math.round(end),
         lanes: values.only && values.call ? page.trace.threadOf(values.call.lane) : undefined,
+        ...operations(values),
+    };
+}
+
+/** Return the part of the question that says what to leave out and what to put together. */
+export function operations(values) {
+    return {
         waiting: values.nowait ? "0" : undefined,
         merge: values.merge ? "recursion" : undefined,
         collapse: values.collapse ? "module" : undefined,

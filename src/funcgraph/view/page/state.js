@@ -2,7 +2,7 @@
 
 const NUMBERS = ["trace", "begin", "end", "panel"];
 const LISTS = ["pinned", "folded", "deep"];
-const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "focus", "hide", "func"];
+const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func"];
 const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only"];
 
 /** Return the values that a fragment has. Anything may be in it: what cannot be is left out. */
@@ -57,6 +57,7 @@ const USUAL = {
     tab: "",
     q: "",
     shape: "",
+    diff: "",
     focus: "",
     hide: "",
     func: "",

@@ -1,16 +1,21 @@
 // The views of the panel beside that of a call, in the order of their tabs.
 
 import {butterflyView} from "./butterfly.js";
+import {differenceView, pairOf} from "./difference.js";
 import {flameView} from "./flame.js";
 import {tableView} from "./table.js";
 import {textView} from "./text_view.js";
 import {treeView} from "./tree_view.js";
 
 /** [[name, title, make]]: `make` fills a panel for the page, and returns {close}. */
-export const VIEWS = [
+const VIEWS = [
     ["flame", "Flame graph", flameView],
     ["table", "Table", tableView],
     ["tree", "Call tree", treeView],
     ["butterfly", "Butterfly", butterflyView],
     ["text", "Text", textView],
 ];
+
+/** Return the views of a server's traces: with the difference, if one of them is compared with another. */
+export const viewsOf = (traces) =>
+    pairOf(traces) ? [...VIEWS, ["diff", "Difference", differenceView]] : VIEWS;
