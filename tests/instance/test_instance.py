@@ -434,6 +434,27 @@ def test_a_forks_child_has_it_without_records() -> None:
         assert len(calls_in(instance.trace())) == 5
 
 
+@pytest.mark.parametrize("attribute", ["buffer_size_kb", "current_tracer"])
+def test_a_forks_child_that_starts_it_again_names_functions_of_the_parent(attribute: str) -> None:
+    with graph() as instance:
+        instance.trace_marker.write("before")
+        outer()
+        child = os.fork()
+        if not child:
+            try:
+                if attribute == "buffer_size_kb":
+                    instance.buffer_size_kb *= 2
+                else:
+                    instance.current_tracer = "nop"
+                    instance.current_tracer = "function_graph"
+                outer()
+                text = instance.trace()
+                os._exit(0 if "outer" in text and "unknown" not in text else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_an_instance_that_nobody_closes_does_not_keep_the_program_from_ending() -> None:
     code = """
         import funcgraph, threading, time

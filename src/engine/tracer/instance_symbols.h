@@ -64,8 +64,8 @@ void fg_instance_set_event_ops(const struct fg_instance_event_ops *ops);
 void fg_instance_stop_events(struct fg_instance *instance);
 
 /**
- * fg_instance_reopened() - Put all symbols into memory that the first record created: the ring's reopened
- * function.
+ * fg_instance_reopened() - Put all symbols into memory that the first record, or a fork's child, created: the
+ * ring's reopened function.
  *
  * Context: takes the engine's lock.
  */

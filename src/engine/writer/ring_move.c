@@ -84,9 +84,12 @@ void fg_ring_move_begin(struct fg_ring *ring)
 
 void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)
 {
+    bool had_memory;
+
     fg_mutex_lock(&ring->copying);
     fg_mutex_lock(&ring->lock);
-    if (ring->header) {
+    had_memory = ring->header != NULL;
+    if (had_memory) {
         fg_ring_retire_all_locked(ring);
         move_all(fresh, ring);
     }
@@ -94,4 +97,6 @@ void fg_ring_move_end(struct fg_ring *ring, struct fg_ring *fresh)
     atomic_store(&ring->moves, false);
     fg_mutex_unlock(&ring->lock);
     fg_ring_copying_end(ring);
+    if (!had_memory && ring->reopened) /* a fork's child: its parent has the symbols */
+        ring->reopened(ring);
 }
