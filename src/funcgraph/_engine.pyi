@@ -26,6 +26,12 @@ def glob_match(glob: str, text: str, /) -> bool:
     Raises: ValueError (a NUL in one of them), UnicodeEncodeError (a lone surrogate).
     """
 
+def redacts(words: str, name: str, /) -> bool:
+    """Return whether a value of a name is not recorded with these words, as `redact` of start() takes them.
+
+    Raises: ValueError (the words are none, or a NUL), UnicodeEncodeError (a lone surrogate).
+    """
+
 def _doctor_assumption(name: str) -> None:
     """For tests: from now on what the engine assumes about CPython under this name does not hold.
 

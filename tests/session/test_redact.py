@@ -205,3 +205,83 @@ def test_the_longest_list_of_words() -> None:
     assert len(words) == 255
     with funcgraph.Instance("redact", value_redact=words) as instance:
         assert instance.value_redact == words
+
+
+EVENTS_PROGRAM = f"""
+import funcgraph
+paid = funcgraph.trace_event("shop", "paid", user=str, new_password=str)
+sent = funcgraph.trace_event("shop", "sent", user=str)
+class User:
+    def __init__(self, name): self.name, self.api_token = name, "{SECRET}"
+def login(user, password, limit, box): return user
+def get_token(user): return "{SECRET}"
+login("ann", "{SECRET}", 3, {{"password": "{SECRET}", "user": User("bob")}})
+get_token("ann")
+paid("ann", "{SECRET}")
+sent("ann")
+"""
+
+
+def record_events(tmp_path: Path, *events: str) -> tuple[bytes, str, str]:
+    """Return the bytes of a trace of the program with these events, its report, and what record says."""
+    (tmp_path / "app.py").write_text(EVENTS_PROGRAM)
+    trace = tmp_path / "t.fg"
+    record = [sys.executable, "-m", "funcgraph", "record", "-o", str(trace), "--redact", "password|token"]
+    options = [word for event in events for word in ("-e", event)]
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import app"
+    said = subprocess.run(
+        [*record, *options, "-p", "nop", "-c", code], capture_output=True, text=True, check=False
+    ).stderr
+    data = trace.read_bytes() if trace.exists() else b""
+    report = subprocess.run(
+        [sys.executable, "-m", "funcgraph", "report", "-i", str(trace)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return data, report.stdout, said
+
+
+def test_fields_of_events_are_redacted(tmp_path: Path) -> None:
+    data, report, said = record_events(
+        tmp_path,
+        "f:x/login app.login password=password user=user limit=limit",
+        "f:x/typed app.login other=password:string password=user",
+        'f:x/parts app.login a=box["password"] b=box["user"].api_token c=box["user"].name',
+        "f:x/result app.get_token%return result=$retval user",
+        "p:x/place app.login w=password",
+    )
+    assert SECRET.encode() not in data
+    for line in (
+        'password="<redacted>" user="ann" limit=3',
+        'other="<redacted>" password="<redacted>"',
+        'result="<redacted>" user="ann"',
+        'w="<redacted>"',
+    ):
+        assert line in report.replace("'", '"'), said
+    assert 'a="<redacted>" b="<redacted>"' in report
+    if WITH_GIL:
+        assert 'c="bob"' in report.replace("'", '"')
+
+
+def test_an_event_that_the_program_declares_with_such_a_field_is_not_recorded(tmp_path: Path) -> None:
+    data, report, said = record_events(tmp_path, "shop:paid", "shop:sent")
+    assert SECRET.encode() not in data
+    assert 'sent: user="ann"' in report
+    assert "shop:paid: shop/paid records the field new_password, which --redact names" in said
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ("f:x/a app.login password:u64", "the type u64 cannot show that"),
+        ("f:x/a app.login limit=box.token:s8", "the type s8 cannot show that"),
+        ("f:x/a app.login password=box:string[3]", r"the type string\[3\] cannot show that"),
+        ("f:x/a app.login a=$arg2", r"\$arg2: --redact goes by names"),
+        ("p:x/a app.login a=$stack1", r"\$stack1: --redact goes by names"),
+        ("f:x/a app.*%return a=$retval", "give the name of one function"),
+    ],
+)
+def test_what_cannot_be_redacted_is_refused(event: str, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        funcgraph.record("x.fg", redact="password|token", events=[event])

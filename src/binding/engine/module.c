@@ -1,6 +1,7 @@
 /* funcgraph._engine: what controls the engine in a traced process. Here its types and functions come
  * together. */
 #include <errno.h>
+#include <string.h>
 
 #include "arch/cpython/base/assumptions.h"
 #include "arch/cpython/base/capabilities.h"
@@ -15,6 +16,7 @@
 #include "binding/core/view.h"
 #include "binding/engine/exit.h"
 #include "binding/engine/instance.h"
+#include "binding/engine/instance_settings.h"
 #include "binding/engine/latency.h"
 #include "binding/engine/marker.h"
 #include "binding/engine/recording.h"
@@ -74,6 +76,16 @@ static PyObject *glob_match(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "ss:glob_match", &glob, &text))
         return NULL;
     return PyBool_FromLong(fg_glob_match(glob, text));
+}
+
+static PyObject *redacts(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *words, *name;
+    struct fg_value_style style;
+
+    if (!PyArg_ParseTuple(args, "ss:redacts", &words, &name) || fg_value_style_of(&style, 0, 0, words) != 0)
+        return NULL;
+    return PyBool_FromLong(fg_value_style_hides(&style, name, strlen(name)));
 }
 
 static PyObject *status(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -137,6 +149,8 @@ static PyMethodDef functions[] = {
      "check_pattern(pattern): raise ValueError if it is not a valid filter pattern."},
     {"glob_match", glob_match, METH_VARARGS,
      "glob_match(glob, text) -> bool: whether a glob of patterns matches all of the text."},
+    {"redacts", redacts, METH_VARARGS,
+     "redacts(words, name) -> bool: whether a value of this name is not recorded with these words."},
     {"start", FG_KEYWORDS(fg_start),
      "start(directory, *, ...) -> int: record into a new ring-buffer file in `directory`; see the type "
      "stub."},

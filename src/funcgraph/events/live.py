@@ -12,7 +12,7 @@ from funcgraph.events.registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from types import CodeType
 
     from funcgraph.definitions.definition import Definition
@@ -25,7 +25,7 @@ _OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the variables are slots of the frame
 _installer = Installer()
 _recorded: dict[int, dict[str, EventState]] = {}  # handle of such an instance -> its events with triggers
 _undeclared: dict[
-    int, list[tuple[RecordingEvent, Callable[[str], object]]]
+    int, list[tuple[RecordingEvent, Callable[[str], object], Sequence[str]]]
 ] = {}  # handle -> what it waits for
 _declaring = RLock()  # between looking for an event and waiting for its declaration
 os.register_at_fork(after_in_child=_declaring._at_fork_reinit)  # type: ignore[attr-defined]
@@ -73,7 +73,9 @@ def is_dynamic(group: str, name: str) -> bool:
     return any((definition.group, definition.event) == (group, name) for definition in dynamic_events)
 
 
-def start(handle: int, request: RecordingEvent, refuse: Callable[[str], object]) -> None:
+def start(
+    handle: int, request: RecordingEvent, refuse: Callable[[str], object], redact: Sequence[str] = ()
+) -> None:
     """Have an instance of a recording record an event, which is made if it does not exist.
 
     One that the program has not declared is recorded from its declaration on.
@@ -82,15 +84,16 @@ def start(handle: int, request: RecordingEvent, refuse: Callable[[str], object])
         handle: the instance's.
         request: the event.
         refuse: called with the reason if it turns out at the declaration that it cannot be recorded.
+        redact: the words of the recording's `--redact` options.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
     with _declaring:
         if request.is_undeclared and request.name not in static.static_events():
-            _undeclared.setdefault(handle, []).append((request, refuse))
+            _undeclared.setdefault(handle, []).append((request, refuse, redact))
             return
-    _start(handle, recording_events.parse(request.text) if request.is_undeclared else request)
+    _start(handle, _declared(request, redact) if request.is_undeclared else request)
 
 
 def declare(group: str, name: str) -> None:
@@ -100,11 +103,20 @@ def declare(group: str, name: str) -> None:
         for handle, waiting in _undeclared.items():
             found += [(handle, *one) for one in waiting if one[0].name == (group, name)]
             waiting[:] = [one for one in waiting if one[0].name != (group, name)]
-    for handle, request, refuse in found:
+    for handle, request, refuse, redact in found:
         try:
-            _start(handle, recording_events.parse(request.text))
+            _start(handle, _declared(request, redact))
         except (OSError, ValueError, RuntimeError) as error:
             refuse(f"{group}:{name}: {' '.join(str(error).split())}")
+
+
+def _declared(request: RecordingEvent, redact: Sequence[str]) -> RecordingEvent:
+    """Return what an event means now that was not declared. Raises: ValueError: it cannot be recorded."""
+    if redact:
+        from funcgraph.events.redaction import redacted  # only now: few recordings need it
+
+        return recording_events.parse(redacted(request.text, redact))
+    return recording_events.parse(request.text)
 
 
 def _start(handle: int, request: RecordingEvent) -> None:

@@ -72,18 +72,19 @@ class OptionError(ValueError):
 def check(settings: dict[str, Any]) -> None:
     """Raise OptionError for the first of a recording's settings that is wrong.
 
-    Sizes and times that are texts become numbers in `settings`.
+    Sizes and times that are texts become numbers in `settings`. Fields of events that `redact` names become
+    ones that record nothing of the program.
     """
     _checked("clock", settings["clock"], partial(valid.one_of, allowed=CHOICES["clock"]))
     _check_limits(settings)
     check_dat_format(settings)
-    _check_events(settings["instances"])
     names: set[str] = set()
     latency_tracers: set[str] = set()
     for instance in settings["instances"]:
         _check_name(instance["name"], names)
         _check_instance(instance)
         _check_latency_tracer(instance["tracer"], latency_tracers)
+    _check_events(settings["instances"])
 
 
 def check_file(settings: dict[str, Any], output: str) -> None:
@@ -110,13 +111,25 @@ def check_dat_format(settings: dict[str, Any]) -> None:
 
 
 def _check_events(instances: Sequence[dict[str, Any]]) -> None:
-    texts = [text for instance in instances for text in instance["events"]]
-    if texts:
+    if any(instance["events"] for instance in instances):
         from funcgraph.events.recording_events import Together  # only now: most recordings have none
 
+        _redact_events(instances)
         together = Together()
-        for text in texts:
-            _checked("events", text, together.add)
+        for instance in instances:
+            for text in instance["events"]:
+                _checked("events", text, together.add)
+
+
+def _redact_events(instances: Sequence[dict[str, Any]]) -> None:
+    """Instances share the events of a process, so the words of each count for the events of all."""
+    words = [instance["redact"] for instance in instances if instance["redact"]]
+    if words:
+        from funcgraph.events.redaction import redacted  # only now: few recordings have both
+
+        checker = partial(redacted, words=words)
+        for instance in instances:
+            instance["events"] = [_checked("events", text, checker) for text in instance["events"]]
 
 
 def _check_limits(settings: dict[str, Any]) -> None:

@@ -176,7 +176,8 @@ def start(
             _engine.latency_start(tracer, 0, 0, handle)
             _engine.latency_set_thresh(tracer, thresh_us * 1000)
         if instance["events"]:
-            patterns += _start_events(directory, handle, instance["events"])
+            redact = [one["redact"] for one in settings["instances"] if one["redact"]]
+            patterns += _start_events(directory, handle, instance["events"], redact)
     except BaseException:
         stop([handle])
         raise
@@ -206,7 +207,7 @@ def _forget(handles: "list[int]") -> None:
             _release_native(directory)
 
 
-def _start_events(directory: str, handle: int, texts: "list[str]") -> list[str]:
+def _start_events(directory: str, handle: int, texts: "list[str]", redact: "list[str]") -> list[str]:
     """Have the instance record these events; return the patterns of the native functions that they are on."""
     from functools import partial
 
@@ -218,7 +219,7 @@ def _start_events(directory: str, handle: int, texts: "list[str]") -> list[str]:
 
         add_folder(directory, directory)  # an attacher may have put their plans there
     for text in texts:
-        live.start(handle, recording_events.parse(text), partial(leave_note, directory))
+        live.start(handle, recording_events.parse(text), partial(leave_note, directory), redact)
     return native
 
 
