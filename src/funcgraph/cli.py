@@ -30,7 +30,7 @@ GROUPS = {
     "control by trace-cmd's verbs": (
         "start", "stop", "restart", "show", "extract", "snapshot", "hist", "list", "set", "clear", "reset",
     ),
-    "files and upkeep": ("plan", "merge", "recover", "status", "selftest"),
+    "files and upkeep": ("plan", "merge", "recover", "status", "selftest", "completion"),
 }  # fmt: skip
 COMMANDS = (*FIRST, *(name for names in GROUPS.values() for name in names))
 
@@ -39,8 +39,8 @@ ALIASES = {"stream": ("trace",), "convert": ("export", "-F", "trace-dat"), "stat
 
 
 class Command(Protocol):
-    """The interface of a command module. With TAKES_COMMAND, args.command has the words after its
-    options."""
+    """The interface of a command module. With TAKES_COMMAND, args.command has the words after its options;
+    with TAKES_TABLE, args.table() returns all commands with their parsers."""
 
     NAME: str
     HELP: str
@@ -63,6 +63,12 @@ def parser_of(command: Command) -> Parser:
     command.add_arguments(parser)
     parser.complete()
     return parser
+
+
+def table() -> list[tuple[Command, Parser]]:
+    """Return all commands with their parsers."""
+    commands = map(load, COMMANDS)
+    return [(command, parser_of(command)) for command in commands]
 
 
 def top_parser() -> Parser:
@@ -139,7 +145,10 @@ def run(words: Sequence[str]) -> int:
     command = load(_known(name))
     parser = parser_of(command)
     if not getattr(command, "TAKES_COMMAND", False):
-        return command.run(parser.parse_args(rest))
+        args = parser.parse_args(rest)
+        if getattr(command, "TAKES_TABLE", False):
+            args.table = table
+        return command.run(args)
     own, traced = parser.split_command(rest)
     args = parser.parse_args(own)
     args.command = traced

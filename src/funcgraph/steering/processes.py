@@ -18,6 +18,7 @@ __all__ = [
     "is_python",
     "named",
     "owner",
+    "python_processes",
 ]
 
 _PROC = "/proc"
@@ -97,6 +98,12 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
     if not pids:
         raise NoProcessError(f"-P {pattern}: no Python process has that in its command line")
     return pids
+
+
+def python_processes() -> list[int]:
+    """Return the Python processes that this user may look into, without this one and those that started it."""
+    left_out = ancestors(os.getpid())
+    return [pid for pid in _pids() if pid not in left_out and is_python(pid)]
 
 
 def _pids() -> list[int]:

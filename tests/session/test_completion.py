@@ -1,0 +1,163 @@
+"""`funcgraph completion`: the scripts have every command and option; no text of others reaches a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from funcgraph import cli
+from funcgraph.command_support.completion import Words, words_of
+from funcgraph.command_support.shells import SCRIPTS
+from funcgraph.steering.processes import python_processes
+
+pytestmark = pytest.mark.one_python
+
+#: What a script has for an option.
+FORMS = {
+    "bash": lambda name: rf"flags='[^']*(?<![\w-]){re.escape(name)}(?![\w-])",
+    "zsh": lambda name: rf"'\*{re.escape(name)}=?\[",
+    "fish": lambda name: f" {'-l' if name[:2] == '--' else '-s'} {re.escape(name.lstrip('-'))} ",
+}
+
+
+def script(capsys: pytest.CaptureFixture[str], shell: str) -> str:
+    """Return the script for a shell."""
+    assert cli.run(["completion", shell]) == 0
+    return capsys.readouterr().out
+
+
+def parts(shell: str, text: str) -> dict[str, str]:
+    """Return what a script has for each command."""
+    if shell == "fish":
+        found = re.findall(r"^complete -c funcgraph -n '__funcgraph_of (\w+)' (.*)$", text, re.MULTILINE)
+        lines: dict[str, str] = {}
+        for name, rest in found:
+            lines[name] = lines.get(name, "") + f" {rest}\n"
+        return lines
+    rows = re.split(r"^        \(?(\w+)\) ", text, flags=re.MULTILINE)
+    return dict(zip(rows[1::2], rows[2::2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the script for bash, and traces beside a file that is none."""
+    folder = tmp_path_factory.mktemp("completion")
+    table = {command.NAME: (command, parser) for command, parser in cli.table()}
+    words: dict[str, Words] = {
+        name: words_of(parser, runs_command=getattr(command, "TAKES_COMMAND", False))
+        for name, (command, parser) in table.items()
+    }
+    helps = {name: command.HELP for name, (command, _) in table.items()}
+    (folder / "script").write_text(SCRIPTS["bash"](words, helps))
+    for name in ("a.fg", "b c.dat", "d.fg.part", "x.txt", "$(touch HARM).fg"):
+        (folder / name).touch()
+    return folder
+
+
+def completed(folder: Path, *words: str) -> list[str]:
+    """Return what bash completes at the end of a command line, whose last word is its last one."""
+    line = " ".join(map(shlex.quote, words))
+    code = (
+        f". ./script; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _funcgraph 2>/dev/null; "
+        "((${#COMPREPLY[@]})) && printf '%s\\0' \"${COMPREPLY[@]}\""
+    )
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", code], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert not done.stderr
+    assert not (folder / "HARM").exists()
+    return sorted(filter(None, done.stdout.split("\0")))
+
+
+@pytest.mark.parametrize("shell", FORMS)
+def test_a_script_has_each_command_and_each_of_its_options(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    of_command = parts(shell, script(capsys, shell))
+    assert set(cli.COMMANDS) <= set(of_command)
+    for command, parser in cli.table():
+        names = [name for action in parser._actions for name in action.option_strings]
+        missing = [name for name in names if not re.search(FORMS[shell](name), of_command[command.NAME])]
+        assert not missing, command.NAME
+
+
+@pytest.mark.parametrize("shell", FORMS)
+def test_the_shell_itself_takes_the_script(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    done = subprocess.run([shell, "-n"], input=script(capsys, shell), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["rec"], ["record", "recover"]),
+        (["help", "rec"], ["record", "recover"]),
+        (["report", "--col"], ["--color"]),
+        (["report", "--color", ""], ["always", "auto", "never"]),
+        (["report", "--color", "="], ["always", "auto", "never"]),
+        (["report", "--color", "=", "al"], ["always"]),
+        (["record", "-p", "function_"], ["function_graph"]),
+        (["record", "-O", "nosleep"], ["nosleep-time"]),
+        (["export", "spee"], ["speedscope"]),
+        (["completion", ""], ["bash", "fish", "zsh"]),
+        (["report", "--color", "=", "auto", ""], ["$(touch HARM).fg", "a.fg", "b c.dat", "d.fg.part"]),
+        (["summary", "-i", "b"], ["b c.dat"]),
+        (["values", "$(touch HARM)"], ["$(touch HARM).fg"]),
+        (["record", "-l", "f", "program", "--"], []),  # the program's own options
+        (["record", "-l", "--dro"], []),  # a pattern
+        (["record", "-l", "f", "--dro"], ["--drop"]),
+        (["$(touch HARM)", ""], []),
+    ],
+)
+def test_bash_completes(bash: Path, words: list[str], found: list[str]) -> None:
+    assert completed(bash, "funcgraph", *words) == found
+
+
+def test_of_processes_only_digits_are_completed(bash: Path) -> None:
+    asked = bash / "funcgraph"
+    asked.write_text(
+        '#!/bin/sh\n[ "$*" = "completion --pids" ] || exit\n'
+        "printf '%s\\n' 4711 '$(touch HARM)' '12;touch HARM' 'a[$(touch HARM)]' '-x' '' 48\n"
+    )
+    asked.chmod(0o755)
+    assert completed(bash, "funcgraph", "top", "-P", "") == ["4711", "48"]
+    assert completed(bash, "funcgraph", "top", "-P", "9,47") == ["9,4711"]
+    assert completed(bash, "funcgraph", "attach", "48") == ["48"]
+    assert completed(bash, "funcgraph", "top", "-P", "$(touch HARM)") == []
+
+
+def test_the_ids_are_those_of_python_processes_without_ones_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True) as other:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+            assert cli.run(["completion", "--pids"]) == 0
+            lines = capsys.readouterr().out.splitlines()
+            assert str(other.pid) in lines and str(cat.pid) not in lines
+            assert all(line.isdecimal() for line in lines)
+            assert os.getpid() not in python_processes()
+        other.communicate("\n")
+
+
+@pytest.mark.parametrize("words", [[], ["bash", "--pids"], ["tcsh"]])
+def test_one_shell_must_be_named(words: list[str]) -> None:
+    with pytest.raises(cli.CommandError, match="bash, zsh"):
+        cli.run(["completion", *words])
+
+
+def test_a_script_has_only_ascii_and_its_words_need_no_quotes() -> None:
+    for command, parser in cli.table():
+        words = words_of(parser, runs_command=getattr(command, "TAKES_COMMAND", False))
+        values = [words.rest, *(flag.value for flag in words.flags if flag.value)]
+        names = [*words.flag_names(), *(word for value in values for word in value.words)]
+        assert all(re.fullmatch(r"[\w.+-]+", name, re.ASCII) for name in names), command.NAME
