@@ -101,7 +101,7 @@ def _matching(pattern: str, running: Callable[[], Iterable[int]]) -> list[int]:
 
 
 def python_processes() -> list[int]:
-    """Return the Python processes that this user may look into, without this one and those that started it."""
+    """Return the Python processes that this user may look into, without this one and its ancestors."""
     left_out = ancestors(os.getpid())
     return [pid for pid in _pids() if pid not in left_out and is_python(pid)]
 
