@@ -170,7 +170,7 @@ PLANTED = [
 def test_what_was_planted_is_the_largest_part(trace: Trace, function: str, kind: str, name: str) -> None:
     answer = why(trace, f"__main__.{function}", slowest=True)
     largest = answer.slow.sums.parts[0]
-    assert (largest.kind, largest.function and largest.function.name) == (kind, name)
+    assert (largest.kind, largest.function and largest.function.name) == (kind, name), answer.slow.sums
     assert adds_up(answer)
     assert answer.call is not None
     assert answer.slow.sums.total_ns == answer.call.end_ns - answer.call.begin_ns

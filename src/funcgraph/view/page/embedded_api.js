@@ -28,6 +28,7 @@ export function answersOf(trace) {
             command: trace.reportCommand(question.lane, question.begin, question.end),
         }),
         call: (question) => calls.call(question),
+        flows: () => ({flows: []}), // what led to a call is found in the trace's events
         step: (question) => calls.step(question),
         longest: (question) => calls.longest(question),
         histogram: (question) => calls.histogram(question),

@@ -123,6 +123,7 @@ export class CallAnswers {
             nth: this.nth(lane, i),
             of: this.histogram({function: head.function}).bins.reduce((sum, [, calls]) => sum + calls, 0),
             source: trace.source(head.function),
+            caller_source: null,
             report: trace.reportCommand(lane, head.begin_ns, head.end_ns),
         };
     }
