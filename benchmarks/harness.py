@@ -174,7 +174,10 @@ class Bench:
     def compile_program(self, name: str) -> str:
         """Compile benchmarks/NAME/NAME.c with the code that reads traces; return the program's path."""
         source = HERE.parent / "src"
-        rooms = ("engine/core", "engine/ring", "tracedata/base", "tracedata/spool", "tracedata/read")
+        rooms = (
+            *("engine/base", "engine/core", "engine/ring"),
+            *("tracedata/base", "tracedata/spool", "tracedata/read"),
+        )
         sources = [str(path) for room in rooms for path in sorted((source / room).rglob("*.c"))]
         target = str(self.folder / name)
         # The options of CMakeLists.txt.

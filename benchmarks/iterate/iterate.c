@@ -38,7 +38,7 @@ static uint64_t count_lanes(const struct fg_trace_file *file)
     for (uint32_t lane = 0; lane < file->nr_lanes; lane++) {
         struct fg_cursor cursor;
 
-        if (fg_cursor_open(&cursor, file, file->recorded ? &pass : NULL, lane, WINDOW_BYTES, reason))
+        if (fg_cursor_open(&cursor, file, file->recorded ? &pass : NULL, lane, 0, WINDOW_BYTES, reason))
             give_up(reason);
         for (; !cursor.at_end; events++)
             if (fg_cursor_advance(&cursor, reason))
