@@ -7,6 +7,7 @@ import {MergedFlame} from "./flame.js";
 import {visible} from "./names.js";
 import {optionsBar} from "./options_bar.js";
 import {operations, treeOf} from "./question.js";
+import {replaceTable, sortableHeads} from "./sorted_table.js";
 import {guard} from "./status.js";
 import {count, duration} from "./times.js";
 import {isDark} from "./trace.js";
@@ -144,33 +145,10 @@ const textOf = (unit) => (unit === "ns" ? duration : count);
 function showTable(holder, answer, most) {
     const {names, rows, unit} = answer,
         text = textOf(unit);
-    const heads = COLUMNS.map(([title, about], column) =>
-        element(
-            "th",
-            {
-                scope: "col",
-                title: about,
-                "aria-sort": sorted.column === column ? (sorted.down ? "descending" : "ascending") : "none",
-            },
-            element(
-                "button",
-                {
-                    className: "head",
-                    onclick: () => {
-                        sorted = {column, down: sorted.column === column ? !sorted.down : column > 0};
-                        showTable(holder, answer, most);
-                        holder.querySelectorAll(".head")[column].focus();
-                    },
-                },
-                title,
-                element(
-                    "span",
-                    {"aria-hidden": "true"},
-                    sorted.column === column ? (sorted.down ? " ↓" : " ↑") : "",
-                ),
-            ),
-        ),
-    );
+    const heads = sortableHeads(holder, COLUMNS, sorted, (next) => {
+        sorted = next;
+        showTable(holder, answer, most);
+    });
     const lines = sortChanges(rows, sorted, names)
         .slice(0, most)
         .map((row) => {
@@ -179,22 +157,14 @@ function showTable(holder, answer, most) {
             const name = element("bdi", {}, visible(names[row[0]], 200));
             return element("tr", {}, element("th", {scope: "row"}, name), ...cells);
         });
-    holder.replaceChildren(
-        element(
-            "table",
-            {className: "functions difference", "aria-label": "Difference"},
-            element("thead", {}, element("tr", {}, ...heads)),
-            element("tbody", {}, ...lines),
-        ),
-    );
-    if (rows.length > most)
-        holder.append(
-            element(
-                "button",
-                {onclick: () => showTable(holder, answer, most * 5)},
-                `Show more of ${count(rows.length)} functions`,
-            ),
-        );
+    replaceTable(holder, {
+        className: "functions difference",
+        label: "Difference",
+        heads,
+        lines,
+        total: rows.length,
+        showMore: () => showTable(holder, answer, most * 5),
+    });
 }
 
 /** The flame graph of the second trace, in the colours of the change of each path's total time. */

@@ -4,6 +4,7 @@ import {ask} from "./api.js";
 import {element} from "./dom.js";
 import {optionsBar} from "./options_bar.js";
 import {question} from "./question.js";
+import {replaceTable, sortableHeads} from "./sorted_table.js";
 import {guard} from "./status.js";
 import {count, duration, percent} from "./times.js";
 
@@ -67,33 +68,10 @@ function show(holder, page, rows, most) {
         list = sortRows(rows, sorted, trace);
     const matched = page.timeline.matched,
         kept = matched ? list.filter(([number]) => matched[number]) : list;
-    const heads = COLUMNS.map(([title, text], column) =>
-        element(
-            "th",
-            {
-                scope: "col",
-                "aria-sort": sorted.column === column ? (sorted.down ? "descending" : "ascending") : "none",
-                title: text,
-            },
-            element(
-                "button",
-                {
-                    className: "head",
-                    onclick: () => {
-                        sorted = {column, down: sorted.column === column ? !sorted.down : column > 0};
-                        show(holder, page, rows, most);
-                        holder.querySelectorAll(".head")[column].focus();
-                    },
-                },
-                title,
-                element(
-                    "span",
-                    {"aria-hidden": "true"},
-                    sorted.column === column ? (sorted.down ? " ↓" : " ↑") : "",
-                ),
-            ),
-        ),
-    );
+    const heads = sortableHeads(holder, COLUMNS, sorted, (next) => {
+        sorted = next;
+        show(holder, page, rows, most);
+    });
     const lines = kept.slice(0, most).map((row) =>
         element(
             "tr",
@@ -123,22 +101,14 @@ function show(holder, page, rows, most) {
             }),
         ),
     );
-    holder.replaceChildren(
-        element(
-            "table",
-            {className: "functions", "aria-label": "Functions"},
-            element("thead", {}, element("tr", {}, ...heads)),
-            element("tbody", {}, ...lines),
-        ),
-    );
-    if (kept.length > most)
-        holder.append(
-            element(
-                "button",
-                {onclick: () => show(holder, page, rows, most * 5)},
-                `Show more of ${count(kept.length)} functions`,
-            ),
-        );
+    replaceTable(holder, {
+        className: "functions",
+        label: "Functions",
+        heads,
+        lines,
+        total: kept.length,
+        showMore: () => show(holder, page, rows, most * 5),
+    });
     if (!kept.length)
         holder.append(
             element(
