@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["Listing", "Notice", "find"]
+__all__ = ["Listing", "PlainLines", "find"]
 
 
 class Listing(Protocol):
@@ -29,11 +29,11 @@ class Listing(Protocol):
         ...
 
 
-class Notice:
-    """Sentences in the place of lines.
+class PlainLines:
+    """Lines that are about no function, as sentences in the place of a table.
 
     Args:
-        lines: the sentences, without anything that harms a terminal.
+        lines: the lines, without anything that harms a terminal.
     """
 
     def __init__(self, *lines: str) -> None:

@@ -9,7 +9,7 @@ from textual.worker import Worker
 
 from funcgraph.steering.rates import KEYS, Rate
 from funcgraph.tui.keys import bindings
-from funcgraph.tui.listing import Listing, Notice
+from funcgraph.tui.listing import Listing, PlainLines
 from funcgraph.tui.live_table import LiveTable
 from funcgraph.tui.viewer import Viewer
 
@@ -56,7 +56,7 @@ class LiveViewer(Viewer):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.pane_of("functions").show(Notice("counting ..."))
+        self.pane_of("functions").show(PlainLines("counting ..."))
         self.set_interval(self._delay_s, self._begin_look)
         self.set_interval(_END_S, self._end_if_wanted)
 
@@ -92,7 +92,7 @@ class LiveViewer(Viewer):
         table: Listing = LiveTable(self._rates, self._key, self._is_reversed, self._time, self._pattern)
         names = [table.text(number) for number in range(len(table))]
         cursor = names.index(name) if name in names else min(pane.cursor, max(len(names) - 1, 0))
-        pane.show(table if names else Notice("no function was called"), cursor, at_top=False)
+        pane.show(table if names else PlainLines("no function was called"), cursor, at_top=False)
 
     def facts(self) -> Sequence[str]:
         """The processes, their calls, how it is sorted."""

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from funcgraph.tui.listing import Listing, Notice
+from funcgraph.tui.listing import Listing, PlainLines
 
 __all__ = ["Bar", "Pane"]
 
@@ -74,7 +74,7 @@ class Pane(Widget):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.listing: Listing = Notice("")
+        self.listing: Listing = PlainLines("")
         self.cursor = 0
         self.word = ""
         self._top = 0

@@ -12,6 +12,7 @@ from funcgraph.tracedata.call_index import Lane
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tui.cells import plain
 from funcgraph.tui.filters import Filters
+from funcgraph.tui.listing import PlainLines
 from funcgraph.tui.queries import Queries
 from funcgraph.view.call_detail import time_text
 
@@ -22,7 +23,7 @@ _MOST_LINES = 10_000
 _MOST_CELLS = 4000
 
 
-class ReportPage:
+class ReportPage(PlainLines):
     """The lines of a part of the time.
 
     Attributes:
@@ -31,25 +32,13 @@ class ReportPage:
     """
 
     def __init__(self, begin_ns: int, end_ns: int, header: str, lines: list[str]) -> None:
+        super().__init__(*lines)
         self.begin_ns = begin_ns
         self.end_ns = end_ns
         self._header = header
-        self._lines = lines
-
-    def __len__(self) -> int:
-        return len(self._lines)
 
     def heading(self, _cells: int) -> str:
         return self._header
-
-    def line(self, number: int, _cells: int) -> str:
-        return self._lines[number]
-
-    def text(self, number: int) -> str:
-        return self._lines[number]
-
-    def function(self, _number: int) -> int | None:
-        return None
 
 
 class ReportPages:

@@ -17,7 +17,7 @@ from funcgraph.tui.callers import Callers
 from funcgraph.tui.filters import FilterError, Filters, parse_part
 from funcgraph.tui.function_table import FunctionTable
 from funcgraph.tui.keys import bindings
-from funcgraph.tui.listing import Listing, Notice, find
+from funcgraph.tui.listing import Listing, PlainLines, find
 from funcgraph.tui.pane import Pane
 from funcgraph.tui.queries import Queries
 from funcgraph.tui.report_pages import ReportPage, ReportPages
@@ -98,7 +98,7 @@ class TraceViewer(Viewer):
         elif view == "callers" and function is not None:
             self._make(view, lambda: Callers(self.queries, filters, function))
         elif view in ("callers", "call") and self._head is None:
-            self.pane_of(view).show(Notice(_CHOOSE))
+            self.pane_of(view).show(PlainLines(_CHOOSE))
 
     def _key(self) -> object:
         """Return what the listing of the view depends on."""
@@ -109,7 +109,7 @@ class TraceViewer(Viewer):
     def _make(self, view: str, make: Callable[[], Listing]) -> None:
         """Make a listing in a thread, and show it."""
         pane = self.pane_of(view)
-        pane.show(Notice("reading ..."))
+        pane.show(PlainLines("reading ..."))
 
         def put(listing: Listing) -> None:
             pane.show(listing, listing.middle if isinstance(listing, Callers) else 0)
@@ -123,8 +123,8 @@ class TraceViewer(Viewer):
         pane = self.pane_of(self.view)
 
         def refuse(message: str) -> None:
-            if isinstance(pane.listing, Notice):
-                pane.show(Notice(message))
+            if isinstance(pane.listing, PlainLines):
+                pane.show(PlainLines(message))
             self.say(message)
 
         def work(worker: Worker[Any]) -> None:
@@ -134,7 +134,7 @@ class TraceViewer(Viewer):
                 except RequestError as error:
                     if error.status == 503:
                         text = f"making the index: {error.progress or 0:.0%}"
-                        self.call_from_thread(pane.show, Notice(text))
+                        self.call_from_thread(pane.show, PlainLines(text))
                         continue
                     self.call_from_thread(refuse, error.message)
                 except FilterError as error:

@@ -12,7 +12,7 @@ from textual.worker import Worker
 
 from funcgraph.tui.cells import fit, plain
 from funcgraph.tui.keys import help_lines
-from funcgraph.tui.listing import Notice, find
+from funcgraph.tui.listing import PlainLines, find
 from funcgraph.tui.pane import Bar, Pane
 
 __all__ = ["Viewer"]
@@ -67,7 +67,7 @@ class Viewer(App[None]):
 
     def on_mount(self) -> None:
         """Show the first view."""
-        self.query_one("#pane-help", Pane).show(Notice(*help_lines(self.IS_LIVE)))
+        self.query_one("#pane-help", Pane).show(PlainLines(*help_lines(self.IS_LIVE)))
         self.show_view(0)
 
     # ---- views
