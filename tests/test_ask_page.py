@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples" / "ask_a_program"
 VARYING = {
     r"\S+-\d+ +\[": "TASK [",
     r"\] +[\d.]+:": "] TIME:",
-    r"^[ +#*!@$]*[\d.]+ us ": "DURATION ",
+    r"^[ +#*!@$]*[\d.]+ us +": "DURATION ",  # the width follows the number of digits
 }
 
 
