@@ -7,7 +7,7 @@
 
 #include "arch/cpython/base/compat/instance.h"
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/read/numpy.h"
+#include "arch/cpython/value/numpy.h"
 #include "engine/base/compiler.h"
 
 #if FG_HAVE_BORROWED_READS

@@ -8,7 +8,7 @@
 #define FG_CPYTHON_FETCH_ATTR_H
 
 #include "arch/cpython/fetch/step.h"
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 
 struct fg_fetched fg_fetch_attr(PyObject *object, const struct fg_fetch_step *step);
 

@@ -2,8 +2,8 @@
 #ifndef FG_CPYTHON_FETCH_EVENT_VALUES_H
 #define FG_CPYTHON_FETCH_EVENT_VALUES_H
 
-#include "arch/cpython/read/fetched.h"
 #include "arch/cpython/read/regs.h"
+#include "arch/cpython/value/fetched.h"
 
 /* The regs of a hit (fg_event_values_regs_ops). */
 struct fg_event_values {

@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/parts.h"
 #include "arch/cpython/base/compat/text.h"
-#include "arch/cpython/read/numpy.h"
+#include "arch/cpython/value/numpy.h"
 
 /* ---- is it a plain container? */
 

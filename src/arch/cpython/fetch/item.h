@@ -4,7 +4,7 @@
 #define FG_CPYTHON_FETCH_ITEM_H
 
 #include "arch/cpython/fetch/step.h"
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 
 /* Item @n of a sequence; negative: from its end. @getitem: the name "__getitem__". */
 struct fg_fetched fg_fetch_nth(struct fg_fetched from, int64_t n, const struct fg_fetch_operand *getitem);

@@ -3,7 +3,7 @@
 
 #include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/fetch/item.h"
-#include "arch/cpython/read/numpy.h"
+#include "arch/cpython/value/numpy.h"
 #include "engine/base/compiler.h"
 
 /* Ints and floats are immutable, but their class may be changed without the GIL. */

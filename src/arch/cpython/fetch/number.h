@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_FETCH_NUMBER_H
 #define FG_CPYTHON_FETCH_NUMBER_H
 
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 
 /* Of an int, a float, a numpy scalar: SIGNED, UNSIGNED, BIG or REAL. What is not an object stays as it
  * is. Subclasses count if they have not replaced the conversion. Any other object: FAULT. */

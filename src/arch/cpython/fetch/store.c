@@ -8,8 +8,8 @@
 #include "arch/cpython/fetch/number.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/utf8.h"
 #include "arch/cpython/read/values.h"
+#include "arch/cpython/value/utf8.h"
 #include "engine/base/compiler.h"
 
 /* ---- texts */

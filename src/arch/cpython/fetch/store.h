@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "arch/cpython/base/compat/integer.h"
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 #include "engine/fetch/texts.h"
 #include "engine/ring/field.h"
 

@@ -16,11 +16,11 @@
 #include "arch/cpython/base/compat/thread.h"
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/hook/c_method.h"
-#include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/read/symbols.h"
 #include "arch/cpython/read/variables.h"
+#include "arch/cpython/value/attribute.h"
 #include "engine/users/meet.h"
 
 #define MAX_WRAPPERS 8 /* a partial of a method of ... */

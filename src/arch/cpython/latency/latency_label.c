@@ -11,9 +11,9 @@
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/generator.h"
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/read/attribute.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/attribute.h"
+#include "arch/cpython/value/utf8.h"
 
 #define MAX_AWAITED 32 /* length of a chain of awaiting coroutines */
 

@@ -6,9 +6,9 @@
 #include "arch/cpython/base/tstate.h"
 #include "arch/cpython/read/cfunction.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/value_parts.h"
 #include "arch/cpython/read/values.h"
 #include "arch/cpython/read/variables.h"
+#include "arch/cpython/value/value_parts.h"
 #include "engine/base/compiler.h"
 #include "engine/core/public.h"
 

@@ -2,9 +2,9 @@
 #include "arch/cpython/read/values.h"
 
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/plain_values.h"
-#include "arch/cpython/read/value_parts.h"
 #include "arch/cpython/read/variables.h"
+#include "arch/cpython/value/plain_values.h"
+#include "arch/cpython/value/value_parts.h"
 #include "engine/base/compiler.h"
 
 /* A name that is no str cannot be. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "arch/cpython/base/compat/frame.h"
-#include "arch/cpython/read/value_out.h"
+#include "arch/cpython/value/value_out.h"
 
 /* Each returns the number of bytes written; 0: no room for one value. */
 

@@ -5,7 +5,7 @@
 
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/code.h"
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/utf8.h"
 #include "engine/base/compiler.h"
 
 /* ---- slots */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/read/utf8.h"
 #include "arch/cpython/static/peek.h"
 #include "arch/cpython/static/text_writer.h"
+#include "arch/cpython/value/utf8.h"
 
 static PyTypeObject *class_of(PyObject *module, const char *name)
 {

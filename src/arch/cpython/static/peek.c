@@ -2,7 +2,7 @@
 #include "arch/cpython/static/peek.h"
 
 #include "arch/cpython/base/compat/lookup.h"
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/utf8.h"
 
 /* C code reads members and getters of a type's own structure. Any other descriptor may be the program's. */
 static bool is_harmless(const PyObject *descriptor)

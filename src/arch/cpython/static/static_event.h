@@ -9,7 +9,7 @@
 
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/interp.h"
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 #include "engine/event/event_source.h"
 
 /* X(id, system, name, source, values): `values` are names of what is passed, separated by blanks. NAME:TYPE

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/utf8.h"
 
 #define MAX_DEPTH 3        /* of tuples in tuples */
 #define MAX_CHARACTERS 160 /* of one str or bytes among other objects */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 
 #define FG_TEXT_WRITER_BYTES 512u /* about what one text of an event has room for */
 

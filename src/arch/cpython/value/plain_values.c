@@ -1,8 +1,8 @@
 /* See plain_values.h. Of a container only its length is read, from the C struct. */
-#include "arch/cpython/read/plain_values.h"
+#include "arch/cpython/value/plain_values.h"
 
 #include "arch/cpython/base/compat/integer.h"
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/utf8.h"
 #include "engine/base/compiler.h"
 
 FG_NOINLINE static void put_big_int(struct fg_out *out, PyObject *value, bool is_negative)

@@ -1,13 +1,13 @@
 /* See shown_values.h. Dates, times and Decimal do not change, so they are read without the GIL, too. */
-#include "arch/cpython/read/shown_values.h"
+#include "arch/cpython/value/shown_values.h"
 
 #include <datetime.h>
 
 #include "arch/cpython/base/compat/integer.h"
 #include "arch/cpython/base/compat/shown.h"
-#include "arch/cpython/read/plain_values.h"
-#include "arch/cpython/read/slots.h"
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/plain_values.h"
+#include "arch/cpython/value/slots.h"
+#include "arch/cpython/value/utf8.h"
 
 /* A text that grows, and is cut where it is full. */
 struct text {

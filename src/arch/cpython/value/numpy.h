@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_NUMPY_H
 #define FG_CPYTHON_NUMPY_H
 
-#include "arch/cpython/read/fetched.h"
+#include "arch/cpython/value/fetched.h"
 
 /* True if an array, and no subclass of it. */
 bool fg_is_ndarray(PyObject *object);

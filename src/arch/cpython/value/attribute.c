@@ -1,5 +1,5 @@
 /* See attribute.h. */
-#include "arch/cpython/read/attribute.h"
+#include "arch/cpython/value/attribute.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* See value_parts.h. */
-#include "arch/cpython/read/value_parts.h"
+#include "arch/cpython/value/value_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,12 +7,12 @@
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/compat/parts.h"
 #include "arch/cpython/base/compat/text.h"
-#include "arch/cpython/read/numpy.h"
-#include "arch/cpython/read/plain_values.h"
-#include "arch/cpython/read/shown_values.h"
-#include "arch/cpython/read/slots.h"
-#include "arch/cpython/read/utf8.h"
-#include "arch/cpython/read/verdicts.h"
+#include "arch/cpython/value/numpy.h"
+#include "arch/cpython/value/plain_values.h"
+#include "arch/cpython/value/shown_values.h"
+#include "arch/cpython/value/slots.h"
+#include "arch/cpython/value/utf8.h"
+#include "arch/cpython/value/verdicts.h"
 #include "engine/base/compiler.h"
 
 #define MAX_ITEMS 16      /* of a container */

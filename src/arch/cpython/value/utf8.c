@@ -1,5 +1,5 @@
 /* See utf8.h. */
-#include "arch/cpython/read/utf8.h"
+#include "arch/cpython/value/utf8.h"
 
 #include <string.h>
 

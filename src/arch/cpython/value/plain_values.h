@@ -3,7 +3,7 @@
 #ifndef FG_CPYTHON_PLAIN_VALUES_H
 #define FG_CPYTHON_PLAIN_VALUES_H
 
-#include "arch/cpython/read/value_out.h"
+#include "arch/cpython/value/value_out.h"
 
 /* Each needs room for FG_VALUE_MAX_BYTES. Texts use more room, if there is and the style wants it. */
 

@@ -2,7 +2,7 @@
 #ifndef FG_CPYTHON_SHOWN_VALUES_H
 #define FG_CPYTHON_SHOWN_VALUES_H
 
-#include "arch/cpython/read/value_out.h"
+#include "arch/cpython/value/value_out.h"
 
 /* Return: false: it is none of them, or there is no room; nothing was written. */
 bool fg_put_shown(struct fg_out *out, PyObject *value);

@@ -6,7 +6,7 @@
 #ifndef FG_CPYTHON_VALUE_PARTS_H
 #define FG_CPYTHON_VALUE_PARTS_H
 
-#include "arch/cpython/read/value_out.h"
+#include "arch/cpython/value/value_out.h"
 
 /* Needs room for FG_VALUE_MAX_BYTES. @depth: so many levels of parts, at most */
 void fg_put_value(struct fg_out *out, PyObject *value, uint32_t depth);

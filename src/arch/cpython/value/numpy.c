@@ -1,5 +1,5 @@
 /* See numpy.h. */
-#include "arch/cpython/read/numpy.h"
+#include "arch/cpython/value/numpy.h"
 
 #include <string.h>
 
