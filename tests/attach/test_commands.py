@@ -38,6 +38,16 @@ def test_a_program_is_attached_to_once_and_can_be_steered() -> None:
         assert program.end() == (7, "", "")
 
 
+def test_what_attaches_is_none_of_the_functions_of_the_program() -> None:
+    """Broken: the code that was sent had a module name of its own, which was not taken for ours."""
+    with Running(PROGRAMS["busy"]) as program:
+        assert command("attach", program.pid)[0] == 0
+        with connect(program.pid) as process:
+            names = process.read_text("available_filter_functions").splitlines()
+    assert "__main__.squares" in names
+    assert not [name for name in names if "funcgraph" in name]
+
+
 def test_an_attached_program_that_forks_gets_no_warning_of_threads() -> None:
     """It forks all the time, also while it is attached to, and imports what has functions around forks."""
     program = """

@@ -49,11 +49,11 @@ except OSError:pass
 if sys.getswitchinterval()<2e-4:sys.setswitchinterval(i)
 ''',{'D':'%s'})
 """
-_RUN = 'exec(s,{"__name__":"__funcgraph__"})'
+_RUN = 'exec(s,{"__name__":"funcgraph.attach"})'
 # In the main thread: start a thread. gevent and others may have replaced the module's functions.
 _START = (
     "import _imp,_thread;"
-    '_imp.create_builtin(_thread.__spec__).start_new_thread(exec,(s,{"__name__":"__funcgraph__"}))'
+    '_imp.create_builtin(_thread.__spec__).start_new_thread(exec,(s,{"__name__":"funcgraph.attach"}))'
 )
 
 

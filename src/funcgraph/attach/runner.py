@@ -47,7 +47,7 @@ def _run(folder: str, source: str) -> None:
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     try:
         import_threading()
-        namespace: dict[str, object] = {"__name__": "__funcgraph__"}
+        namespace: dict[str, object] = {"__name__": "funcgraph.attach"}
         exec(compile(source, "<funcgraph attach>", "exec"), namespace)
         text = f"ok\n{namespace.get('answer', '')}"
     except BaseException as error:  # nothing of it may reach the program
