@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,6 +132,22 @@ def test_processes_are_found_by_their_command_line_and_their_parent(
     assert (folder / str(child) / "current_tracer").read_text() == "nop\n"
 
 
+def test_what_was_found_and_has_no_tree_is_named_and_left_out(fg: Any, program: Any, folder: Path) -> None:
+    """Broken: a child that executed another program meanwhile ended the command for all."""
+    mark = str(time.monotonic_ns())
+    process = program(f"MARK = '{mark}'\n{IDLE}")
+    other = shutil.copy(shutil.which("sleep") or "", folder.parent / "python-to-be")
+    with subprocess.Popen([other, "1000"]) as sleep:
+        alone = fg.run("mount", folder, "-P", str(other))
+        named = fg.run("mount", folder, "-P", f"{process.pid},{sleep.pid}")
+        found = fg.run("mount", folder, "-P", f"MARK = '{mark}'|{other}")
+        sleep.kill()
+    why = f"funcgraph: process {sleep.pid}: no CPython is loaded in it ({other})"
+    assert (found.returncode, found.stderr) == (0, f"{why}; it is not in the mount\n")
+    assert (folder / "current_tracer").read_text() == "nop\n"
+    assert [(done.returncode, done.stderr) for done in (alone, named)] == [(2, f"{why}\n")] * 2
+
+
 def test_the_mount_ends_with_its_process_in_spite_of_a_reader_that_waits(
     fg: Any, program: Any, folder: Path
 ) -> None:
@@ -179,7 +196,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_mounted(fg: Any, program: Any,
     for words, text in [
         ((file,), f"{file}: Not a directory"),
         (("-f", folder / "none"), f"{folder}/none: No such file or directory"),
-        ((folder, "-P", process.pid), f"no process {process.pid}"),
+        ((folder, "-P", process.pid), f"process {process.pid}: there is no such process"),
         ((folder, "-P", "no such [program]"), "-P no such [program]: no Python process has that"),
         ((folder, "-P", "("), "-P (: neither a process id nor an expression"),
         ((folder, "--children"), "--children: of which processes? Give them with -P"),

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import Funcgraph
@@ -345,6 +347,45 @@ def test_what_was_named_must_be_there_and_what_was_found_need_not(capsys: pytest
             RunningProcesses([program, gone.pid], {program, gone.pid})
         with pytest.raises(CommandError, match="1 process that was found has ended meanwhile; nothing"):
             RunningProcesses([gone.pid], ())
+
+
+@pytest.mark.one_python
+def test_what_was_found_and_cannot_be_recorded_is_named_and_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken: a child that executed another program meanwhile, or was ending, ended the whole recording."""
+    from funcgraph.command_support import running
+    from funcgraph.command_support.messages import CommandError
+    from funcgraph.command_support.running import RunningProcesses
+
+    monkeypatch.setattr(running, "PlanHandover", lambda *_: SimpleNamespace(give=lambda pid: None))
+    recording: Any = SimpleNamespace(session=SimpleNamespace(path="/no/such/session"), step=lambda: 0.0)
+    with (
+        serving_nothing() as program,
+        serving_nothing() as ending,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat,
+    ):
+        processes = RunningProcesses([program, cat.pid, ending], {program})
+        assert processes.pids == [program, ending]
+        line = f"funcgraph: process {cat.pid}: no CPython is loaded in it (cat); it is not recorded\n"
+        assert capsys.readouterr().err == line
+        with pytest.raises(CommandError, match=rf"process {cat.pid}: no CPython .*; nothing is recorded"):
+            RunningProcesses([cat.pid], ())
+        with pytest.raises(CommandError, match=rf"process {cat.pid}: no CPython .*; nothing is recorded"):
+            RunningProcesses([program, cat.pid], {program, cat.pid})
+
+        with connect(ending) as process:
+            process.call("stop_serving")
+        monkeypatch.setattr(processes.all[0], "join", lambda directory: None)
+        processes.join(recording, ["*"])
+        assert processes.pids == [program]
+        assert re.fullmatch(
+            rf"funcgraph: process {ending}: .*; it is not recorded\n", capsys.readouterr().err
+        )
+        monkeypatch.undo()
+        with pytest.raises(CommandError, match=rf"process {program}: .*; nothing is recorded"):
+            processes.join(recording, ["*"])
+        processes.close()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import functools
 import os
 import signal
@@ -21,7 +22,7 @@ from typing import NoReturn
 import pytest
 
 from funcgraph import cli
-from funcgraph.attach import connecting
+from funcgraph.attach import connecting, serving
 from funcgraph.attach.errors import AttachError
 from funcgraph.command_support import processes as _processes
 from funcgraph.command_support.running import RunningProcess, reach_all
@@ -339,6 +340,18 @@ def test_all_are_connected_to_at_once_and_those_without_a_socket_attached_to_aft
     assert list(made) == [4, 1, 2, 3]
     assert [getattr(made[pid], "pid", None) for pid in made] == [4, 1, 2, 3]
     assert [str(made[pid]) for pid in (1, 3)] == [f"process {pid}: borrows=True" for pid in (1, 3)]
+
+
+def test_a_process_that_ends_as_soon_as_it_is_attached_to_is_not_said_to_need_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(pid: int) -> NoReturn:
+        raise NotServedError(errno.ECONNREFUSED, "attach to it")
+
+    monkeypatch.setattr(serving, "attach", lambda pid: True)
+    monkeypatch.setattr(connecting, "connect", refuse)
+    with pytest.raises(NotServedError, match="process 4711 has closed its control socket again"):
+        connecting.connected(4711, borrows=True)
 
 
 def test_an_error_that_is_no_process_s_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Generator, Sequence
 
 from funcgraph.attach.errors import AttachError
@@ -94,7 +95,14 @@ def _attached(pid: int, *, borrows: bool) -> Connection:
     from funcgraph.attach.serving import attach  # most processes serve one already
 
     was_needed = attach(pid)
-    connection = connect(pid)
+    try:
+        connection = connect(pid)
+    except NotServedError:
+        text = (
+            f"process {pid} has closed its control socket again: it ends, executes another program, "
+            f"or somebody has detached"
+        )
+        raise NotServedError(errno.ECONNREFUSED, text) from None
     if was_needed and borrows:
         connection.call("borrow")
     return connection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
@@ -118,10 +118,11 @@ class RunningProcesses:
 
     Args:
         pids: their ids.
-        named: those of them that a user named. The others were found: that they end meanwhile is no error.
+        named: those of them that a user named. The others were found: it goes on without those that end
+            meanwhile, or that it cannot record for another reason.
 
     Raises:
-        CommandError: one of them cannot be reached, or none is left. All are as before then.
+        CommandError: one that was named cannot be reached, or none is left. All are as before then.
     """
 
     def __init__(self, pids: Sequence[int], named: Container[int]) -> None:
@@ -129,13 +130,16 @@ class RunningProcesses:
         self._named = named
         self._session = ""
         self._plans: PlanHandover | None = None
+        errors: dict[int, Exception] = {}
         try:
             for pid, process in reach_all(pids):
                 if isinstance(process, RunningProcess):
                     self.all.append(process)
-                elif not self._has_left(pid):
-                    raise CommandError(f"{process_error_text(pid, process)}; nothing is recorded")
-            self._drop_ended(len(pids))
+                else:
+                    errors[pid] = process
+                    self._check_named(pid, process)
+            errors |= {one.pid: ProcessLookupError() for one in self.all if self._has_left(one.pid)}
+            self._leave_out(errors)
         except BaseException:
             self.close()
             raise
@@ -143,14 +147,30 @@ class RunningProcesses:
     def _has_left(self, pid: int) -> bool:
         return pid not in self._named and has_ended(pid)
 
-    def _drop_ended(self, count: int) -> None:
-        """Leave out those that were found and have ended, and say how many of `count` have."""
-        for process in [process for process in self.all if self._has_left(process.pid)]:
-            self.all.remove(process)
-            process.close()
-        left = count - len(self.all)
-        if left and not self.all:
-            raise CommandError(f"{ended_text(left)}; nothing is recorded")
+    def _check_named(self, pid: int, error: Exception) -> None:
+        if pid in self._named:
+            raise CommandError(_refusal(pid, error))
+
+    def _leave_out(self, errors: dict[int, Exception]) -> None:
+        """Go on without processes that were found, not named. Those that have ended are counted.
+
+        Raises:
+            CommandError: one was named, or none is left.
+        """
+        living = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
+        others = [process for process in self.all if process.pid not in errors]
+        for pid, error in living.items():
+            self._check_named(pid, error)
+        left = len(errors) - len(living)
+        if errors and not others:
+            reasons = [_refusal(pid, error) for pid, error in living.items()]
+            raise CommandError(reasons[0] if reasons else f"{ended_text(left)}; nothing is recorded")
+        for process in self.all:
+            if process.pid in errors:
+                process.close()
+        self.all = others
+        for line in _not_recorded(living):
+            print_message(line)
         if left:
             print_message(ended_text(left))
 
@@ -161,17 +181,17 @@ class RunningProcesses:
             patterns: of functions, of all instances.
 
         Raises:
-            CommandError: one of them cannot. None has joined then.
+            CommandError: one that was named cannot, or all cannot. None has joined then.
         """
         self._session = recording.session.path
         self._plans = PlanHandover(recording.session, patterns)
         self._request(self.all, self._give_plans, recording.step)
         errors = self._request(self.all, lambda process: process.join(self._session), recording.step)
-        errors = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
-        if errors:
+        try:
+            self._leave_out(errors)
+        except CommandError:
             self.leave()
-            pid, error = next(iter(errors.items()))
-            raise CommandError(f"{process_error_text(pid, error)}; nothing is recorded")
+            raise
 
     def add(self, pids: Sequence[int], recording: Recording) -> list[str]:
         """Have further processes join; return a line for each that cannot."""
@@ -179,12 +199,12 @@ class RunningProcesses:
         for pid, process in reach_all(pids):
             if not isinstance(process, RunningProcess):
                 if not self._has_left(pid):
-                    lines.append(f"{process_error_text(pid, process)}; it is not recorded")
+                    lines += _not_recorded({pid: process})
                 continue
             self.all.append(process)
             self._request([process], self._give_plans, recording.step)
             errors = self._request([process], lambda one: one.join(self._session), recording.step)
-            lines += [f"{process_error_text(pid, error)}; it is not recorded" for error in errors.values()]
+            lines += _not_recorded(errors)
         return lines
 
     def _give_plans(self, process: RunningProcess) -> None:
@@ -227,3 +247,11 @@ class RunningProcesses:
         """
         outcomes = at_once(processes, request, meanwhile=meanwhile)
         return {one.pid: error for one, error in outcomes if isinstance(error, Exception)}
+
+
+def _refusal(pid: int, error: Exception) -> str:
+    return f"{process_error_text(pid, error)}; nothing is recorded"
+
+
+def _not_recorded(errors: Mapping[int, Exception]) -> list[str]:
+    return [f"{process_error_text(pid, error)}; it is not recorded" for pid, error in errors.items()]

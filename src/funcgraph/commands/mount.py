@@ -8,7 +8,12 @@ from collections.abc import Callable, Container
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.command_support.messages import CommandError, os_error_text, print_message
+from funcgraph.command_support.messages import (
+    CommandError,
+    os_error_text,
+    print_message,
+    process_error_text,
+)
 from funcgraph.command_support.processes import add_processes, chosen
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
@@ -101,36 +106,31 @@ def _tree_of(trees: list[ProcessTree]) -> Tree:
 
 
 def _process_trees(pids: list[int], named: Container[int]) -> list[ProcessTree]:
-    """Return the trees of processes; those that were found, not named, and have ended are left out.
+    """Return the trees of processes; those that were found, not named, are left out if they have none.
+
+    One without a control socket is attached to.
 
     Raises:
-        CommandError: one cannot be attached to, or none is left.
+        CommandError: one that was named cannot be attached to, or none is left.
     """
-    trees = []
+    trees, left, lines = [], 0, []
     for pid in pids:
         try:
-            trees.append(_process_tree(pid))
-        except (OSError, CommandError):
-            if pid in named or not has_ended(pid):
-                raise
-    left = len(pids) - len(trees)
-    if left and not trees:
-        raise CommandError(ended_text(left))
+            trees.append(ProcessTree(pid, connected(pid, borrows=False)))
+        except (OSError, AttachError) as error:
+            if pid in named:
+                raise CommandError(process_error_text(pid, error)) from None
+            if has_ended(pid):
+                left += 1
+            else:
+                lines.append(process_error_text(pid, error))
+    if pids and not trees:
+        raise CommandError(lines[0] if lines else ended_text(left))
+    for line in lines:
+        print_message(f"{line}; it is not in the mount")
     if left:
         print_message(ended_text(left))
     return trees
-
-
-def _process_tree(pid: int) -> ProcessTree:
-    """Return the tree of a process. One without a control socket is attached to.
-
-    Raises:
-        CommandError: it cannot be attached to.
-    """
-    try:
-        return ProcessTree(pid, connected(pid, borrows=False))
-    except AttachError as error:
-        raise CommandError(str(error)) from None
 
 
 def _message(error: Exception) -> str:
