@@ -320,7 +320,7 @@ def test_without_a_further_thread_they_are_asked_one_after_the_other(monkeypatch
     assert list(at_once([3, 1, 2], str)) == [(3, "3"), (1, "1"), (2, "2")]
 
 
-def test_all_are_connected_to_at_once_and_those_without_a_socket_attached_to_afterwards(
+def test_all_are_connected_to_at_once_and_those_without_a_socket_attached_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     together = threading.Barrier(4)
@@ -331,7 +331,7 @@ def test_all_are_connected_to_at_once_and_those_without_a_socket_attached_to_aft
             raise NotServedError
         return SimpleNamespace(pid=pid)
 
-    def refuse(pid: int, borrows: bool) -> NoReturn:
+    def refuse(pid: int, borrows: bool, within: object) -> NoReturn:
         raise AttachError(pid, f"{borrows=}")
 
     monkeypatch.setattr(connecting, "connect", meet)

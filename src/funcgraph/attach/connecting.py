@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.group import AttachGroup
 from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection, NotServedError, connect
 
@@ -44,20 +48,21 @@ def connected(pid: int, *, borrows: bool) -> Connection:
     try:
         return connect(pid)
     except NotServedError:
-        return _attached(pid, borrows=borrows)
+        return _attached(pid, borrows=borrows, within=None)
 
 
 def connect_all(
-    pids: Sequence[int], *, borrows: bool
+    pids: Sequence[int], *, borrows: bool, meanwhile: Callable[[], float] | None = None
 ) -> Generator[tuple[int, Connection | Exception], None, None]:
-    """Connect to processes as connected() does, to all that serve a control socket at once.
+    """Connect to processes as connected() does, to all at the same time.
 
     So all together those that do not answer cost the time limit of one. Those that serve no socket are
-    attached to one after the other.
+    attached to, 16 at the same time: one that cannot be, or not soon, keeps no other one waiting.
 
     Args:
         pids: the processes, each once.
-        borrows: as in connected().
+        borrows: as in connected(). Connections that the caller does not get are given back.
+        meanwhile: is called again and again while a process is waited for, and returns the seconds to pause.
 
     Yields:
         Each process in the order of `pids`, with its connection, or with why there is none: an AttachError,
@@ -67,34 +72,76 @@ def connect_all(
         >>> [pid for pid, made in connect_all([4711, 4712], borrows=False) if isinstance(made, Connection)]
         [4711]
     """
-    waiting: dict[int, Connection | BaseException] = {}
-    try:
-        waiting.update(at_once(pids, connect))
-        for pid in pids:
-            made = waiting.pop(pid)
-            if isinstance(made, NotServedError):
-                made = _attempt(lambda pid: _attached(pid, borrows=borrows), pid)
+    with (
+        closing(_Reach(borrows)) as reach,
+        reach.group,
+        closing(
+            at_once(pids, reach.connect, meanwhile=meanwhile, abandon=lambda pid: reach.group.cancel())
+        ) as outcomes,
+    ):
+        for pid, made in outcomes:
             if isinstance(made, BaseException) and not isinstance(made, _REASONS):
                 raise made
+            reach.hand_over(pid)
             yield pid, made
-    finally:
-        for left in waiting.values():
-            if isinstance(left, Connection):
-                left.close()
 
 
-def _attempt(make: Callable[[int], Connection], pid: int) -> Connection | Exception:
-    try:
-        return make(pid)
-    except Exception as error:
-        return error
+class _Reach:
+    """The connections of connect_all() that its caller has not got yet.
+
+    Attributes:
+        group: the attaches.
+    """
+
+    def __init__(self, borrows: bool) -> None:
+        self.group = AttachGroup()
+        self._borrows = borrows
+        self._lock = threading.Lock()
+        self._kept: dict[int, tuple[Connection, bool]] | None = {}
+
+    def connect(self, pid: int) -> Connection:
+        """Connect to a process, in any thread; attach to it first if it serves no socket."""
+        try:
+            return self._keep(pid, connect(pid), False)
+        except NotServedError:
+            with self.group.turn(pid):
+                made = _attached(pid, borrows=self._borrows, within=self.group.deadline)
+                return self._keep(pid, made, self._borrows)
+
+    def _keep(self, pid: int, connection: Connection, is_borrowed: bool) -> Connection:
+        with self._lock:
+            if self._kept is not None:
+                self._kept[pid] = connection, is_borrowed
+                return connection
+        _leave(connection, is_borrowed)
+        raise AttachError(pid, "interrupted")
+
+    def hand_over(self, pid: int) -> None:
+        """Leave the connection, if there is one, to the caller."""
+        with self._lock:
+            if self._kept is not None:
+                self._kept.pop(pid, None)
+
+    def close(self) -> None:
+        """Leave the processes that nobody got the connections of. Raises nothing."""
+        with self._lock:
+            left, self._kept = list((self._kept or {}).values()), None
+        for _ in at_once(left, lambda one: _leave(*one)):
+            pass
 
 
-def _attached(pid: int, *, borrows: bool) -> Connection:
+def _leave(connection: Connection, is_borrowed: bool) -> None:
+    with suppress(OSError, RuntimeError):  # it has ended, or does not answer: then it keeps an idle socket
+        if is_borrowed:
+            connection.call("give_back")
+    connection.close()
+
+
+def _attached(pid: int, *, borrows: bool, within: Deadline | None) -> Connection:
     """Attach to a process that serves no control socket, and connect to it."""
     from funcgraph.attach.serving import attach  # most processes serve one already
 
-    was_needed = attach(pid)
+    was_needed = attach(pid, within=within)
     try:
         connection = connect(pid)
     except NotServedError:

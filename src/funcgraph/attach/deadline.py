@@ -12,13 +12,17 @@ class Deadline:
 
     Args:
         seconds: from now.
-
-    Attributes:
-        at: the moment.
+        within: of all attaches of a command: this one is over when that one is.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.at = time.monotonic() + seconds
+    def __init__(self, seconds: float, within: Deadline | None = None) -> None:
+        self._at = time.monotonic() + seconds
+        self._within = within
+
+    @property
+    def at(self) -> float:
+        """The moment."""
+        return self._at if self._within is None else min(self._at, self._within.at)
 
     def is_over(self) -> bool:
         """Return whether the moment has passed."""
@@ -30,4 +34,4 @@ class Deadline:
 
     def cancel(self) -> None:
         """Make this the moment."""
-        self.at = min(self.at, time.monotonic())
+        self._at = min(self._at, time.monotonic())

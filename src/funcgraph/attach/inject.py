@@ -57,7 +57,14 @@ _START = (
 )
 
 
-def run_in(pid: int, source: str, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) -> str:
+def run_in(
+    pid: int,
+    source: str,
+    timeout_s: float = 10.0,
+    *,
+    ignores_seccomp: bool = False,
+    within: Deadline | None = None,
+) -> str:
     """Run Python source in the main interpreter of a process, in a thread and a namespace of its own.
 
     The program goes on meanwhile. Nothing is printed there, no trace function sees the code, and when this
@@ -68,6 +75,7 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0, *, ignores_seccomp: b
         source: the code.
         timeout_s: how long to try, and to wait for the code's end, in seconds.
         ignores_seccomp: try it in a process that has a seccomp filter, which may end the process.
+        within: another deadline that ends this, too.
 
     Returns:
         The text of what the code left in its variable `answer`; "" without one.
@@ -80,7 +88,7 @@ def run_in(pid: int, source: str, timeout_s: float = 10.0, *, ignores_seccomp: b
         >>> run_in(4711, "import sys; answer = sys.version")
         '3.13.0 (main, ...'
     """
-    deadline = Deadline(timeout_s)
+    deadline = Deadline(timeout_s, within)
     process = Process(pid, deadline)
 
     def work() -> str:

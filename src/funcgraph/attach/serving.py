@@ -6,6 +6,7 @@ from pathlib import Path
 
 import funcgraph
 from funcgraph.attach import loading
+from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
 from funcgraph.attach.inject import run_in
 from funcgraph.control.client import NotServedError, connect
@@ -16,7 +17,9 @@ __all__ = ["LOADING", "attach"]
 LOADING = Path(loading.__file__).read_text(encoding="utf-8")
 
 
-def attach(pid: int, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) -> bool:
+def attach(
+    pid: int, timeout_s: float = 10.0, *, ignores_seccomp: bool = False, within: Deadline | None = None
+) -> bool:
     """Make sure that a process serves its control socket: `funcgraph.control.client.connect(pid)` works then.
 
     The funcgraph that it loads is its own if it has one, else this one if that was built for its Python.
@@ -25,6 +28,7 @@ def attach(pid: int, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) 
         pid: the process, of CPython 3.11 or later.
         timeout_s: how long to try, in seconds.
         ignores_seccomp: attach to a process that has a seccomp filter, which may end the process.
+        within: another deadline that ends this, too.
 
     Returns:
         Whether that was needed: False: it served its socket already.
@@ -42,7 +46,7 @@ def attach(pid: int, timeout_s: float = 10.0, *, ignores_seccomp: bool = False) 
     except NotServedError:
         ours = Path(funcgraph.__file__).parents[1]
         code = f"{LOADING}\nanswer = serve_with({str(ours)!r})\n"
-        missing = run_in(pid, code, timeout_s, ignores_seccomp=ignores_seccomp)
+        missing = run_in(pid, code, timeout_s, ignores_seccomp=ignores_seccomp, within=within)
         if missing:
             raise AttachError(pid, missing) from None
         return True

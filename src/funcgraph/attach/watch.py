@@ -20,6 +20,7 @@ __all__ = ["watched"]
 
 #: What has not ended so long after it should not have begun does not end.
 _STUCK_S = REQUEST_S + 1
+_LOOK_S = 0.5  # another thread may bring the deadline forward
 
 
 class _Work(threading.Thread):
@@ -37,7 +38,7 @@ class _Work(threading.Thread):
 
     def wait(self, process: Process) -> None:
         while self.is_alive() and (left := process.until + _STUCK_S - time.monotonic()) > 0:
-            self.join(left)
+            self.join(min(left, _LOOK_S))
 
 
 def watched(process: Process, deadline: Deadline, work: Callable[[], str]) -> str:

@@ -80,14 +80,20 @@ class RunningProcess:
         self.connection.call(name, **arguments)
 
 
-def reach_all(pids: Sequence[int]) -> Generator[tuple[int, RunningProcess | Exception], None, None]:
+def reach_all(
+    pids: Sequence[int], meanwhile: Callable[[], float] | None = None
+) -> Generator[tuple[int, RunningProcess | Exception], None, None]:
     """Yield each process with its connection, or why it cannot be reached: an OSError or AttachError.
 
     Who they are is noted of all before anything is asked of one.
+
+    Args:
+        pids: the processes.
+        meanwhile: as of at_once().
     """
     looks = {pid: _first_look(pid) for pid in pids}
     found = [pid for pid, process in looks.items() if isinstance(process, RunningProcess)]
-    connections = connect_all(found, borrows=True)
+    connections = connect_all(found, borrows=True, meanwhile=meanwhile)
     try:
         for pid in pids:
             process = looks.pop(pid)
@@ -196,7 +202,7 @@ class RunningProcesses:
     def add(self, pids: Sequence[int], recording: Recording) -> list[str]:
         """Have further processes join; return a line for each that cannot."""
         lines = []
-        for pid, process in reach_all(pids):
+        for pid, process in reach_all(pids, recording.step):
             if not isinstance(process, RunningProcess):
                 if not self._has_left(pid):
                     lines += _not_recorded({pid: process})

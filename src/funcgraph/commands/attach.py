@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from funcgraph.attach.errors import AttachError
+from funcgraph.attach.group import AttachGroup
 from funcgraph.attach.serving import attach
 from funcgraph.command_support.messages import print_message, process_error_text
+from funcgraph.control.at_once import at_once
 from funcgraph.steering.output import print_line
 
 NAME = "attach"
@@ -41,14 +44,22 @@ def _seconds(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Attach to each; the exit status is 2 if one could not be attached to."""
+    """Attach to all at the same time; the exit status is 2 if one could not be attached to."""
     status = 0
-    for pid in args.pids:
-        try:
-            was_needed = attach(pid, args.timeout, ignores_seccomp=args.ignore_seccomp)
-        except (AttachError, OSError) as error:
-            print_message(process_error_text(pid, error))
-            status = 2
-        else:
-            print_line(f"process {pid}: {'attached' if was_needed else 'was attached already'}")
+    with AttachGroup() as group:
+        pids = list(dict.fromkeys(args.pids))
+        attach_one = partial(_attach, args, group)
+        for pid, outcome in at_once(pids, attach_one, abandon=lambda pid: group.cancel()):
+            if isinstance(outcome, (AttachError, OSError)):
+                print_message(process_error_text(pid, outcome))
+                status = 2
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                print_line(f"process {pid}: {'attached' if outcome else 'was attached already'}")
     return status
+
+
+def _attach(args: argparse.Namespace, group: AttachGroup, pid: int) -> bool:
+    with group.turn(pid):
+        return attach(pid, args.timeout, ignores_seccomp=args.ignore_seccomp, within=group.deadline)
