@@ -193,6 +193,16 @@ def stopped_helper(session: Path, canary: Path) -> None:
     signal_others(signal.SIGSTOP)
 
 
+def until_recorded(session: Path) -> None:
+    """Call until the ring has turn(): its symbol is there before its first record."""
+    for path in session.glob(f"{os.getpid()}.*.ring"):
+        with path.open("rb") as ring:
+            at = Header.symbols_offset.offset
+            symbols = int.from_bytes(os.pread(ring.fileno(), 8, at), "little")
+            while b"turn" not in os.pread(ring.fileno(), 1 << 16, symbols):
+                turn()
+
+
 def until_drained(session: Path) -> None:
     """Call until the recorder has taken a sub-buffer, so that it has the ring."""
     ring = next(session.glob(f"{os.getpid()}.*.ring"))
@@ -246,6 +256,7 @@ def attack(jail: str, attack: str, name: str) -> None:
         time.sleep(0.001)
         for session in set(sessions()) - before:
             if not done.exists() and any(session.glob("*.ring")):
+                until_recorded(session)
                 if attack in LATE:
                     LATE[attack](session, canary)
                 done.touch()

@@ -57,13 +57,14 @@ class Server:
 
     Args:
         answer: returns the frames, as bytes, for a request's header; None: ends the connection.
+        timeout_s: how long an answer is waited for, in seconds.
     """
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, answer: Any, timeout_s: float = 0.5) -> None:
         self.requests = 0
         self._answer = answer
         ours, self._theirs = socket.socketpair()
-        ours.settimeout(0.5)
+        ours.settimeout(timeout_s)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         try:
@@ -491,14 +492,18 @@ def signals() -> Iterator[None]:
 
 
 def run(
-    words: str, answer: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    words: str,
+    answer: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    timeout_s: float = 0.5,
 ) -> tuple[int, str, str]:
     """Run a verb on a process that answers so; return its status and what it printed."""
     servers: list[Server] = []
 
     def connect(pids: list[int], borrows: bool) -> Iterator[tuple[int, Process]]:
         for pid in pids:
-            servers.append(Server(answer))
+            servers.append(Server(answer, timeout_s))
             yield pid, Process(pid, servers[-1].connection)
 
     monkeypatch.setattr(_processes, "_connect", connect)
@@ -519,14 +524,14 @@ def test_with_right_answers_the_verb_gets_to_its_end(
 ) -> None:
     """What the next test tries is not refused at once."""
     monkeypatch.chdir(tmp_path)
-    canned = Canned()
-    status, _, err = run(words, lambda header: framed(*true_answer(canned, header)), monkeypatch, capfd)
+    right = partial(_right_answer, Canned())
+    status, _, err = run(words, right, monkeypatch, capfd, timeout_s=60)
     assert (status, err) == (0, "")
 
 
-def true_answer(canned: Canned, header: dict[str, Any]) -> tuple[Any, bytes]:
+def _right_answer(canned: Canned, header: dict[str, Any]) -> bytes:
     value, body = canned.answer(header)
-    return {"ok": value}, body
+    return framed({"ok": value}, body)
 
 
 @pytest.mark.parametrize("seed", range(len(VERBS)))
