@@ -92,11 +92,18 @@ struct fg_stretch {
 
 struct fg_call_assembler;
 
+/* What damage is to a consumer, for call_events.h. */
+enum fg_damage_rule {
+    FG_DAMAGE_FAILS, /* an error: what was made of the events before it would look whole */
+    FG_DAMAGE_SKIPS, /* no error: the trace is read once more, and that reading fails */
+};
+
 /* What takes the calls. Each function returns 0 or a negative errno, which ends the assembly. */
 struct fg_call_consumer {
     uint32_t call_bytes, thread_bytes;
     bool names_calls;  /* knows calls by their names across suspends */
     bool links_levels; /* looks for the calls around one, at whatever depth: fg_innermost_level() */
+    enum fg_damage_rule damage;
 
     /* A call is met for the first time. The level is open. Its parent is fg_parent_level(). @graph: an entry;
      * a resume, if what came before is not in the trace; an exit, if the level is late. @source: what the

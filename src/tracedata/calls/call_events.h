@@ -1,7 +1,9 @@
 /* The events of a trace into calls: the one loop of all consumers, inlined into each, as assemble.h.
  *
- * An event that is damaged ends the reading with an error, whatever it is: one of no call too. Each command
- * says the same of a trace then, and a report that goes on beside damage would look whole. */
+ * Damage ends the reading with an error, whichever event it is in: one of no call too. Each command says the
+ * same of a trace then, and a report that goes on beside damage would look whole. A consumer whose trace is
+ * read once more has FG_DAMAGE_SKIPS: a damaged event changes no call, and the trace ends where it cannot be
+ * read on. */
 #ifndef FG_CALL_EVENTS_H
 #define FG_CALL_EVENTS_H
 
@@ -39,6 +41,21 @@ FG_ASSEMBLE int fg_calls_add_other(const struct fg_call_consumer *consumer, stru
     return consumer->other_event ? consumer->other_event(calls, thread, event) : 0;
 }
 
+/* Any sound event. */
+FG_ASSEMBLE int fg_calls_add_sound(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
+                                   struct fg_call_thread *thread, const struct fg_event *event)
+{
+    int error = consumer->before_event ? consumer->before_event(calls, thread, event) : 0;
+
+    if (error)
+        return error;
+    error = fg_likely(fg_event_is_call(event->type)) ? fg_calls_add_call(consumer, calls, thread, event)
+                                                     : fg_calls_add_other(consumer, calls, thread, event);
+    if (consumer->after_event)
+        consumer->after_event(calls, thread, event);
+    return error;
+}
+
 /* Any event. @merge: has the reason of an error then; NULL: the error is -EBADMSG. */
 FG_ASSEMBLE int fg_calls_add(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
                              struct fg_merge *merge, const struct fg_event *event)
@@ -46,16 +63,12 @@ FG_ASSEMBLE int fg_calls_add(const struct fg_call_consumer *consumer, struct fg_
     struct fg_call_thread *thread = fg_call_thread(consumer, calls, event->thread);
     int error = thread ? fg_calls_enter(calls, thread, event) : -ENOMEM;
 
-    if (!error && fg_unlikely(!fg_event_is_sound(event)))
-        error = merge ? fg_merge_damaged(merge, event) : -EBADMSG;
-    if (!error && consumer->before_event)
-        error = consumer->before_event(calls, thread, event);
     if (error)
         return error;
-    error = fg_likely(fg_event_is_call(event->type)) ? fg_calls_add_call(consumer, calls, thread, event)
-                                                     : fg_calls_add_other(consumer, calls, thread, event);
-    if (consumer->after_event)
-        consumer->after_event(calls, thread, event);
+    if (fg_likely(fg_event_is_sound(event)))
+        error = fg_calls_add_sound(consumer, calls, thread, event);
+    else if (consumer->damage == FG_DAMAGE_FAILS)
+        error = merge ? fg_merge_damaged(merge, event) : -EBADMSG;
     thread->last_ns = event->time_ns;
     return error;
 }
@@ -72,7 +85,7 @@ FG_ASSEMBLE int fg_calls_add_next(const struct fg_call_consumer *consumer, struc
 
         return error < 0 ? error : 1;
     }
-    return result;
+    return result == -EINVAL && consumer->damage == FG_DAMAGE_SKIPS ? 0 : result;
 }
 
 /* Up to @events more events of a merge. Return: 1; 0: that was all, and all calls are over; or an error. */

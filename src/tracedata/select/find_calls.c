@@ -237,11 +237,19 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
+static void after_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
+                        const struct fg_event *event)
+{
+    (void)calls;
+    ((struct find_thread *)(void *)thread)->nr_events += fg_event_is_call(event->type);
+}
+
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct find_thread),
     .names_calls = true,
     .links_levels = true,
+    .damage = FG_DAMAGE_SKIPS,
     .begin = begin,
     .resume = resume,
     .suspend = suspend,
@@ -249,36 +257,8 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
+    .after_event = after_event,
 };
-
-/* ---- events */
-
-static int add_event(struct finder *finder, const struct fg_event *event)
-{
-    struct fg_call_thread *thread = fg_call_thread(&consumer, &finder->calls, event->thread);
-    int error = thread ? fg_calls_enter(&finder->calls, thread, event) : -ENOMEM;
-
-    /* Who reads the trace then tells of damage. */
-    if (!error && fg_likely(fg_event_is_call(event->type)) && fg_event_is_sound(event)) {
-        error = fg_calls_add_call(&consumer, &finder->calls, thread, event);
-        ((struct find_thread *)(void *)thread)->nr_events++;
-    }
-    if (!error)
-        thread->last_ns = event->time_ns;
-    return error;
-}
-
-static int read_events(struct finder *finder, struct fg_merge *merge)
-{
-    struct fg_event event;
-    int result, error = 0;
-
-    while (!error && (result = fg_merge_next(merge, &event)) > 0)
-        error = add_event(finder, &event);
-    if (!error && result < 0 && result != -EINVAL)
-        error = result;
-    return error ? error : fg_calls_finish(&finder->calls);
-}
 
 /* ---- the whole */
 
@@ -311,7 +291,7 @@ static int find(struct finder *finder, const struct fg_trace_file *file, struct 
         return error;
     }
     fg_call_assembler_init(&finder->calls, &consumer, names, file->unit == FG_UNIT_NS);
-    error = read_events(finder, &merge);
+    error = fg_calls_run(&consumer, &finder->calls, &merge, UINT64_MAX);
     fg_calls_each(&finder->calls, drop_call);
     fg_call_assembler_free(&finder->calls);
     fg_merge_close(&merge);

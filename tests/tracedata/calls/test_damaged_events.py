@@ -41,6 +41,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("summary", "-i"),
     ("summary", "--longer", "1", "-i"),
     ("report", "--tree", "-i"),
+    ("report", "--where", "duration >= 0", "-i"),
     ("repeat", "-i"),
     ("exceptions", "-i"),
 ]
@@ -53,6 +54,15 @@ def test_a_damaged_event_is_an_error_of_each_command(
     name, path = damaged
     assert main([*words, str(path)]) != 0
     assert f"a {name} record is too short" in capsys.readouterr().err
+
+
+def test_calls_before_the_damage_are_found_by_their_values(
+    damaged: tuple[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, path = damaged
+    assert main(["report", "--where", "duration >= 0.005", "-i", str(path)]) != 0
+    out, err = capsys.readouterr()
+    assert out.count("m.f();") == 1 and f"a {name} record is too short" in err
 
 
 READERS: dict[str, Callable[[funcgraph.Trace], object]] = {
