@@ -7,11 +7,6 @@
 #include "tracedata/answers/value_bytes.h"
 #include "tracedata/calls/call_events.h"
 
-struct answer_thread {
-    struct fg_call_thread thread;
-    uint32_t task; /* its number */
-};
-
 static const struct fg_call_consumer consumer;
 
 static inline struct fg_answer *answer_of(struct fg_call_assembler *calls)
@@ -21,18 +16,7 @@ static inline struct fg_answer *answer_of(struct fg_call_assembler *calls)
 
 static inline uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
 {
-    const struct fg_answer *answer = (const struct fg_answer *)(const void *)calls;
-
-    return func < answer->nr_functions || fg_is_import(answer->merge->names, func) ? func
-                                                                                   : answer->nr_functions;
-}
-
-static inline int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
-                               const struct fg_event *event)
-{
-    ((struct answer_thread *)(void *)thread)->task =
-        answer_of(calls)->merge->names->tasks[event->task].number;
-    return 0;
+    return fg_is_import(calls->names, func) ? func : fg_known_function(calls, func);
 }
 
 static void drop(struct fg_answer *answer, struct fg_answer_call *call)
@@ -94,7 +78,7 @@ static int end_call(struct fg_answer *answer, const struct fg_stretch *stretch, 
 
     end->stretch = stretch;
     end->parent = parent ? fg_call_of(&answer->calls, parent) : NULL;
-    end->task = ((const struct answer_thread *)(const void *)stretch->thread)->task;
+    end->task = fg_task_number(&answer->calls, stretch->thread);
     answer->nr_open += end->ended == FG_CALL_open;
     error = answer->ops->end(answer, end);
     drop(answer, end->call);
@@ -149,7 +133,7 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
         .call = call,
         .stretch = &stretch,
         .end_ns = named->last_ns,
-        .task = ((const struct answer_thread *)(const void *)thread)->task,
+        .task = fg_task_number(calls, thread),
         .ended = FG_CALL_open,
     };
     int error;
@@ -164,7 +148,7 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
 
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct fg_answer_call),
-    .thread_bytes = sizeof(struct answer_thread),
+    .thread_bytes = sizeof(struct fg_call_thread),
     .names_calls = true,
     .begin = begin,
     .resume = resume,
@@ -174,7 +158,6 @@ static const struct fg_call_consumer consumer = {
     .forget = forget,
     .pid = fg_event_pid,
     .function_of = function_of,
-    .before_event = before_event,
 };
 
 void fg_answer_init(struct fg_answer *answer, struct fg_merge *merge, const struct fg_answer_ops *ops,

@@ -20,7 +20,7 @@ FG_ASSEMBLE struct fg_call_thread *fg_call_thread(const struct fg_call_consumer 
 FG_ASSEMBLE int fg_calls_enter(struct fg_call_assembler *calls, struct fg_call_thread *thread,
                                const struct fg_event *event)
 {
-    if (fg_likely(thread->task == fg_lane_task(event)))
+    if (fg_likely(thread->lane_task == fg_lane_task(event)))
         return 0;
     return fg_calls_change_task(calls, thread, event);
 }

@@ -8,7 +8,7 @@
 #include "engine/base/array.h"
 
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
-                            const void *names, bool has_times)
+                            const struct fg_name_table *names, bool has_times)
 {
     *calls = (struct fg_call_assembler){.consumer = consumer, .names = names, .has_times = has_times};
     calls->named.stride = sizeof(struct fg_named_call) + consumer->call_bytes;
@@ -60,7 +60,7 @@ int fg_calls_reserve_thread(struct fg_call_assembler *calls, uint32_t number)
             fg_call_thread_at(calls->consumer, calls, (uint32_t)calls->nr_threads);
 
         thread->number = (uint32_t)calls->nr_threads;
-        thread->task = FG_NO_LANE_TASK;
+        thread->lane_task = FG_NO_LANE_TASK;
     }
     return 0;
 }
@@ -123,9 +123,9 @@ int fg_calls_change_task(struct fg_call_assembler *calls, struct fg_call_thread 
 {
     int error = 0;
 
-    if (thread->task != FG_NO_LANE_TASK && thread->task >> 32 == event->lane)
+    if (thread->lane_task != FG_NO_LANE_TASK && thread->lane_task >> 32 == event->lane)
         error = fg_calls_finish_thread(calls, thread, FG_GAP_THREAD);
-    thread->task = fg_lane_task(event);
+    thread->lane_task = fg_lane_task(event);
     return error;
 }
 

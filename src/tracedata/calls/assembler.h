@@ -46,6 +46,7 @@
 #include "engine/base/compiler.h"
 #include "tracedata/base/trace_event.h"
 #include "tracedata/calls/named_calls.h"
+#include "tracedata/read/name_table.h"
 
 /* A level of a thread's stack; the consumer's struct of a call follows. */
 struct fg_call_level {
@@ -67,9 +68,10 @@ struct fg_call_thread {
     uint32_t depth;
     uint32_t innermost; /* 1 + the depth of the innermost open level; 0: none is open */
     uint32_t number;
-    uint64_t task;    /* fg_lane_task() of its latest event */
-    uint64_t last_ns; /* its latest event */
-    uint64_t wait_ns; /* how long it has waited for the recorder so far */
+    uint32_t task;      /* of its latest event: place in the names; of call_events.h */
+    uint64_t lane_task; /* fg_lane_task() of its latest event */
+    uint64_t last_ns;   /* its latest event */
+    uint64_t wait_ns;   /* how long it has waited for the recorder so far */
 };
 
 #define FG_NO_LANE_TASK UINT64_MAX
@@ -127,7 +129,7 @@ struct fg_call_consumer {
     /* The thread, or its task in the lane, is over, and so are its calls. NULL: it is of no interest. */
     int (*finish)(struct fg_call_assembler *calls, struct fg_call_thread *thread);
     /* The process of an event. @names: those of the assembler. */
-    int32_t (*pid)(const void *names, const void *source);
+    int32_t (*pid)(const struct fg_name_table *names, const void *source);
 
     /* ---- for call_events.h. NULL: nothing is done. */
 
@@ -149,13 +151,12 @@ struct fg_call_assembler {
     unsigned char *threads; /* by number */
     size_t nr_threads, capacity;
     struct fg_named_calls named;
-    const void *names; /* what consumer->pid looks into */
-    bool has_times;    /* the clock counts nanoseconds */
+    const struct fg_name_table *names; /* of the trace; call_events.h needs them, and consumer->pid may */
+    bool has_times;                    /* the clock counts nanoseconds */
 };
 
-/* @names: for consumer->pid; NULL if that needs none. */
 void fg_call_assembler_init(struct fg_call_assembler *calls, const struct fg_call_consumer *consumer,
-                            const void *names, bool has_times);
+                            const struct fg_name_table *names, bool has_times);
 /* Frees its own memory. The consumer frees what its structs hold before: fg_calls_each(). */
 void fg_call_assembler_free(struct fg_call_assembler *calls);
 /* Calls @visit for the consumer's struct of each call, and for those of levels where no call is. */

@@ -20,6 +20,20 @@ FG_ASSEMBLE bool fg_event_is_sound(const struct fg_event *event)
            (!fg_event_is_call(event->type) || fg_event_graph(event)->depth <= FG_RECORD_MAX_DEPTH);
 }
 
+/* What most consumers call a function: all that the trace does not name have the first number after those
+ * that it does. */
+FG_ASSEMBLE uint32_t fg_known_function(const struct fg_call_assembler *calls, uint32_t func)
+{
+    return func < calls->names->nr_functions ? func : calls->names->nr_functions;
+}
+
+/* The number of the task that has the thread. */
+FG_ASSEMBLE uint32_t fg_task_number(const struct fg_call_assembler *calls,
+                                    const struct fg_call_thread *thread)
+{
+    return calls->names->tasks[thread->task].number;
+}
+
 /* A sound event of a call. */
 FG_ASSEMBLE int fg_calls_add_call(const struct fg_call_consumer *consumer, struct fg_call_assembler *calls,
                                   struct fg_call_thread *thread, const struct fg_event *event)
@@ -65,6 +79,7 @@ FG_ASSEMBLE int fg_calls_add(const struct fg_call_consumer *consumer, struct fg_
 
     if (error)
         return error;
+    thread->task = event->task;
     if (fg_likely(fg_event_is_sound(event)))
         error = fg_calls_add_sound(consumer, calls, thread, event);
     else if (consumer->damage == FG_DAMAGE_FAILS)

@@ -325,7 +325,7 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
-static int32_t pid_of(const void *names, const void *source)
+static int32_t pid_of(const struct fg_name_table *names, const void *source)
 {
     const struct run *run = source;
 

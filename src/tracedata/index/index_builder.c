@@ -346,13 +346,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
 
 /* ---- events */
 
-FG_ASSEMBLE uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
-{
-    uint32_t nr_functions = ((const struct builder *)(const void *)calls)->index->nr_functions;
-
-    return func < nr_functions ? func : nr_functions;
-}
-
 static int other_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
                        const struct fg_event *event)
 {
@@ -408,7 +401,7 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
-    .function_of = function_of,
+    .function_of = fg_known_function,
     .before_event = before_event,
     .other_event = other_event,
 };

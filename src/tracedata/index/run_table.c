@@ -35,8 +35,7 @@ struct call {
 struct run_thread {
     struct fg_call_thread thread;
     uint32_t resumed_depth; /* 1 + the depth of its latest event, if that was a resume; else 0 */
-    uint32_t task;
-    uint32_t deepest; /* depth since the innermost stretch began */
+    uint32_t deepest;       /* depth since the innermost stretch began */
     uint64_t nr_calls;
 };
 
@@ -193,12 +192,12 @@ static int add_root(struct maker *maker, struct call *call, uint32_t func, bool 
 
 /* ---- what becomes of calls */
 
-static uint32_t function_around(const struct fg_stretch *stretch);
+static uint32_t function_around(const struct maker *maker, const struct fg_stretch *stretch);
 
 /* Whether the coroutine is awaited: the call around it can be suspended, too. */
 static bool is_awaited(const struct maker *maker, const struct fg_stretch *stretch)
 {
-    return (flags_of(maker, function_around(stretch)) & FG_FUNC_SUSPENDS) != 0;
+    return (flags_of(maker, function_around(maker, stretch)) & FG_FUNC_SUSPENDS) != 0;
 }
 
 static int begin_run(struct maker *maker, const struct fg_stretch *stretch, struct call *call)
@@ -221,7 +220,7 @@ static int end_run(struct maker *maker, const struct fg_stretch *stretch, uint64
                       .end_ns = end_ns,
                       .nr_calls = thread->nr_calls - call->calls_before,
                       .root = call->root,
-                      .task = thread->task,
+                      .task = fg_task_number(&maker->calls, stretch->thread),
                       .depth = stretch->depth,
                       .nr_depths = 1};
 
@@ -263,22 +262,6 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return 0;
 }
 
-static uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
-{
-    const struct maker *maker = (const struct maker *)(const void *)calls;
-
-    return func < maker->source->nr_functions ? func : FG_FUNC_UNKNOWN;
-}
-
-static int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
-                        const struct fg_event *event)
-{
-    const struct maker *maker = maker_of(calls);
-
-    ((struct run_thread *)(void *)thread)->task = maker->source->merge->names->tasks[event->task].number;
-    return 0;
-}
-
 static void after_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
                         const struct fg_event *event)
 {
@@ -297,8 +280,7 @@ static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
     .thread_bytes = sizeof(struct run_thread),
     .names_calls = true,
-    .function_of = function_of,
-    .before_event = before_event,
+    .function_of = fg_known_function,
     .after_event = after_event,
     .begin = begin,
     .resume = resume,
@@ -309,11 +291,11 @@ static const struct fg_call_consumer consumer = {
     .pid = fg_event_pid,
 };
 
-static uint32_t function_around(const struct fg_stretch *stretch)
+static uint32_t function_around(const struct maker *maker, const struct fg_stretch *stretch)
 {
     const struct fg_call_level *parent = fg_parent_level(&consumer, stretch);
 
-    return parent ? parent->func : FG_FUNC_UNKNOWN;
+    return parent && parent->func < maker->source->nr_functions ? parent->func : FG_FUNC_UNKNOWN;
 }
 
 static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
@@ -322,7 +304,7 @@ static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stret
     struct call *call = stretch->call;
     int error;
 
-    *call = (struct call){.root = NO_ROOT, .maker = function_around(stretch)};
+    *call = (struct call){.root = NO_ROOT, .maker = function_around(maker_of(calls), stretch)};
     error = resume(calls, stretch, graph, event);
     thread_of(stretch)->nr_calls++; /* it is itself one of the calls */
     return error;

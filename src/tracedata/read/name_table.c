@@ -228,9 +228,7 @@ uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int
     return fg_name_table_add_task(table, &unknown) == 0 ? table->nr_tasks - 1 : UINT32_MAX;
 }
 
-int32_t fg_event_pid(const void *names, const void *event)
+int32_t fg_event_pid(const struct fg_name_table *names, const void *event)
 {
-    const struct fg_name_table *table = names;
-
-    return table->tasks[((const struct fg_event *)event)->task].pid;
+    return names->tasks[((const struct fg_event *)event)->task].pid;
 }

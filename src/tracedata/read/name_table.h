@@ -84,8 +84,7 @@ int fg_name_table_sort(struct fg_name_table *table);
  * short. */
 uint32_t fg_name_table_find_task(struct fg_name_table *table, uint32_t lane, int32_t tid, uint64_t time_ns);
 
-/* The process of an event's task, as fg_call_consumer.pid: @names is a struct fg_name_table, @event a struct
- * fg_event. */
-int32_t fg_event_pid(const void *names, const void *event);
+/* The process of an event's task, as fg_call_consumer.pid: @event is a struct fg_event. */
+int32_t fg_event_pid(const struct fg_name_table *names, const void *event);
 
 #endif

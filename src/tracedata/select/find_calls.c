@@ -192,7 +192,7 @@ static int end_call(struct fg_call_assembler *calls, const struct fg_stretch *st
 
     call->ran_ns += stretch->ran_ns;
     call->self_ns += stretch->self_ns;
-    facts->tid = (int32_t)(uint32_t)stretch->thread->task;
+    facts->tid = (int32_t)(uint32_t)stretch->thread->lane_task;
     if (filter_of(finder, stretch->level->func, call->is_inside))
         error = keep_places(calls, stretch);
     if (!error)

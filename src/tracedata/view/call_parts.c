@@ -408,19 +408,12 @@ static void add_gc(struct fg_call_parts *parts, struct parts_thread *thread, con
     }
 }
 
-static uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
-{
-    uint32_t nr_functions = ((const struct fg_call_parts *)(const void *)calls)->nr_functions;
-
-    return func < nr_functions ? func : nr_functions;
-}
-
 static int before_event(struct fg_call_assembler *calls, struct fg_call_thread *call_thread,
                         const struct fg_event *event)
 {
     struct fg_call_parts *parts = parts_of(calls);
     struct parts_thread *thread = (struct parts_thread *)(void *)call_thread;
-    uint32_t task = parts->merge->names->tasks[event->task].number;
+    uint32_t task = fg_task_number(calls, call_thread);
 
     if (fg_unlikely(thread->task != task + 1))
         set_task(parts, thread, task);
@@ -469,7 +462,7 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
-    .function_of = function_of,
+    .function_of = fg_known_function,
     .before_event = before_event,
     .after_event = after_event,
     .other_event = other_event,

@@ -20,11 +20,6 @@ struct call {
     struct fg_text arguments;
 };
 
-struct reader_thread {
-    struct fg_call_thread thread;
-    uint32_t task; /* its number */
-};
-
 struct fg_call_reader {
     struct fg_call_assembler calls;
     struct fg_merge *merge;
@@ -39,19 +34,7 @@ static inline struct fg_call_reader *reader_of(struct fg_call_assembler *calls)
     return (struct fg_call_reader *)(void *)calls;
 }
 
-static inline uint32_t task_of(const struct fg_stretch *stretch)
-{
-    return ((const struct reader_thread *)(const void *)stretch->thread)->task;
-}
-
 /* ---- rows */
-
-static inline uint32_t function_of(const struct fg_call_assembler *calls, uint32_t func)
-{
-    uint32_t nr_functions = ((const struct fg_call_reader *)(const void *)calls)->merge->names->nr_functions;
-
-    return func < nr_functions ? func : nr_functions;
-}
 
 /* What a row has besides the call. */
 struct row_end {
@@ -129,8 +112,7 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .parent = parent ? ((const struct call *)fg_call_of(calls, parent))->id : 0,
         .begin_ns = fg_begins_ns(level, graph, ((const struct fg_event *)event)->time_ns),
         .func = level->func,
-        .caller =
-            level->is_late ? reader->merge->names->nr_functions : function_of(&reader->calls, graph->caller),
+        .caller = level->is_late ? calls->names->nr_functions : fg_known_function(calls, graph->caller),
         .caller_line = level->is_late || graph->caller == FG_FUNC_UNKNOWN ? 0 : graph->caller_place,
         .resumes = level->is_resumed,
         .is_whole = fg_begins_whole(level, graph),
@@ -149,20 +131,20 @@ static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stre
     return 0;
 }
 
-static inline void add_stretch(const struct fg_stretch *stretch)
+static inline void add_stretch(const struct fg_call_assembler *calls, const struct fg_stretch *stretch)
 {
     struct call *call = stretch->call;
 
     call->ran_ns += stretch->ran_ns;
     call->self_ns += stretch->self_ns;
-    call->task = task_of(stretch);
+    call->task = fg_task_number(calls, stretch->thread);
 }
 
 static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                    const struct fg_graph_data *graph, const void *event)
 {
-    (void)calls, (void)graph, (void)event;
-    add_stretch(stretch);
+    (void)graph, (void)event;
+    add_stretch(calls, stretch);
     return 0;
 }
 
@@ -180,7 +162,7 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
     struct call *call = stretch->call;
     int error;
 
-    add_stretch(stretch);
+    add_stretch(calls, stretch);
     error = put_row(reader_of(calls), call, &row);
     if (stretch->level->named)
         fg_text_free(&call->arguments);
@@ -200,7 +182,7 @@ static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *str
     int error;
 
     (void)gap, (void)until_ns;
-    add_stretch(stretch);
+    add_stretch(calls, stretch);
     call->is_whole = false;
     if (goes_on)
         return 0;
@@ -218,17 +200,9 @@ static int forget(struct fg_call_assembler *calls, const struct fg_named_call *n
     return error;
 }
 
-static inline int before_event(struct fg_call_assembler *calls, struct fg_call_thread *thread,
-                               const struct fg_event *event)
-{
-    ((struct reader_thread *)(void *)thread)->task =
-        reader_of(calls)->merge->names->tasks[event->task].number;
-    return 0;
-}
-
 static const struct fg_call_consumer consumer = {
     .call_bytes = sizeof(struct call),
-    .thread_bytes = sizeof(struct reader_thread),
+    .thread_bytes = sizeof(struct fg_call_thread),
     .names_calls = true,
     .begin = begin,
     .resume = resume,
@@ -237,8 +211,7 @@ static const struct fg_call_consumer consumer = {
     .give_up = give_up,
     .forget = forget,
     .pid = fg_event_pid,
-    .function_of = function_of,
-    .before_event = before_event,
+    .function_of = fg_known_function,
 };
 
 /* ---- the whole */
