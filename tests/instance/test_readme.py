@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from traced import leaf
 
 import funcgraph
 from funcgraph.definitions.field import FIELD_TYPES
@@ -76,6 +77,7 @@ def test_it_names_each_word_of_the_tables(readme: str) -> None:
 
 
 def test_each_announced_definition_is_taken(readme: str) -> None:
+    assert leaf.__module__ == "traced"
     for line in (
         "p:readme/a traced.leaf n=$arg1",
         "p:readme/b traced:leaf",
