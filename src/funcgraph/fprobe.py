@@ -115,10 +115,12 @@ def nobody(patterns: list[str]) -> OSError:
     """Return the error for names or patterns that no function matches."""
     from funcgraph.names import nearest_names
 
+    own = "funcgraph."
     known = _engine.function_names()
+    others = [name for name in known if not name.startswith(own)]
     texts = []
     for pattern in patterns:
-        near = nearest_names(pattern, known)
+        near = nearest_names(pattern, known if pattern.startswith(own) else others)
         texts.append(f"{pattern!r}" + (f" (nearest: {', '.join(near)})" if near else ""))
     return OSError(errno.ENOENT, f"no function has the name or matches: {'; '.join(texts)}")
 

@@ -762,6 +762,14 @@ def test_errors_of_registering():
         assert "not registered" in with_errno(errno.EINVAL, call, fp)
 
 
+def test_functions_of_this_package_are_proposed_only_to_who_names_it():
+    fp = funcgraph.Fprobe()
+    text = with_errno(errno.ENOENT, funcgraph.register_fprobe_syms, fp, ["shop.untraced"])
+    assert "shop.untraced" in text and "funcgraph" not in text
+    text = with_errno(errno.ENOENT, funcgraph.register_fprobe_syms, fp, ["funcgraph._engine.untrace"])
+    assert "nearest: funcgraph._engine.untraced" in text
+
+
 @pytest.mark.parametrize("handler", [None, leaf_exit])
 def test_too_much_entry_data(handler):
     fp = funcgraph.Fprobe(None, handler, 121)
