@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from tools.kselftest import mapping, table
+from tools.kselftest import mapping, suite, table
 
 pytestmark = pytest.mark.one_python
 
@@ -62,3 +64,14 @@ def test_names_of_the_kernel_become_those_of_the_program(tmp_path: Path) -> None
         "PID=$FG_PID\necho 'p kernel.vfs_read' > kprobe_events\n( program run forked)\n"
         "test -d events/kprobes/p_vfs_read_0\n"
     )
+
+
+def test_a_test_may_end_what_it_started_by_sighup_also_under_nohup(tmp_path: Path) -> None:
+    """Broken: two tests of instances waited for shells that ignored it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        script = "sleep 1000 & kill -HUP $!; wait; echo ended"
+        with suite._output(["sh", "-c", script], tmp_path, dict(os.environ)) as text:
+            assert text == "ended\n"
+    finally:
+        signal.signal(signal.SIGHUP, before)

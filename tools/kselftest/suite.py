@@ -153,8 +153,9 @@ def paths(tests: Path) -> list[str]:
 def _output(words: list[str | Path], folder: Path, environment: dict[str, str]) -> Iterator[str]:
     """Run a command in a session of its own; give what it printed until its end, or until its time is up."""
     with (folder / "output").open("w+") as output:
+        # Some tests end what they started by SIGHUP, which `nohup` has everything ignore.
         process = subprocess.Popen(
-            words,
+            ["env", "--default-signal=HUP", *words],
             env=environment,
             stdout=output,
             stderr=output,
