@@ -56,6 +56,10 @@ STOPPED_HELPERS = 3 if NIGHTLY else 1
 ATTACH_CYCLES = 100 if NIGHTLY else 6
 #: Recordings of native functions of a running server, one after the other.
 NATIVE_CYCLES = 1_000 if NIGHTLY else 8
+#: Attaches, connections and fetched values of a storm.
+ATTACH_STORM = 3_000 if NIGHTLY else 16
+CONNECTION_STORM = 20_000 if NIGHTLY else 400
+FETCH_STORM = 10_000_000 if NIGHTLY else 80_000
 #: Seconds of everything at once. tests/engine/graph/test_stress.c reads the variable itself.
 STRESS_SECONDS = 60.0 if NIGHTLY else 3.0
 #: Memory files of any size that are handed to a recorder as rings; rings that are truncated.
