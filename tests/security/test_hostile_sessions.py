@@ -328,6 +328,44 @@ def test_no_command_touches_what_another_user_put_beside_our_sessions(
     host.check()
 
 
+REPLACED: dict[str, Callable[[Path], object]] = {
+    "folder": lambda path: path.mkdir(),
+    "fifo": os.mkfifo,
+    "link": lambda path: path.symlink_to("/dev/zero"),
+    "nonsense": lambda path: path.write_bytes(b"\xff\n" * 99),
+}
+
+
+@pytest.mark.parametrize("kind", REPLACED)
+def test_a_session_whose_files_were_replaced_keeps_no_command_from_the_others(
+    fg: Funcgraph, in_process: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Broken by a folder in place of the lock: `status`, `recover` and `status --clean` did nothing else."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(fg.runtime))
+    sessions = [Session.create(output=str(fg.trace)) for _ in range(2)]
+    for session in sessions:
+        session.write_config(
+            options.from_config({}), output=str(fg.trace), part=f"{fg.trace}.part", command=["x"]
+        )
+        session.close()
+    bad, good = (Path(session.path) for session in sessions)
+    for path in bad.iterdir():
+        if path.name != "spare":
+            path.unlink()
+            REPLACED[kind](path)
+    REPLACED[kind](bad / "7.0.ring")
+    done = in_process("status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"  {bad}: " in done.stdout and f"  {good}: " in done.stdout
+    assert str(good) in in_process("recover").stderr
+    done = in_process("recover", bad)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    done = in_process("status", "--clean")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{good}: removed: nothing was recorded" in done.stdout and f"{bad}: kept: " in done.stdout
+    assert not good.exists()
+
+
 @some_mounts
 def test_a_folder_that_is_no_sessions_is_not_removed_by_its_name(
     fg: Funcgraph, in_process: Callable[..., Done]

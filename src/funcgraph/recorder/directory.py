@@ -203,8 +203,11 @@ class Session:
         Not for a session that this process has locked: closing another descriptor of the file would release
         the lock.
         """
-        if not self.lock():
-            return True
+        try:
+            if not self.lock():
+                return True
+        except OSError:
+            return False  # whoever may write there has put something else in its place
         self.unlock()
         return False
 

@@ -95,6 +95,9 @@ def _clean_session(session: Session) -> Iterator[str]:
             return  # it is recording
     except FileNotFoundError:
         return  # it was removed just now
+    except OSError as error:
+        yield _unreadable(session, error)
+        return
     try:
         part = _check_nothing_recorded(session)
         if part is not None:
@@ -104,10 +107,14 @@ def _clean_session(session: Session) -> Iterator[str]:
     except _InUseError as reason:
         yield f"{session.path}: kept: {reason}"
     except (OSError, ValueError, NotImplementedError) as error:
-        reason_text = error.strerror if isinstance(error, OSError) and error.strerror else error
-        yield f"{session.path}: kept: what it holds cannot be read ({reason_text})"
+        yield _unreadable(session, error)
     finally:
         session.unlock()
+
+
+def _unreadable(session: Session, error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"{session.path}: kept: what it holds cannot be read ({reason})"
 
 
 def _check_nothing_recorded(session: Session) -> str | None:
