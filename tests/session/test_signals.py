@@ -226,6 +226,34 @@ def test_ctrl_c_twice_on_a_terminal_ends_a_stubborn_program_by_ctrl_backslash(fg
     assert fg.calls()["__main__.main"] == 1
 
 
+def test_a_second_sigterm_ends_the_recorder_of_a_program_that_ignores_it(fg: Funcgraph) -> None:
+    """Broken: it recorded for as long as the program ran."""
+    script = fg.script(
+        """
+        import os, signal, time
+        def main():
+            signal.signal(signal.SIGTERM, lambda *_: print("ignored", flush=True))
+            print("ready", flush=True)
+            print(os.getpid(), flush=True)
+            while True:
+                time.sleep(1)
+        main()
+        """
+    )
+    process = started(fg, script)
+    assert process.stdout is not None
+    program = int(process.stdout.readline())
+    try:
+        for _ in range(2):
+            process.terminate()
+            assert process.stdout.readline() == "ignored\n"
+        assert process.wait(60) == -signal.SIGTERM
+        os.kill(program, 0)
+        assert fg.calls()["__main__.main"] == 1
+    finally:
+        os.kill(program, signal.SIGKILL)
+
+
 TICKS = """
 import sys, time
 def tick(): pass

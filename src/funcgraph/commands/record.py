@@ -220,11 +220,12 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
         give_up(recording, error)
         good = False
-        while child.status is None:
-            child.wait(1.0)
-    assert child.status is not None
+        child.wait_for_end()
     if settings["control"]:
         _remove_sockets()
+    if child.status is None:
+        print_message("the program does not end by SIGTERM: it goes on untraced")
+        return die_like(-signal.SIGTERM)
     return die_like(child.status if child.status != 0 or good else 2)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import resource
 import select
@@ -32,6 +33,9 @@ BLOCKED = frozenset((*FORWARDED, signal.SIGCHLD))
 
 # A command that stays stopped this long while we run was stopped alone: Ctrl-Z would have stopped us too.
 STOPPED_ALONE_S = 0.1
+
+# A command that still runs so long after the second SIGTERM is left alone.
+STUBBORN_S = 2.0
 
 # How late a signal may be forwarded once nothing is recorded any longer.
 UNTRACED_PAUSE_S = 0.05
@@ -130,6 +134,7 @@ class Child:
 
     Attributes:
         received: the signals of `own` that were received.
+        is_left: it ignores SIGTERM, so nobody waits for its end.
 
     Raises:
         NotStartedError: it cannot be executed.
@@ -148,6 +153,9 @@ class Child:
         self.received: list[int] = []
         self.status: int | None = None  # exit status, or the negative signal number; None while it runs
         self._stopped_since: float | None = None
+        self.is_left = False
+        self._terminations = 0
+        self._leave_at = math.inf
         inherited = {number: signal.getsignal(number) for number in BLOCKED}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         # We inherit SIGCHLD from our parent. If it is ignored, the kernel discards the child's exit status.
@@ -183,7 +191,7 @@ class Child:
             raise _not_started(argv[0], int(failure))
 
     def wait(self, pause_s: float) -> bool:
-        """Wait until the command ends, at most `pause_s` seconds; return whether it has ended.
+        """Wait until the command ends, at most `pause_s` seconds; return whether it has ended, or is left.
 
         Signals that were sent to the recorder alone are forwarded.
         """
@@ -193,7 +201,8 @@ class Child:
         while (info := signal.sigtimedwait(BLOCKED, 0)) is not None:
             if info.si_signo != signal.SIGCHLD and not self._poll():
                 self._forward(info.si_signo, info.si_pid)
-        if self._poll():
+        self.is_left = not self._poll() and time.monotonic() > self._leave_at
+        if self.status is not None or self.is_left:
             self._witness.close()
             return True
         self._mirror_stop()
@@ -207,8 +216,8 @@ class Child:
             select.select([self._pidfd], [], [], pause_s)
 
     def wait_for_end(self) -> None:
-        """Wait until the command ends, as wait() does."""
-        while self.status is None:
+        """Wait until the command ends or is left, as wait() does."""
+        while self.status is None and not self.is_left:
             self.wait(UNTRACED_PAUSE_S)
 
     def _forward(self, number: int, sender: int) -> None:
@@ -218,6 +227,9 @@ class Child:
         # A signal that the command sent to its parent is not for the command.
         if sender != self.pid and not self._witness.saw(number) and not self._poll():
             os.kill(self.pid, number)
+            self._terminations += number == signal.SIGTERM
+            if number == signal.SIGTERM and self._terminations == 2:
+                self._leave_at = time.monotonic() + STUBBORN_S
 
     def _poll(self) -> bool:
         while self.status is None:
