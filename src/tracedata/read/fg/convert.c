@@ -410,13 +410,6 @@ int fg_convert_record(struct fg_convert *convert, const struct fg_record *record
     return 0;
 }
 
-static inline bool is_plain(uint32_t info)
-{
-    const uint32_t rest = FG_RECORD_HAS_START | FG_RECORD_HAS_VALUES | FG_RECORD_IRQ;
-
-    return (info & (15u | rest) & ~(uint32_t)FG_RECORD_RETURN) == FG_RECORD_ENTRY;
-}
-
 static inline uint32_t choose(uint32_t is_end, uint32_t exit, uint32_t entry)
 {
     return entry + (exit - entry) * is_end;
@@ -472,7 +465,7 @@ FG_NOINLINE size_t fg_convert_plain(const struct fg_convert *convert, const uint
         const struct fg_record *record = (const struct fg_record *)next;
         const uint32_t is_end = (record->info & FG_RECORD_RETURN) / FG_RECORD_RETURN; /* if it is plain */
 
-        if (fg_unlikely(!is_plain(record->info)))
+        if (fg_unlikely(!fg_record_is_plain(record->info)))
             break;
         convert_plain(&run, record, is_end, &made[n]);
         if (fg_unlikely(unit != FG_UNIT_NS))

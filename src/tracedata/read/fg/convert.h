@@ -3,6 +3,7 @@
 #ifndef FG_CONVERT_H
 #define FG_CONVERT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,7 +45,15 @@ struct fg_convert {
     _Alignas(8) uint8_t events[2][FG_CONVERT_EVENT_BYTES];
 };
 
-/* The event of a plain entry or return: one without start and values, and not for a signal. */
+/* Whether the record is a plain entry or return: one without start and values, and not for a signal. */
+static inline bool fg_record_is_plain(uint32_t info)
+{
+    const uint32_t rest = FG_RECORD_HAS_START | FG_RECORD_HAS_VALUES | FG_RECORD_IRQ;
+
+    return (info & (15u | rest) & ~(uint32_t)FG_RECORD_RETURN) == FG_RECORD_ENTRY;
+}
+
+/* The event of a plain record. */
 struct fg_plain_event {
     uint64_t time_ns;
     uint32_t type;

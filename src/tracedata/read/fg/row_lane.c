@@ -134,21 +134,27 @@ static int begin_piece(struct fg_row_lane *lane)
     return 0;
 }
 
+/* Makes the events of a batch of plain records, of which there is one at least. */
+static void make_plain(struct fg_row_lane *lane)
+{
+    struct fg_plain_event *made = lane->made[lane->batch ^= 1];
+    size_t n =
+        fg_convert_plain(&lane->convert, &lane->at, lane->end, lane->last_time, made, FG_ROW_LANE_BATCH);
+
+    lane->next_made = made;
+    lane->end_made = made + n;
+    lane->last_time = made[n - 1].time_ns;
+}
+
 /* Makes the events of the next records: of a batch of plain ones, or of one other. Return: 1: @event is that
  * of the other; 0: there is none of another; or -ENOMEM. */
 static int make_events(struct fg_row_lane *lane, struct fg_event *event)
 {
-    struct fg_plain_event *made = lane->made[lane->batch ^ 1];
-    size_t n =
-        fg_convert_plain(&lane->convert, &lane->at, lane->end, lane->last_time, made, FG_ROW_LANE_BATCH);
     const struct fg_record *record = (const struct fg_record *)lane->at;
     int result;
 
-    if (n) {
-        lane->batch ^= 1;
-        lane->next_made = made;
-        lane->end_made = made + n;
-        lane->last_time = made[n - 1].time_ns;
+    if (fg_record_is_plain(record->info)) {
+        make_plain(lane);
         return 0;
     }
     lane->at += fg_record_words(record->info);
