@@ -33,8 +33,8 @@ FG_NOINLINE static uint64_t time_in_unit(const struct fg_convert *convert, uint6
                                           : ns / FG_JIFFY_NS;
 }
 
-static inline void *event_begin(struct fg_convert *convert, struct fg_event *event, uint64_t ticks,
-                                uint32_t type, size_t bytes)
+static inline __attribute__((always_inline)) void *
+event_begin(struct fg_convert *convert, struct fg_event *event, uint64_t ticks, uint32_t type, size_t bytes)
 {
     uint64_t ns = fg_time_scale_ns(&convert->scale, ticks);
 
@@ -108,12 +108,12 @@ struct payload {
     uint32_t values_bytes;
 };
 
-static inline struct payload record_payload(const struct fg_record *record, uint32_t fixed_words)
+static inline struct payload record_payload(const struct fg_record *record, enum fg_record_kind kind)
 {
     const uint64_t *words = (const uint64_t *)(record + 1), *end = words + fg_record_words(record->info) - 2;
     struct payload payload = {.fixed = words};
 
-    words += fixed_words;
+    words += fg_record_fixed_words(kind);
     if (record->info & FG_RECORD_HAS_START)
         payload.start = words++;
     payload.values = words;
@@ -123,9 +123,9 @@ static inline struct payload record_payload(const struct fg_record *record, uint
 }
 
 /* Begins the event of a call's entry or end: with its values, and what all of them have. */
-static inline struct fg_graph_data *graph_begin(struct fg_convert *convert, struct fg_event *event,
-                                                const struct fg_record *record, uint32_t type, uint32_t kind,
-                                                const struct payload *payload)
+static inline __attribute__((always_inline)) struct fg_graph_data *
+graph_begin(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record, uint32_t type,
+            uint32_t kind, const struct payload *payload)
 {
     struct fg_graph_data *graph =
         event_begin(convert, event, record->time, type, sizeof(*graph) + payload->values_bytes);
@@ -146,19 +146,29 @@ static inline struct fg_graph_data *graph_begin(struct fg_convert *convert, stru
     return graph;
 }
 
-static inline void convert_entry(struct fg_convert *convert, struct fg_event *event,
-                                 const struct fg_record *record, enum fg_entry_kind kind)
-{
-    struct payload payload = record_payload(record, 0);
+/* The rest makes events. Each kind of FG_RECORD_KINDS has its function, which returns as
+ * fg_convert_record(). */
 
-    graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, kind, &payload);
+static int convert_ENTRY(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    struct payload payload = record_payload(record, FG_RECORD_ENTRY);
+
+    graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, FG_ENTRY_START, &payload);
+    return 1;
+}
+
+static int convert_RESUME(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    struct payload payload = record_payload(record, FG_RECORD_RESUME);
+
+    graph_begin(convert, event, record, FG_EVENT_funcgraph_entry, FG_ENTRY_RESUME, &payload);
+    return 1;
 }
 
 /* An entry with the place that the call was made from. */
-static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
-                            const struct fg_record *record)
+static int convert_CALL_AT(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    struct payload payload = record_payload(record, 1);
+    struct payload payload = record_payload(record, FG_RECORD_CALL_AT);
     uint32_t caller = (uint32_t)*payload.fixed;
     struct fg_graph_data *graph;
 
@@ -168,6 +178,7 @@ static void convert_call_at(struct fg_convert *convert, struct fg_event *event,
     graph->caller_kind = caller ? FG_CALLER_FUNCTION : FG_CALLER_NONE;
     graph->caller = caller_index(convert, caller);
     graph->caller_place = (uint32_t)(*payload.fixed >> 32);
+    return 1;
 }
 
 static inline uint16_t overrun_field(const struct fg_convert *convert)
@@ -175,10 +186,11 @@ static inline uint16_t overrun_field(const struct fg_convert *convert)
     return (uint16_t)(convert->overrun < UINT16_MAX ? convert->overrun : UINT16_MAX);
 }
 
-static inline void convert_exit(struct fg_convert *convert, struct fg_event *event,
-                                const struct fg_record *record, enum fg_exit_kind kind)
+static inline int convert_end(struct fg_convert *convert, struct fg_event *event,
+                              const struct fg_record *record, enum fg_record_kind record_kind,
+                              enum fg_exit_kind kind)
 {
-    struct payload payload = record_payload(record, 1);
+    struct payload payload = record_payload(record, record_kind);
     uint64_t calltime = calltime_without_waits(convert, payload.fixed[0], record->time);
     struct fg_graph_data *graph =
         graph_begin(convert, event, record, FG_EVENT_funcgraph_exit, kind, &payload);
@@ -186,6 +198,27 @@ static inline void convert_exit(struct fg_convert *convert, struct fg_event *eve
     graph->calltime_ns = fg_time_scale_ns(&convert->scale, calltime);
     graph->rettime_ns = fg_time_scale_ns(&convert->scale, record->time);
     graph->overrun = overrun_field(convert);
+    return 1;
+}
+
+static int convert_RETURN(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    return convert_end(convert, event, record, FG_RECORD_RETURN, FG_EXIT_RETURN);
+}
+
+static int convert_RAISE(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    return convert_end(convert, event, record, FG_RECORD_RAISE, FG_EXIT_RAISE);
+}
+
+static int convert_SUSPEND(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    return convert_end(convert, event, record, FG_RECORD_SUSPEND, FG_EXIT_SUSPEND);
+}
+
+static int convert_CLOSE(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    return convert_end(convert, event, record, FG_RECORD_CLOSE, FG_EXIT_CLOSE);
 }
 
 /* A call as the function tracer records it: @caller has the function's id, and the place above it. */
@@ -199,20 +232,21 @@ static struct fg_flat_data flat_data(const struct fg_convert *convert, uint32_t 
     };
 }
 
-static void convert_function(struct fg_convert *convert, struct fg_event *event,
-                             const struct fg_record *record)
+static int convert_FUNCTION(struct fg_convert *convert, struct fg_event *event,
+                            const struct fg_record *record)
 {
-    struct payload payload = record_payload(record, 1);
+    struct payload payload = record_payload(record, FG_RECORD_FUNCTION);
     struct fg_flat_data *call =
         EVENT(convert, event, function, struct fg_flat_data, record->time, payload.values_bytes);
 
     *call = flat_data(convert, record->func, payload.fixed[0]);
     memcpy(call + 1, payload.values, payload.values_bytes);
+    return 1;
 }
 
-static void convert_stack(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static int convert_STACK(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    struct payload payload = record_payload(record, 0);
+    struct payload payload = record_payload(record, FG_RECORD_STACK);
     const uint32_t *ids = payload.values;
     uint32_t most = payload.values_bytes / sizeof(*ids), n = 0;
     struct fg_stack_data *stack;
@@ -224,34 +258,44 @@ static void convert_stack(struct fg_convert *convert, struct fg_event *event, co
     stack->nr_callers = n;
     for (uint32_t i = 0; i < n; i++)
         stack->callers[i] = function_index(convert, ids[i]);
+    return 1;
 }
 
-static void convert_repeats(struct fg_convert *convert, struct fg_event *event,
-                            const struct fg_record *record)
+static int convert_REPEATS(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    struct payload payload = record_payload(record, 2);
+    struct payload payload = record_payload(record, FG_RECORD_REPEATS);
 
     *EVENT(convert, event, func_repeats, struct fg_repeats_data, record->time, 0) = (struct fg_repeats_data){
         .call = flat_data(convert, record->func, payload.fixed[0]),
         .count = payload.fixed[1] < UINT16_MAX ? payload.fixed[1] : UINT16_MAX,
     };
+    return 1;
 }
 
-static int convert_wait(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static int convert_WAIT(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    uint64_t begin = *record_payload(record, 1).fixed;
+    uint64_t begin = *record_payload(record, FG_RECORD_WAIT).fixed;
     uint64_t ticks = record->time > begin ? record->time - begin : 0;
 
     EVENT(convert, event, recorder_wait, struct fg_wait_data, record->time, 0)->duration_ns =
         fg_time_scale_span(&convert->scale, ticks);
-    return fg_record_depth(record->info) ? 0 : wait_add(convert, begin, record->time);
+    if (!fg_record_depth(record->info) && wait_add(convert, begin, record->time) < 0)
+        return -ENOMEM;
+    return 1;
 }
 
-static void convert_overrun(struct fg_convert *convert, struct fg_event *event,
-                            const struct fg_record *record)
+static int convert_OVERRUN(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    convert->overrun = *record_payload(record, 1).fixed;
+    convert->overrun = *record_payload(record, FG_RECORD_OVERRUN).fixed;
     EVENT(convert, event, overrun, struct fg_overrun_data, record->time, 0)->total = convert->overrun;
+    return 1;
+}
+
+static int convert_LOST(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+{
+    (void)event;
+    convert->lost += *record_payload(record, FG_RECORD_LOST).fixed;
+    return 0;
 }
 
 /* The data ends in a whole word, as the kernel's does: a page of trace.dat has no other lengths. */
@@ -282,9 +326,9 @@ static void convert_text(struct fg_convert *convert, struct fg_event *event, con
     memcpy(print->text, text, bytes);
 }
 
-static void convert_mark(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static int convert_MARK(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    const uint64_t *length = record_payload(record, 1).fixed;
+    const uint64_t *length = record_payload(record, FG_RECORD_MARK).fixed;
     size_t room = (size_t)(fg_record_words(record->info) - 3) * FG_RECORD_WORD_BYTES;
     size_t bytes = (uint32_t)*length < room ? (uint32_t)*length : room;
     const uint8_t *data = (const uint8_t *)(length + 1);
@@ -293,6 +337,7 @@ static void convert_mark(struct fg_convert *convert, struct fg_event *event, con
         convert_raw(convert, event, record, data, bytes);
     else
         convert_text(convert, event, record, data, bytes);
+    return 1;
 }
 
 /* The type of an EVENT record, by its number in the process. */
@@ -332,9 +377,9 @@ static void set_symbol_fields(const struct fg_convert *convert, const struct fg_
 }
 
 /* The image of the event. One that is not known has only its common fields. */
-static void convert_event(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
+static int convert_EVENT(struct fg_convert *convert, struct fg_event *event, const struct fg_record *record)
 {
-    struct payload payload = record_payload(record, 2);
+    struct payload payload = record_payload(record, FG_RECORD_EVENT);
     uint64_t places[2] = {caller_address(convert, record->func),
                           caller_address(convert, (uint32_t)payload.fixed[1])};
     struct fg_event_common common = {.type = event_type(convert, (uint32_t)payload.fixed[0]),
@@ -349,6 +394,7 @@ static void convert_event(struct fg_convert *convert, struct fg_event *event, co
     memcpy(image + fields_at, payload.values, bytes);
     if (type && type->has_symbols)
         set_symbol_fields(convert, type, image, fields_at + bytes);
+    return 1;
 }
 
 void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
@@ -363,51 +409,13 @@ void fg_convert_begin_task(struct fg_convert *convert, int32_t tid)
 int fg_convert_record(struct fg_convert *convert, const struct fg_record *record, struct fg_event *event)
 {
     switch (fg_record_kind(record->info)) {
-    case FG_RECORD_ENTRY:
-        convert_entry(convert, event, record, FG_ENTRY_START);
-        return 1;
-    case FG_RECORD_RESUME:
-        convert_entry(convert, event, record, FG_ENTRY_RESUME);
-        return 1;
-    case FG_RECORD_RETURN:
-        convert_exit(convert, event, record, FG_EXIT_RETURN);
-        return 1;
-    case FG_RECORD_RAISE:
-        convert_exit(convert, event, record, FG_EXIT_RAISE);
-        return 1;
-    case FG_RECORD_SUSPEND:
-        convert_exit(convert, event, record, FG_EXIT_SUSPEND);
-        return 1;
-    case FG_RECORD_CLOSE:
-        convert_exit(convert, event, record, FG_EXIT_CLOSE);
-        return 1;
-    case FG_RECORD_CALL_AT:
-        convert_call_at(convert, event, record);
-        return 1;
-    case FG_RECORD_STACK:
-        convert_stack(convert, event, record);
-        return 1;
-    case FG_RECORD_REPEATS:
-        convert_repeats(convert, event, record);
-        return 1;
-    case FG_RECORD_FUNCTION:
-        convert_function(convert, event, record);
-        return 1;
-    case FG_RECORD_WAIT:
-        return convert_wait(convert, event, record) < 0 ? -ENOMEM : 1;
-    case FG_RECORD_OVERRUN:
-        convert_overrun(convert, event, record);
-        return 1;
-    case FG_RECORD_MARK:
-        convert_mark(convert, event, record);
-        return 1;
-    case FG_RECORD_EVENT:
-        convert_event(convert, event, record);
-        return 1;
-    case FG_RECORD_LOST:
-        convert->lost += *record_payload(record, 1).fixed;
+#define X(name, value, words, text, bits)                                                                    \
+    case FG_RECORD_##name:                                                                                   \
+        return convert_##name(convert, event, record);
+        FG_RECORD_KINDS(X)
+#undef X
     }
-    return 0;
+    return 0; /* of a kind that this version does not know */
 }
 
 static inline uint32_t choose(uint32_t is_end, uint32_t exit, uint32_t entry)
