@@ -28,6 +28,19 @@
     .cfi_adjust_cfa_offset -8
 .endm
 
+/* The caller-saved registers but r11, in the order of struct fg_machine_registers. */
+.macro push_caller_saved
+    .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r10
+    push_register \register
+    .endr
+.endm
+
+.macro pop_caller_saved
+    .irp register, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+    pop_register \register
+    .endr
+.endm
+
     .text
 
 /* ---- into the function */
@@ -41,14 +54,7 @@ fg_x86_64_enter:
     endbr64
     leaq -16(%rsp), %rsp        /* S-8: r11, S-16: free */
     .cfi_adjust_cfa_offset 16
-    push_register rax
-    push_register rcx
-    push_register rdx
-    push_register rsi
-    push_register rdi
-    push_register r8
-    push_register r9
-    push_register r10
+    push_caller_saved
     push_register r11
     leaq FG_TRAMPOLINE_SITE(%r11), %rdi
     leaq 88(%rsp), %rsi
@@ -64,14 +70,7 @@ fg_x86_64_enter:
     movq 72(%rsp), %r11
     movq %rcx, 72(%rsp)
     .cfi_remember_state
-    pop_register r10
-    pop_register r9
-    pop_register r8
-    pop_register rdi
-    pop_register rsi
-    pop_register rdx
-    pop_register rcx
-    pop_register rax
+    pop_caller_saved
     leaq 16(%rsp), %rsp
     .cfi_adjust_cfa_offset -16
     jmp *-8(%rsp)
@@ -84,14 +83,7 @@ fg_x86_64_enter:
     movq 72(%rsp), %r11
     movq %rcx, 72(%rsp)
     movq %rax, 64(%rsp)
-    pop_register r10
-    pop_register r9
-    pop_register r8
-    pop_register rdi
-    pop_register rsi
-    pop_register rdx
-    pop_register rcx
-    pop_register rax
+    pop_caller_saved
     leaq 24(%rsp), %rsp
     .cfi_adjust_cfa_offset -24
     jmp *-24(%rsp)
@@ -165,14 +157,7 @@ fg_x86_64_leave:
     .cfi_startproc
     leaq -16(%rsp), %rsp        /* S-8: the number, S-16: the entry */
     .cfi_adjust_cfa_offset 16
-    push_register rax
-    push_register rcx
-    push_register rdx
-    push_register rsi
-    push_register rdi
-    push_register r8
-    push_register r9
-    push_register r10
+    push_caller_saved
     push_register r11
     movl 80(%rsp), %edi
     shlq $FG_ENTRY_SHIFT, %rdi
@@ -183,14 +168,7 @@ fg_x86_64_leave:
     testq %rax, %rax
     jne 2f
 1:  pop_register r11
-    pop_register r10
-    pop_register r9
-    pop_register r8
-    pop_register rdi
-    pop_register rsi
-    pop_register rdx
-    pop_register rcx
-    pop_register rax
+    pop_caller_saved
     leaq 16(%rsp), %rsp
     .cfi_adjust_cfa_offset -16
     ret
@@ -241,14 +219,7 @@ fg_x86_64_place:
     .cfi_rel_offset rbp, 0
     push_register rbx
     .cfi_rel_offset rbx, 0
-    push_register rax
-    push_register rcx
-    push_register rdx
-    push_register rsi
-    push_register rdi
-    push_register r8
-    push_register r9
-    push_register r10
+    push_caller_saved
     push_register r11
     movq %rsp, %rbx
     .cfi_def_cfa_register rbx
@@ -268,14 +239,7 @@ fg_x86_64_place:
 1:  movq %rbx, %rsp
     .cfi_def_cfa_register rsp
     pop_register r11
-    pop_register r10
-    pop_register r9
-    pop_register r8
-    pop_register rdi
-    pop_register rsi
-    pop_register rdx
-    pop_register rcx
-    pop_register rax
+    pop_caller_saved
     pop_register rbx
     .cfi_restore rbx
     pop_register rbp
