@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from counter import run_with_library
+from native_events import BEGIN, printed_lines
 from planned import build, needs_decoder
 
 import funcgraph
@@ -46,15 +46,11 @@ LIBRARY = r"""
     int fail(int n) { calls++; return -n; }
 """
 
-PROLOGUE = r"""
-    import ctypes
+PROLOGUE = (
+    BEGIN
+    + r"""
     import mmap
-    import sys
-    import funcgraph
-    from funcgraph import Instance, _engine
 
-    library = ctypes.CDLL(sys.argv[1])
-    u64 = ctypes.c_uint64
     for name in ("nine", "mixed", "take", "calls_so_far"):
         getattr(library, name).restype = u64
     library.nine.argtypes = [u64] * 9
@@ -65,32 +61,17 @@ PROLOGUE = r"""
     library.fill.argtypes = [ctypes.c_void_p, u64]
     libc = ctypes.CDLL(None)
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-
-    def define(*lines):
-        for line in lines:
-            funcgraph.dynamic_events.define(line)
-        return [f"{d.group}/{d.event}" for d in funcgraph.dynamic_events]
-
-    def hits(instance):
-        return [line.split(": ", 2)[2] for line in instance.trace().splitlines() if line[:1] == " "]
-
-    def values(run, *lines):
-        # The text of the fields of each hit while run() runs.
-        names = define(*lines)
-        with Instance("x") as instance:
-            for name in names:
-                instance.events[name].enable = True
-            run()
-            for name in names:
-                instance.events[name].enable = False
-            return hits(instance)
 """
+)
+
+
+def sample(tmp_path: Path) -> Path:
+    return build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
 
 
 def program(fg: Funcgraph, tmp_path: Path, text: str, *arguments: str) -> list[str]:
     """Run a program with the library; return the lines that it prints."""
-    library = ("libsample.so", LIBRARY)
-    return run_with_library(fg, tmp_path, library, PROLOGUE + text, *arguments).splitlines()
+    return printed_lines(fg, sample(tmp_path), PROLOGUE + text, *arguments)
 
 
 def test_an_event_has_the_size_that_malloc_was_asked_for(fg: Funcgraph, tmp_path: Path) -> None:
@@ -355,7 +336,7 @@ def test_malloc_in_a_handler_of_a_signal(fg: Funcgraph, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="there is no trace-cmd")
 def test_stock_trace_cmd_prints_what_was_recorded(fg: Funcgraph, tmp_path: Path) -> None:
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
+    library = sample(tmp_path)
     script = fg.script("""
     import ctypes, sys
     library = ctypes.CDLL(sys.argv[1])
@@ -510,7 +491,7 @@ def test_events_through_the_files_of_the_instance(fg: Funcgraph, tmp_path: Path)
 
 
 def test_the_trace_has_its_fields_in_python_and_in_exports(fg: Funcgraph, tmp_path: Path) -> None:
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", language="c", name="libsample.so")
+    library = sample(tmp_path)
     script = fg.script("""
     import ctypes, sys
     library = ctypes.CDLL(sys.argv[1])

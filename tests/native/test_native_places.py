@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from kill_switch import TRIP
+from native_events import BEGIN, printed_lines
 from planned import build, elf_at, loaded_object, needs_decoder
 
 from funcgraph.native.place import make_place_plan
@@ -77,14 +78,9 @@ LIBRARY = r"""
     endfn rounds
 """
 
-PROLOGUE = r"""
-    import ctypes
-    import sys
-    import funcgraph
-    from funcgraph import Instance, _engine
-
-    library = ctypes.CDLL(sys.argv[1])
-    u64 = ctypes.c_uint64
+PROLOGUE = (
+    BEGIN
+    + r"""
     for name in ("sum", "saved", "text", "rounds"):
         function = getattr(library, name)
         function.restype, function.argtypes = u64, [u64, u64]
@@ -95,31 +91,17 @@ PROLOGUE = r"""
         return ctypes.string_at(address & -4096, 4096)
 
     before = code()
-
-    def hits(instance):
-        return [line.split(": ", 2)[2] for line in instance.trace().splitlines() if line[:1] == " "]
-
-    def values(run, *lines):
-        for line in lines:
-            funcgraph.dynamic_events.define(line)
-        names = [f"{d.group}/{d.event}" for d in funcgraph.dynamic_events]
-        with Instance("x") as instance:
-            for name in names:
-                instance.events[name].enable = True
-            run()
-            for name in names:
-                instance.events[name].enable = False
-            return hits(instance)
 """
+)
+
+
+def sample(tmp_path: Path) -> Path:
+    return build(tmp_path, LIBRARY, "-Wl,--build-id", name="libsample.so")
 
 
 def program(fg: Funcgraph, tmp_path: Path, text: str, *arguments: str) -> list[str]:
     """Run a program with the library; return the lines that it prints."""
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", name="libsample.so")
-    script = fg.script(PROLOGUE + text)
-    done = fg.plain(sys.executable, script, str(library), *arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout.splitlines()
+    return printed_lines(fg, sample(tmp_path), PROLOGUE + text, *arguments)
 
 
 def test_a_place_has_all_registers_and_harms_none(fg: Funcgraph, tmp_path: Path) -> None:
@@ -229,7 +211,7 @@ def test_two_names_and_two_events_of_one_place(fg: Funcgraph, tmp_path: Path) ->
 
 
 def test_after_the_kill_switch_the_code_is_as_before(fg: Funcgraph, tmp_path: Path) -> None:
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", name="libsample.so")
+    library = sample(tmp_path)
     text = """
     funcgraph.dynamic_events.define("p:x/y sum+25:mod:libsample")
     instance = Instance("x")
@@ -246,7 +228,7 @@ def test_after_the_kill_switch_the_code_is_as_before(fg: Funcgraph, tmp_path: Pa
 
 def test_a_running_process_gets_its_places_from_whoever_records_it(fg: Funcgraph, tmp_path: Path) -> None:
     """It has no decoder and no cache. Afterwards its code is as before."""
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", name="libsample.so")
+    library = sample(tmp_path)
     text = (
         PROLOGUE
         + """
@@ -285,7 +267,7 @@ def test_a_running_process_gets_its_places_from_whoever_records_it(fg: Funcgraph
 
 @pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="there is no trace-cmd")
 def test_stock_trace_cmd_prints_places(fg: Funcgraph, tmp_path: Path) -> None:
-    library = build(tmp_path, LIBRARY, "-Wl,--build-id", name="libsample.so")
+    library = sample(tmp_path)
     script = fg.script("""
     import ctypes, sys
     ctypes.CDLL(sys.argv[1]).text(b"some text")
