@@ -11,6 +11,7 @@
 #include "engine/base/clock.h"
 #include "engine/tracer/instance_start.h"
 #include "support/check.h"
+#include "support/general.h"
 #include "support/native.h"
 #include "target/target.h"
 
@@ -96,15 +97,29 @@ static void on_exit_of(struct fprobe *fp, struct fg_func *entry_ip, uintptr_t re
     (void)fp, (void)entry_ip, (void)ret_ip, (void)regs, (void)entry_data;
 }
 
+static double with_probe(struct fprobe *fp)
+{
+    double ns;
+
+    native_probe_place(fp, "target_add:mod:target");
+    ns = best(slow_calls);
+    CHECK_EQ(fg_fprobe_unregister(fp), 0);
+    return ns;
+}
+
 static double with_fprobe(void)
 {
     struct fprobe fp = {.entry_handler = on_entry, .exit_handler = on_exit_of};
-    double ns;
 
-    native_probe_place(&fp, "target_add:mod:target");
-    ns = best(slow_calls);
-    CHECK_EQ(fg_fprobe_unregister(&fp), 0);
-    return ns;
+    return with_probe(&fp);
+}
+
+static double with_general_fprobe(void)
+{
+    struct fprobe fp;
+
+    general_probe_nothing(&fp);
+    return with_probe(&fp);
 }
 
 static double with_callbacks(void)
@@ -128,7 +143,9 @@ int main(void)
     floor = best(two_clock_reads);
     plain = best(calls);
     with_records = recorded();
-    printf("{\"floor\": %.2f, \"recorded\": %.2f, \"fprobe\": %.2f, \"callbacks\": %.2f}\n", floor,
-           with_records - plain, with_fprobe() - plain, with_callbacks() - plain);
+    printf("{\"floor\": %.2f, \"recorded\": %.2f, \"general_fprobe\": %.2f, \"fprobe\": %.2f, "
+           "\"callbacks\": %.2f}\n",
+           floor, with_records - plain, with_general_fprobe() - plain, with_fprobe() - plain,
+           with_callbacks() - plain);
     return 0;
 }

@@ -99,6 +99,12 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
  * says what they may do. Set it before the registration. Since 1.3. */
 #define FTRACE_OPS_FL_NATIVE 2u
 
+/* For `flags` of an fprobe with FTRACE_OPS_FL_NATIVE: its handlers are compiled with -mgeneral-regs-only, and
+ * so is all that they call. In a call of a native function the program's floating-point and vector registers
+ * are then not saved for them: a handler that changes one changes it for the program. docs/reference/c-api.md
+ * names the functions of this API that they may call. Set it before the registration. Since 1.3. */
+#define FTRACE_OPS_FL_GENERAL_REGS 4u
+
 #define FGRAPH_OPS_ENGINE_WORDS 47
 
 /* A user. The caller owns its memory, which must neither move nor be freed until unregister_ftrace_graph()

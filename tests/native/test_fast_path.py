@@ -1,7 +1,8 @@
 """What runs between a call and a hooked function, as compiled: no vector register changes, nothing is called.
 
 Broken by hand: call_fast.c copied a struct without -mgeneral-regs-only (in a vector register), and called
-fg_task_create(); a ring's path was made by asprintf().
+fg_task_create(); a ring's path was made by asprintf(); capi_general.c and call_probed.c were compiled with
+vector registers.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def _folder(library: str, room: str) -> Path:
 
 
 def _object(name: str) -> Path:
+    if name.startswith("capi"):
+        return _folder("fg_capi_general", "binding/capi") / f"{name}.o"
     return _folder("fg_native", "arch/native") / f"{name}.o"
 
 
@@ -57,17 +60,52 @@ def _output(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_fast_path_uses_no_vector_registers() -> None:
-    code = _output("objdump", "-d", "--no-show-raw-insn", _object("call_fast.c"))
-    assert "<fg_native_enter>:" in code and "<fg_native_leave>:" in code
+def _code(path: Path) -> str:
+    return _output("objdump", "-d", "--no-show-raw-insn", path)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("call_fast.c", "fg_native_enter"),
+        ("call_fast.c", "fg_native_leave"),
+        ("call_probed.c", "fg_native_enter_probed"),
+        ("call_probed.c", "fg_native_leave_probed"),
+        ("regs.c", "word"),
+        ("capi_general.c", "fg_capi_regs_get_argument_double"),
+    ],
+)
+def test_the_fast_path_uses_no_vector_registers(name: str, function: str) -> None:
+    code = _code(_object(name))
+    assert f"<{function}>:" in code
     assert _VECTORS.findall(code) == []
 
 
+def test_registers_are_read_where_they_are() -> None:
+    """Handlers on the fast path read the program's vector registers: nothing may write one."""
+    code = _code(_object("x86_64/registers.c"))
+    lines = [line.split("\t")[-1] for line in code.splitlines() if _VECTORS.search(line)]
+    assert {re.sub(r"\d", "N", line).split()[0] for line in lines} == {"movq"}
+    assert all(re.match(r"movq +%xmm[0-7],%r\w+$", line) for line in lines)
+    assert len(lines) == 8
+
+
 def test_the_fast_path_calls_nothing() -> None:
-    undefined = _undefined(_object("call_fast.c")) - {"_GLOBAL_OFFSET_TABLE_"}
+    """Functions with one fprobe have a fast path of their own, which calls handlers."""
+    probed = {"fg_native_enter_probed", "fg_native_leave_probed"}
+    undefined = _undefined(_object("call_fast.c")) - {"_GLOBAL_OFFSET_TABLE_"} - probed
     assert [name for name in undefined if not _DATA.fullmatch(name)] == []
-    code = _output("objdump", "-d", "--no-show-raw-insn", _object("call_fast.c"))
-    assert re.findall(r"\b(?:call|syscall)\b.*", code) == []
+    code = _output("objdump", "-dr", "--no-show-raw-insn", _object("call_fast.c"))
+    called = re.findall(r"\b(?:call|syscall)\b.*\n.*?(\w+)(?:-0x\w+)?$", code, re.MULTILINE)
+    assert set(called) <= probed
+
+
+def test_the_fast_path_of_fprobes_calls_handlers() -> None:
+    undefined = _undefined(_object("call_probed.c")) - {"_GLOBAL_OFFSET_TABLE_"}
+    data = {"fg_native_holds", "fg_native_regs_ops", "fg_root", "fg_live_chunks"}
+    assert undefined <= data
+    called = re.findall(r"\b(?:call|syscall)\b.*", _code(_object("call_probed.c")))
+    assert len(called) == 2 and all(re.match(r"call +\*", call) for call in called)
 
 
 def test_its_thread_local_data_needs_no_call() -> None:

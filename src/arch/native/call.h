@@ -1,8 +1,9 @@
 /* The entry and the return of native calls, as the machine's code reports them.
  *
- * The fast functions are what nearly every call of a recording takes. Their file is compiled without
- * vector registers, and calls nothing. If they cannot do a step, they change nothing, and the slow ones
- * do it, with all registers saved.
+ * The fast functions are what nearly every call of a recording takes, and every call of a function with one
+ * fprobe whose handlers use general registers only. Their files are compiled without vector registers, and
+ * call nothing but such handlers. If they cannot do a step, they change nothing, and the slow ones do it,
+ * with all registers saved.
  *
  * A step is not traced
  *
@@ -27,20 +28,31 @@
  * fg_native_enter() - A function is called.
  * @site: of its trampoline
  * @stack: where the return address is
- * @vectors, @registers: what the machine has saved of the caller's registers (machine.h)
+ * @vectors: where the machine has saved the caller's vector registers; NULL: they are as the caller left them
+ * @registers: where it has saved the others (machine.h)
  *
  * Return: the entry that keeps the return address; FG_NATIVE_UNTRACED: the return is not traced;
  * FG_NATIVE_SLOW: call fg_native_enter_slow(), which returns one of the other two.
  */
-struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack);
+struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack,
+                                        const struct fg_machine_registers *registers);
 struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, const uintptr_t *stack,
                                              const void *vectors,
                                              const struct fg_machine_registers *registers);
 
 /* The call of an entry returns. 0: done; else call fg_native_leave_slow() with the time that this is. */
-uint64_t fg_native_leave(struct fg_native_entry *entry);
+uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_registers *registers);
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
                               const struct fg_machine_registers *registers);
+
+/* Its part for functions with one fprobe, whose entry has an entry of the thread's (call_probed.c). Returns
+ * what fg_native_enter() does. */
+struct fg_native_entry *fg_native_enter_probed(struct fg_task *task, struct fg_func *func,
+                                               const uintptr_t *stack,
+                                               const struct fg_machine_registers *registers);
+/* The newest call of the thread returns. False: nothing was done, or only the frame is left to end. */
+bool fg_native_leave_probed(struct fg_task *task, struct fg_native_entry *entry,
+                            const struct fg_machine_registers *registers);
 
 /* A thread comes to a place within a function. Called from trampolines only: fg_native_place() if the first
  * says that it has users. @stack: the function's stack pointer. */

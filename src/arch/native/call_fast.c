@@ -59,7 +59,8 @@ static inline bool is_outside(struct fg_task *task, struct fg_func *func)
            atomic_load_explicit(&fg_root.plain_descriptor, memory_order_relaxed);
 }
 
-struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack)
+struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack,
+                                        const struct fg_machine_registers *registers)
 {
     struct fg_task *task = fg_task_self;
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
@@ -69,6 +70,8 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
         return FG_NATIVE_UNTRACED;
     if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
         return slow_if_traced(site->func);
+    if (fg_func_probed(site->func))
+        return fg_native_enter_probed(task, site->func, stack, registers);
     entry = fg_native_entry_take(thread);
     if (fg_unlikely(!entry))
         return slow_if_traced(site->func);
@@ -110,14 +113,19 @@ static inline bool return_plain(struct fg_task *task, uintptr_t fp, uint64_t cou
     return is_done;
 }
 
-uint64_t fg_native_leave(struct fg_native_entry *entry)
+uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_registers *registers)
 {
-    uint64_t counter = fg_clock_counter();
     struct fg_task *task = fg_task_self;
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
+    uint64_t counter;
 
-    if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds) ||
-        !return_plain(task, (uintptr_t)entry, counter))
+    if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds))
+        return fg_clock_counter() | 1;
+    /* Before the clock is read: no fprobe needs a time. */
+    if (fg_is_data(task->top[-1]) && fg_native_leave_probed(task, entry, registers))
+        return 0;
+    counter = fg_clock_counter();
+    if (!return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
     fg_native_entry_end(thread, entry);
     return 0;

@@ -67,7 +67,8 @@ void fg_machine_register_frames(uintptr_t begin, size_t bytes, bool are_places);
 /* The registers of a call where the hook has saved them: the machine's own. */
 struct fg_machine_registers;
 
-/* Stores a word of a call, as ftrace_regs_ops.word does. @vectors: where the vector registers are saved. */
+/* Stores a word of a call, as ftrace_regs_ops.word does. @vectors: where the vector registers are saved;
+ * NULL: nobody has changed them. */
 bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors,
                      enum fg_native_point point, enum fg_word word, uint32_t n, uint64_t *out);
 /* The names of the registers that FG_WORD_REGISTER counts, as definitions of events have them; NULL ends

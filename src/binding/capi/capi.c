@@ -8,6 +8,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/regs.h"
 #include "arch/cpython/register/users.h"
+#include "binding/capi/capi_general.h"
 #include "binding/core/native_patterns.h"
 #include "engine/base/clock.h"
 #include "engine/core/task.h"
@@ -150,54 +151,14 @@ static uint64_t *task_var(struct fg_task *task, const struct fgraph_ops *ops)
     return fgraph_task_var(task, ops);
 }
 
-static struct fg_task *current_task(void)
-{
-    return fg_task_self;
-}
-
-static int task_tid(const struct fg_task *task)
-{
-    return task->tid;
-}
-
 static uint64_t task_overrun(const struct fg_task *task)
 {
     return atomic_load_explicit(&task->overrun, memory_order_relaxed);
 }
 
-static const char *func_name(const struct fg_func *func)
-{
-    return func->name;
-}
-
-static const char *func_module(const struct fg_func *func)
-{
-    return func->module;
-}
-
-static const char *func_qualname(const struct fg_func *func)
-{
-    return func->qualname;
-}
-
 static const char *func_file(const struct fg_func *func)
 {
     return func->file;
-}
-
-static uint32_t func_line(const struct fg_func *func)
-{
-    return func->line;
-}
-
-static uint32_t func_id(const struct fg_func *func)
-{
-    return func->id;
-}
-
-static int func_is_native(const struct fg_func *func)
-{
-    return (func->flags & FG_FUNC_NATIVE) != 0;
 }
 
 static const struct funcgraph_api api = {
@@ -216,18 +177,18 @@ static const struct funcgraph_api api = {
     .retrieve_data = fgraph_retrieve_data,
     .retrieve_parent_data = fgraph_retrieve_parent_data,
     .task_var = task_var,
-    .current_task = current_task,
-    .task_tid = task_tid,
+    .current_task = fg_capi_current_task,
+    .task_tid = fg_capi_task_tid,
     .task_overrun = task_overrun,
     .get_ret_stack = fg_capi_get_ret_stack,
     .ns = fg_clock_to_ns,
     .duration_ns = fg_clock_duration_ns,
-    .func_name = func_name,
-    .func_module = func_module,
-    .func_qualname = func_qualname,
+    .func_name = fg_capi_func_name,
+    .func_module = fg_capi_func_module,
+    .func_qualname = fg_capi_func_qualname,
     .func_file = func_file,
-    .func_line = func_line,
-    .func_id = func_id,
+    .func_line = fg_capi_func_line,
+    .func_id = fg_capi_func_id,
     .regs_get_argument = fg_regs_argument,
     .regs_get_return_value = fg_regs_result,
     .regs_get_exception = fg_regs_exception,
@@ -273,13 +234,13 @@ static const struct funcgraph_api api = {
     .task_of = fg_capi_task_of,
     .graph_get_ret_stack = fg_capi_graph_get_ret_stack,
     .capability = fg_capability,
-    .func_is_native = func_is_native,
+    .func_is_native = fg_capi_func_is_native,
     .regs_get_argument_word = fg_capi_regs_get_argument_word,
     .regs_get_argument_double = fg_capi_regs_get_argument_double,
     .regs_get_return_word = fg_capi_regs_get_return_word,
     .regs_get_return_double = fg_capi_regs_get_return_double,
     .regs_get_instruction_pointer = fg_capi_regs_get_instruction_pointer,
-    .regs_get_return_address = fg_regs_return_address,
+    .regs_get_return_address = fg_capi_regs_get_return_address,
 };
 
 int fg_capi_add(PyObject *module)

@@ -44,12 +44,6 @@ struct ftrace_pt_regs *fg_capi_partial_regs(const struct ftrace_regs *regs, stru
 int fg_capi_fill_perf_regs(const struct ftrace_regs *regs, struct ftrace_perf_regs *out);
 size_t fg_capi_regs_get_callchain(const struct ftrace_regs *regs, struct ftrace_location places[],
                                   size_t room);
-int fg_capi_regs_get_argument_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word);
-int fg_capi_regs_get_argument_double(const struct ftrace_regs *regs, unsigned n, double *value);
-int fg_capi_regs_get_return_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word);
-int fg_capi_regs_get_return_double(const struct ftrace_regs *regs, unsigned n, double *value);
-uintptr_t fg_capi_regs_get_instruction_pointer(const struct ftrace_regs *regs);
-uintptr_t fg_capi_regs_get_stack_pointer(const struct ftrace_regs *regs);
 size_t fg_capi_get_ret_stack(struct fgraph_ret_frame frames[], size_t room);
 struct fg_task *fg_capi_task_of(int tid);
 int fg_capi_graph_get_ret_stack(const struct fg_task *task, unsigned idx, struct ftrace_ret_stack *call);

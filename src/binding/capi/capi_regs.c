@@ -1,4 +1,5 @@
-/* The C API: registers and register sets, the frame object and the callers of a call. */
+/* The C API: register sets, the frame object and the callers of a call. capi_general.c has the registers of
+ * native calls. */
 #include <string.h>
 
 #include "arch/cpython/base/compat/exception.h"
@@ -6,60 +7,17 @@
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "binding/capi/capi.h"
+#include "binding/capi/capi_general.h"
 #include "engine/probe/fprobe.h"
 
-/* ---- registers; those of native calls without the GIL */
-
-/* An argument on the stack is where the caller has put it. */
-int fg_capi_regs_get_argument_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+uintptr_t fg_capi_python_instruction_pointer(const struct ftrace_regs *regs)
 {
-    uint64_t at;
-
-    if (fg_regs_word(regs, FG_WORD_ARGUMENT, n, word))
-        return 1;
-    if (!fg_regs_word(regs, FG_WORD_ARGUMENT_AT, n, &at))
-        return 0;
-    *word = *(const uint64_t *)(uintptr_t)at;
-    return 1;
+    return fg_regs_instruction_address(regs);
 }
 
-int fg_capi_regs_get_return_word(const struct ftrace_regs *regs, unsigned n, uint64_t *word)
+uintptr_t fg_capi_python_stack_pointer(const struct ftrace_regs *regs)
 {
-    return fg_regs_word(regs, FG_WORD_RESULT, n, word);
-}
-
-static int get_double(const struct ftrace_regs *regs, enum fg_word which, unsigned n, double *value)
-{
-    uint64_t word;
-
-    if (!fg_regs_word(regs, which, n, &word))
-        return 0;
-    memcpy(value, &word, sizeof(*value));
-    return 1;
-}
-
-int fg_capi_regs_get_argument_double(const struct ftrace_regs *regs, unsigned n, double *value)
-{
-    return get_double(regs, FG_WORD_REAL_ARGUMENT, n, value);
-}
-
-int fg_capi_regs_get_return_double(const struct ftrace_regs *regs, unsigned n, double *value)
-{
-    return get_double(regs, FG_WORD_REAL_RESULT, n, value);
-}
-
-uintptr_t fg_capi_regs_get_instruction_pointer(const struct ftrace_regs *regs)
-{
-    uint64_t word;
-
-    return fg_regs_word(regs, FG_WORD_IP, 0, &word) ? (uintptr_t)word : fg_regs_instruction_address(regs);
-}
-
-uintptr_t fg_capi_regs_get_stack_pointer(const struct ftrace_regs *regs)
-{
-    uint64_t word;
-
-    return fg_regs_word(regs, FG_WORD_SP, 0, &word) ? (uintptr_t)word : fg_regs_stack_pointer(regs);
+    return fg_regs_stack_pointer(regs);
 }
 
 /* ---- the frame object; register sets; callers */

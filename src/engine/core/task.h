@@ -247,14 +247,22 @@ static inline bool fg_guard_enter(struct fg_task *task)
 /* Leaves a context that may have interrupted another one's callback. The section then goes on. */
 FG_COLD void fg_guard_leave_inner(struct fg_task *task);
 
-static inline void fg_guard_leave(struct fg_task *task)
+/* Leaves the guard of a thread whose context is FG_CONTEXT_NORMAL. */
+static inline void fg_guard_leave_normal(struct fg_task *task)
 {
     atomic_signal_fence(memory_order_seq_cst);
     /* release: pairs with the acquire in fg_task_guard(), which fg_task_synchronize() calls */
-    if (fg_likely(task->context == FG_CONTEXT_NORMAL))
-        fg_local_add(&task->guard, FG_SECTION - FG_CONTEXT_NORMAL);
-    else
-        fg_guard_leave_inner(task);
+    fg_local_add(&task->guard, FG_SECTION - FG_CONTEXT_NORMAL);
+}
+
+static inline void fg_guard_leave(struct fg_task *task)
+{
+    if (fg_likely(task->context == FG_CONTEXT_NORMAL)) {
+        fg_guard_leave_normal(task);
+        return;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    fg_guard_leave_inner(task);
 }
 
 /* As fg_guard_enter(), for a short section that calls no callback, and holds what the thread keeps for its
@@ -272,7 +280,7 @@ static inline bool fg_guard_enter_short(struct fg_task *task)
 static inline void fg_guard_leave_short(struct fg_task *task)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    /* release: as in fg_guard_leave() */
+    /* release: as in fg_guard_leave_normal() */
     fg_local_add(&task->guard, FG_SECTION - (FG_CONTEXT_NORMAL | FG_GUARD_HELD));
 }
 

@@ -213,8 +213,7 @@ static void publish_only_user(struct fg_func *func, const struct fg_user_list *l
 
     atomic_store_explicit(&func->plain, user && is_plain_for(user, func) ? at | user->plain_kind | below : 0,
                           memory_order_release);
-    atomic_store_explicit(&func->probed, user && user->is_fprobes && !func->domain->is_global ? at : 0,
-                          memory_order_release);
+    atomic_store_explicit(&func->probed, user && user->is_fprobes ? at : 0, memory_order_release);
 }
 
 static bool has_to_wait(struct fg_func *func, const struct fg_user_list *list)

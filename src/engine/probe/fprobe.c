@@ -48,6 +48,11 @@ static bool saves_regs(const struct fprobe *fp)
     return fp->flags & FTRACE_OPS_FL_SAVE_REGS;
 }
 
+static bool is_general(const struct fprobe *fp)
+{
+    return fp->exit_handler && (fp->flags & FTRACE_OPS_FL_GENERAL_REGS);
+}
+
 bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,
                               bool is_c)
 {
@@ -192,7 +197,8 @@ static void append_matching(struct fg_fprobe_list *list, const struct fg_func *f
                                                            .ops = &shared->ops,
                                                            .piece_words = piece_words_of(fp, false),
                                                            .has_exit = fp->exit_handler,
-                                                           .saves_regs = saves_regs(fp)};
+                                                           .saves_regs = saves_regs(fp),
+                                                           .is_general = is_general(fp)};
     }
 }
 
@@ -259,7 +265,8 @@ static int add_to(struct registering *reg, struct fg_func *func, const uint64_t 
                                                    .piece_words = piece_words_of(reg->fp, cookie),
                                                    .has_cookie = cookie,
                                                    .has_exit = reg->fp->exit_handler,
-                                                   .saves_regs = saves_regs(reg->fp)};
+                                                   .saves_regs = saves_regs(reg->fp),
+                                                   .is_general = is_general(reg->fp)};
     fg_fprobe_list_publish(func, list);
     reg->changed[reg->nr_changed++] = (struct changed){func, old};
     return 0;

@@ -19,6 +19,7 @@ struct fg_fprobe_ref {
     bool has_cookie;
     bool has_exit;   /* it has an exit handler */
     bool saves_regs; /* its flag FTRACE_OPS_FL_SAVE_REGS */
+    bool is_general; /* it has an exit handler, and its flag FTRACE_OPS_FL_GENERAL_REGS */
 };
 
 /* In order of registration. */

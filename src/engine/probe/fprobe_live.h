@@ -54,6 +54,12 @@ void fg_live_put(struct fg_live *live, uint64_t word, struct fprobe *fp);
 /* Gives the place back: no callback calls the fprobe from now on. Engine's lock held. */
 void fg_live_give_back(struct fg_live *live);
 
+/* A word that leads to no fprobe, ever, in place of @word: the first registration has number 1. */
+static inline uint64_t fg_live_no_word(uint64_t word)
+{
+    return (word & (((uint64_t)1 << FG_LIVE_REGISTRATION_SHIFT) - 1)) | FG_LIVE_DISABLED;
+}
+
 /* True while the registration lives, enabled or not. Engine's lock held. */
 static inline bool fg_live_is_registered(const struct fg_live *live, uint64_t word)
 {

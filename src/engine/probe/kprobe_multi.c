@@ -44,6 +44,7 @@ static int prepare(struct kprobe_multi_link *link)
         return -EEXIST;
     link->fprobe.entry_handler = link->kind != KPROBE_MULTI_RETURN ? on_entry : NULL;
     link->fprobe.exit_handler = link->kind != KPROBE_MULTI_ENTRY ? on_exit_of : NULL;
+    link->fprobe.flags &= ~(uint64_t)FTRACE_OPS_FL_GENERAL_REGS; /* the handlers are these two */
     link->fprobe.entry_data_size = link->kind == KPROBE_MULTI_SESSION ? sizeof(uint64_t) : 0;
     return 0;
 }

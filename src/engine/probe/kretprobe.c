@@ -37,6 +37,6 @@ int fg_kretprobe_prepare(struct kretprobe *rp)
     rp->fprobe.entry_handler = rp->entry_handler ? on_entry : NULL;
     rp->fprobe.exit_handler = on_return;
     rp->fprobe.entry_data_size = rp->data_size;
-    rp->fprobe.flags = rp->flags;
+    rp->fprobe.flags = rp->flags & ~(uint64_t)FTRACE_OPS_FL_GENERAL_REGS; /* the handlers are these two */
     return 0;
 }

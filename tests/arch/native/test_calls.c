@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/check.h"
+#include "support/general.h"
 #include "support/native.h"
 #include "target/target.h"
 
@@ -119,6 +120,25 @@ static void test_values_on_the_fast_path(void)
     CHECK_EQ(records.returns, calls);
 }
 
+/* The fast path of fprobes, whose handlers are compiled for it. */
+static void test_values_with_a_general_fprobe(void)
+{
+    struct fprobe fp;
+    uint64_t calls = 0;
+
+    general_probe(&fp, 8);
+    native_probe_place(&fp, "*:mod:target");
+    call_all();
+    general.entries = general.exits = general.saved = 0;
+    for (int i = 0; i < 1000; i++)
+        calls += call_all();
+    CHECK_EQ(general.entries, calls);
+    CHECK_EQ(general.exits, calls);
+    CHECK_EQ(general.saved, 0);
+    CHECK_EQ(general.wrong, 0);
+    CHECK_EQ(fg_fprobe_unregister(&fp), 0);
+}
+
 static void test_errno_is_the_programs(void)
 {
     struct probe probe;
@@ -189,6 +209,7 @@ int main(void)
     test_only_patterns_with_mod_select_native_functions();
     test_values_on_the_slow_path();
     test_values_on_the_fast_path();
+    test_values_with_a_general_fprobe();
     test_errno_is_the_programs();
     test_tail_calls_nest();
     test_recursion();

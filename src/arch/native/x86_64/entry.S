@@ -58,6 +58,7 @@ fg_x86_64_enter:
     push_register r11
     leaq FG_TRAMPOLINE_SITE(%r11), %rdi
     leaq 88(%rsp), %rsi
+    movq %rsp, %rdx
     call fg_native_enter
     cmpq $1, %rax
     je 3f                       /* the slow path decides */
@@ -164,6 +165,7 @@ fg_x86_64_leave:
     leaq fg_native_entries(%rip), %rsi
     addq %rsi, %rdi
     movq %rdi, 72(%rsp)
+    movq %rsp, %rsi
     call fg_native_leave
     testq %rax, %rax
     jne 2f
