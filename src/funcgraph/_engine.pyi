@@ -32,6 +32,9 @@ def redacts(words: str, name: str, /) -> bool:
     Raises: ValueError (the words are none, or a NUL), UnicodeEncodeError (a lone surrogate).
     """
 
+def redact_words() -> dict[int, str]:
+    """Return the words of each instance of this interpreter that leaves values out, by its handle."""
+
 def _doctor_assumption(name: str) -> None:
     """For tests: from now on what the engine assumes about CPython under this name does not hold.
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "arch/cpython/base/interp.h"
 #include "arch/cpython/register/instances.h"
 #include "binding/core/filter.h"
 #include "binding/engine/instance_object.h"
@@ -175,6 +176,38 @@ PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args)
         error = fg_instance_set_settings(instance, &settings);
     fg_instance_put(instance);
     return fg_instance_result(error);
+}
+
+/* Adds an instance's words to a dict, unless it has none, or is gone by now. */
+static int add_redact_words(PyObject *words, int handle)
+{
+    struct fg_instance *instance = fg_instance_get(handle);
+    PyObject *key, *value;
+    int error = 0;
+
+    if (!instance)
+        return 0;
+    if (instance->value_style.redact[0]) {
+        key = PyLong_FromLong(handle);
+        value = PyUnicode_FromString(instance->value_style.redact);
+        error = key && value ? PyDict_SetItem(words, key, value) : -1;
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    fg_instance_put(instance);
+    return error;
+}
+
+PyObject *fg_redact_words(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *words = PyDict_New();
+    int handle = 0, error = words ? 0 : -1;
+
+    while (!error && (handle = fg_instance_next(handle, fg_interp_known())))
+        error = add_redact_words(words, handle);
+    if (error)
+        Py_CLEAR(words);
+    return words;
 }
 
 PyObject *fg_instance_py_settings(struct fg_instance *instance)

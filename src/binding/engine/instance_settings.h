@@ -18,6 +18,10 @@ PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kw
 PyObject *fg_instance_py_set_setting(PyObject *self, PyObject *args);
 PyObject *fg_instance_py_set_event_tids(PyObject *self, PyObject *args);
 
+/* The words of each instance of this interpreter that leaves values out: handle -> words. A new reference, or
+ * NULL with an exception. */
+PyObject *fg_redact_words(PyObject *module, PyObject *ignored);
+
 /* All settings as a dict. A new reference, or NULL with an exception. */
 PyObject *fg_instance_py_settings(struct fg_instance *instance);
 

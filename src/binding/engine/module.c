@@ -151,6 +151,8 @@ static PyMethodDef functions[] = {
      "glob_match(glob, text) -> bool: whether a glob of patterns matches all of the text."},
     {"redacts", redacts, METH_VARARGS,
      "redacts(words, name) -> bool: whether a value of this name is not recorded with these words."},
+    {"redact_words", fg_redact_words, METH_NOARGS,
+     "redact_words() -> dict[int, str]: the words of each instance that leaves values out."},
     {"start", FG_KEYWORDS(fg_start),
      "start(directory, *, ...) -> int: record into a new ring-buffer file in `directory`; see the type "
      "stub."},

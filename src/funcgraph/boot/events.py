@@ -106,8 +106,8 @@ def start(
     events = instance.events
     for text in definitions:
         event = recording_events.parse(text)
-        if live.define(event) and event.definition:
-            made.append(event.definition)
+        if definition := live.define(event):
+            made.append(definition)
         file = events["/".join(event.name)]
         if event.filter:
             file.filter = event.filter.text

@@ -10,6 +10,7 @@ from funcgraph.events import hist, trigger
 from funcgraph.events.hist_links import InstanceHists, LiveTrigger
 from funcgraph.events.hist_rows import decode_rows, decode_taken
 from funcgraph.events.hist_text import Names, hist_file, hist_text
+from funcgraph.events.redaction import RedactionError, check_event
 from funcgraph.events.trigger import Trigger, TriggerError
 
 if TYPE_CHECKING:
@@ -121,8 +122,23 @@ class EventState:
         program = filter.program.pack() if filter else None
         is_ready = self.switch.on or self._nr_holds > 0
         engines = tuple(one.engine for one in (*self._hidden, *triggers))
+        if is_ready or engines:
+            self._check_words(_engine.redact_words().get(self._handle, ""))
         self.event.engine.set(self._handle, is_ready, program, engines, self.switch if is_ready else None)
         self.filter, self._triggers = filter, triggers
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the instance wants anything of it."""
+        return self.switch.on or self._nr_holds > 0 or bool(self.users)
+
+    def _check_words(self, words: str) -> None:
+        """Refuse an event that records what the instance must not record: EPERM."""
+        try:
+            if words:
+                check_event(self.event, words)
+        except RedactionError as error:
+            raise PermissionError(errno.EPERM, str(error)) from None
 
     def hide(self, hidden: list[LiveTrigger]) -> None:
         """Choose the histograms that keep fields for others. Raises: as set_records()."""

@@ -3,7 +3,7 @@ fields of another event (`e`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from errno import EINVAL, ENODEV
 from typing import Protocol
 
@@ -41,9 +41,10 @@ class MadeEvent:
         group, name: its names.
         fields: its fields.
         limits: the most bytes of each field that is a text; 0: no limit.
+        definitions: of an `e`: its definition.
     """
 
-    __slots__ = ("_exists", "engine", "fields", "filter_fields", "group", "name")
+    __slots__ = ("_exists", "definitions", "engine", "fields", "filter_fields", "group", "name")
 
     is_switched = True
 
@@ -53,12 +54,14 @@ class MadeEvent:
         name: str,
         fields: tuple[Field, ...],
         limits: tuple[int, ...],
+        definitions: Sequence[Definition] = (),
     ) -> None:
         self.group = group
         self.name = name
         self.fields = fields
         self.filter_fields = event_filter.Fields(fields)
         self.engine = _engine.Event(group, name, fields, limits=limits)
+        self.definitions = definitions
         self._exists = True
 
     def remove_probe(self, probe: object) -> None:
@@ -113,7 +116,8 @@ def _on_event(definition: Definition, base: BaseEvent) -> MadeEvent:
     fields = tuple(_typed(field, types) for field in definition.fields)
     values = tuple(_value(field, types) for field in fields)
     condition = _filter(definition, base)
-    made = MadeEvent(definition.group, definition.event, fields, (0,) * len(fields))
+    limits = (0,) * len(fields)
+    made = MadeEvent(definition.group, definition.event, fields, limits, (definition,))
     try:
         made.engine.set_base(base.engine, values, condition)
     except BaseException:

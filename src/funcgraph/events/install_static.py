@@ -28,9 +28,11 @@ class LiveStaticEvent:
         engine: the engine's half.
         is_switched: False: the texts of the program are always recorded, and no filter takes any away.
         has_probes: True: it never goes.
+        definitions: it has none.
     """
 
     has_probes = True
+    definitions: tuple[Definition, ...] = ()
 
     def __init__(self, event: static.StaticEvent, functions: Callable[[str], Collection[int]]) -> None:
         self.group = event.group

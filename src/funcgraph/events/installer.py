@@ -68,7 +68,7 @@ class LiveEvent:
         self.engine = _engine.Event(
             self.group, self.name, fields, is_return=definition.is_return, is_native=definition.is_native
         )
-        self._probes: list[object] = []  # in the engine's order
+        self._probes: list[tuple[object, Definition]] = []  # in the engine's order
 
     def add_probe(self, definition: Definition, *, is_pending: bool) -> object:
         """Hit the event where a definition says; return what remove_probe() takes.
@@ -85,7 +85,7 @@ class LiveEvent:
             add_place(self.engine, definition, is_pending=is_pending)
         else:
             self._add_functions(definition, is_pending)
-        probe = object()
+        probe = object(), definition
         self._probes.append(probe)
         return probe
 
@@ -105,7 +105,7 @@ class LiveEvent:
 
     def remove_probe(self, probe: object) -> None:
         """Remove a probe; with the last one the event goes."""
-        at = self._probes.index(probe)
+        at = next(at for at, one in enumerate(self._probes) if one is probe)
         self.engine.remove_probe(at)
         del self._probes[at]
         if not self._probes:
@@ -117,6 +117,11 @@ class LiveEvent:
     def has_probes(self) -> bool:
         """Whether it still exists."""
         return bool(self._probes)
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """The definitions of its probes."""
+        return [definition for _, definition in self._probes]
 
 
 #: An event that functions hit, or one that other events make.

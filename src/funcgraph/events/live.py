@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from funcgraph import _engine
 from funcgraph.events import recording_events, static
 from funcgraph.events.installer import AnyEvent, Installer
 from funcgraph.events.recording_events import RecordingEvent
+from funcgraph.events.redaction import redact
 from funcgraph.events.registry import Registry
 
 TYPE_CHECKING = False
@@ -34,8 +36,6 @@ _made: dict[int, list[Definition]] = {}  # handle of a recording's instance -> w
 
 def _code(symbol: str) -> CodeType | None:
     """Return the code of the functions with a name; None: there is none, or each has its own."""
-    from funcgraph import _engine
-
     functions = _engine.functions_named([symbol])[symbol]
     codes = {function.code for function in functions}
     return codes.pop() if len(codes) == 1 else None
@@ -58,7 +58,19 @@ def _parameters(symbol: str) -> list[str] | None:
     return list(code.co_varnames[:count])
 
 
-dynamic_events = Registry(_installer, parameters=_parameters, variables=_variables, event_fields=static.names)
+def _redacted(definition: Definition) -> Definition:
+    """Return a definition that records nothing that an instance of this process must not record."""
+    words = list(_engine.redact_words().values())
+    return redact(definition, words) if words else definition
+
+
+dynamic_events = Registry(
+    _installer,
+    parameters=_parameters,
+    variables=_variables,
+    event_fields=static.names,
+    redact=_redacted,
+)
 """The definitions of this process: the kernel's files dynamic_events, kprobe_events and synthetic_events."""
 os.register_at_fork(after_in_child=dynamic_events._after_fork)
 
@@ -73,27 +85,26 @@ def is_dynamic(group: str, name: str) -> bool:
     return any((definition.group, definition.event) == (group, name) for definition in dynamic_events)
 
 
-def start(
-    handle: int, request: RecordingEvent, refuse: Callable[[str], object], redact: Sequence[str] = ()
-) -> None:
+def start(handle: int, text: str, refuse: Callable[[str], object], words: Sequence[str] = ()) -> None:
     """Have an instance of a recording record an event, which is made if it does not exist.
 
     One that the program has not declared is recorded from its declaration on.
 
     Args:
         handle: the instance's.
-        request: the event.
+        text: the event, as recording_events.parse() takes it.
         refuse: called with the reason if it turns out at the declaration that it cannot be recorded.
-        redact: the words of the recording's `--redact` options.
+        words: the words of the recording's `--redact` options.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
+    request = recording_events.parse(text)
     with _declaring:
         if request.is_undeclared and request.name not in static.static_events():
-            _undeclared.setdefault(handle, []).append((request, refuse, redact))
+            _undeclared.setdefault(handle, []).append((request, refuse, words))
             return
-    _start(handle, _declared(request, redact) if request.is_undeclared else request)
+    _start(handle, _parse(text, words))
 
 
 def declare(group: str, name: str) -> None:
@@ -103,25 +114,22 @@ def declare(group: str, name: str) -> None:
         for handle, waiting in _undeclared.items():
             found += [(handle, *one) for one in waiting if one[0].name == (group, name)]
             waiting[:] = [one for one in waiting if one[0].name != (group, name)]
-    for handle, request, refuse, redact in found:
+    for handle, request, refuse, words in found:
         try:
-            _start(handle, _declared(request, redact))
+            _start(handle, _parse(request.text, words))
         except (OSError, ValueError, RuntimeError) as error:
             refuse(f"{group}:{name}: {' '.join(str(error).split())}")
 
 
-def _declared(request: RecordingEvent, redact: Sequence[str]) -> RecordingEvent:
-    """Return what an event means now that was not declared. Raises: ValueError: it cannot be recorded."""
-    if redact:
-        from funcgraph.events.redaction import redacted  # only now: few recordings need it
-
-        return recording_events.parse(redacted(request.text, redact))
-    return recording_events.parse(request.text)
+def _parse(text: str, words: Sequence[str]) -> RecordingEvent:
+    """Return what an event means now, without what a recording or an instance must not record."""
+    everything = [*words, *_engine.redact_words().values()]
+    return recording_events.parse(recording_events.redacted(text, everything) if everything else text)
 
 
 def _start(handle: int, request: RecordingEvent) -> None:
-    if define(request) and request.definition:
-        _made.setdefault(handle, []).append(request.definition)
+    if made := define(request):
+        _made.setdefault(handle, []).append(made)
     event = events()[request.name]
     if request.triggers:
         state = _state_of(handle, request.name)
@@ -135,18 +143,20 @@ def _start(handle: int, request: RecordingEvent) -> None:
     event.engine.set(handle, True, program, ())
 
 
-def define(request: RecordingEvent) -> bool:
-    """Make an event whose functions may be defined later; return False if there is such a definition already,
-    or a static event is asked for.
+def define(request: RecordingEvent) -> Definition | None:
+    """Make an event whose functions may be defined later.
+
+    Returns:
+        its definition; None: there is such a definition already, or a static event is asked for.
 
     Raises:
         OSError, ValueError: the event cannot be made.
     """
-    own = request.definition
+    own = _redacted(request.definition) if request.definition else None
     if own is None or any(definition.text == own.text for definition in dynamic_events):
-        return False
+        return None
     dynamic_events.define(request.text, is_pending=True)
-    return True
+    return own
 
 
 def _state_of(handle: int, name: tuple[str, str]) -> EventState | None:

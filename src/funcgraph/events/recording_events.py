@@ -29,6 +29,7 @@ __all__ = [
     "filter_fields",
     "native_patterns",
     "parse",
+    "redacted",
     "with_filter",
     "with_trigger",
 ]
@@ -101,6 +102,31 @@ def parse(text: str) -> RecordingEvent:
     if triggers:
         _check_triggers(triggers, name, fields, names)
     return RecordingEvent(line, name, definition, found, triggers)
+
+
+def redacted(text: str, words: Sequence[str]) -> str:
+    """Return the text of an event which records no value of such a name (redaction.py).
+
+    An event that the program may declare later stays as it is.
+
+    Args:
+        text: as parse() takes it.
+        words: texts as `--redact` takes them.
+
+    Raises:
+        ValueError: as parse(). RedactionError: as redaction.redact() and check_fields().
+    """
+    from funcgraph.events import redaction  # only now: few recordings need it
+
+    request = parse(text)
+    definition = request.definition
+    if definition is None:
+        event = None if request.is_undeclared else static.find(*request.name)
+        if event is not None:
+            redaction.check_fields(event.group, event.name, event.fields, words)
+        return text
+    other = redaction.redact(definition, words)
+    return text if other is definition else other.text + text[len(request.text) :]
 
 
 def native_patterns(texts: Iterable[str]) -> list[str]:

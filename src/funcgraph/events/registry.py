@@ -7,7 +7,7 @@ Documentation/trace/fprobetrace.rst, kprobetrace.rst, histogram.rst ("Synthetic 
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from errno import E2BIG, EADDRNOTAVAIL, EEXIST, EILSEQ, EINVAL, ENODEV, ENOENT
 from typing import Any, NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from funcgraph.definitions.synthetic_definition import GROUP, SyntheticDefinitio
 from funcgraph.definitions.typed import Event, line_of
 from funcgraph.definitions.warnings import Doubt, warnings_of
 from funcgraph.events.files import FILES
+from funcgraph.events.redaction import RedactionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Registry:
         event_fields: knows the fields of the events that are not dynamic, as in parse_definition().
         variables: knows all variables of functions: what a probe within one can read.
         lock: held during each change; it must be recursive. None: a lock of its own.
+        redact: returns a definition that records no value which is redacted; it may raise RedactionError.
     """
 
     def __init__(
@@ -104,11 +106,13 @@ class Registry:
         event_fields: EventFields | None = None,
         variables: Variables | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        redact: Callable[[Definition], Definition] | None = None,
     ) -> None:
         self._installer = installer
         self._parameters = parameters
         self._static_fields = event_fields
         self._variables = variables
+        self._redact = redact
         self._has_own_lock = lock is None
         self._lock = RLock() if lock is None else lock
         self._entries: list[_Entry] = []
@@ -275,6 +279,7 @@ class Registry:
 
     def _add(self, line: str, definition: AnyDefinition, is_pending: bool = False) -> AnyDefinition:
         if isinstance(definition, Definition):
+            definition = self._redacted(line, definition)
             self._check_new(line, definition)
         elif self._is_taken(definition):
             at = len(line) - len(line.removeprefix("s:").removeprefix(f"{GROUP}/"))
@@ -289,6 +294,12 @@ class Registry:
         for doubt in self._warnings(line, definition):
             doubt.log(self.log)
         return definition
+
+    def _redacted(self, line: str, definition: Definition) -> Definition:
+        try:
+            return self._redact(definition) if self._redact else definition
+        except RedactionError as error:
+            raise command_of(line).error(messages.REDACTED, error.argument + 2, hint=str(error)) from None
 
     def _warnings(self, line: str, definition: AnyDefinition) -> list[Doubt]:
         if self._variables is None or not isinstance(definition, Definition):

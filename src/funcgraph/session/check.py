@@ -125,7 +125,7 @@ def _redact_events(instances: Sequence[dict[str, Any]]) -> None:
     """Instances share the events of a process, so the words of each count for the events of all."""
     words = [instance["redact"] for instance in instances if instance["redact"]]
     if words:
-        from funcgraph.events.redaction import redacted  # only now: few recordings have both
+        from funcgraph.events.recording_events import redacted
 
         checker = partial(redacted, words=words)
         for instance in instances:

@@ -219,7 +219,7 @@ def _start_events(directory: str, handle: int, texts: "list[str]", redact: "list
 
         add_folder(directory, directory)  # an attacher may have put their plans there
     for text in texts:
-        live.start(handle, recording_events.parse(text), partial(leave_note, directory), redact)
+        live.start(handle, text, partial(leave_note, directory), redact)
     return native
 
 

@@ -8,7 +8,7 @@ there. A file whose value is kept elsewhere has a getter and a setter below.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from errno import EINVAL
+from errno import EBUSY, EINVAL
 from typing import TypeVar
 
 from funcgraph import _engine
@@ -176,7 +176,20 @@ def _put_choice(state: State, setting: Setting, value: object) -> None:
 def _put_text(state: State, setting: Setting, value: object) -> None:
     text = _checked(setting.file, value, lambda: check.redact(value))
     with state.lock:
+        if text and state.event_states:
+            _check_events(state, setting.file, text)
         state.engine.set_setting(setting.name, text)
+
+
+def _check_events(state: State, file: str, words: str) -> None:
+    """Refuse words that name a value which the instance records in an event: EBUSY."""
+    from funcgraph.events.redaction import RedactionError, check_event  # loaded when an event is used
+
+    for event in [one.event for one in state.event_states.values() if one.is_used and one.event.has_probes]:
+        try:
+            check_event(event, words)
+        except RedactionError as error:
+            raise OSError(EBUSY, f"invalid {file} {words!r}: {error}") from None
 
 
 def _put_patterns(state: State, setting: Setting, value: object) -> None:

@@ -27,7 +27,8 @@ _FOLDER = "events/"
 _PRINT_FORMAT = f"{_FOLDER}ftrace/print/format"  # of an event that instances have, too
 _DEFINITION_ERRORS = (E2BIG, EEXIST, EILSEQ, ENOENT, EOPNOTSUPP)
 _FILTER_ERRORS = (ENOENT, EPERM, ESRCH)  # the kernel's numbers for parentheses and quotes
-_ENABLE_ERRORS = (ENOSPC, EOPNOTSUPP)  # EOPNOTSUPP: a static event that this CPython does not tell
+# EOPNOTSUPP: a static event that this CPython does not tell. EPERM: a field of it is redacted.
+_ENABLE_ERRORS = (ENOSPC, EOPNOTSUPP, EPERM)
 
 
 # ---- files about all events
