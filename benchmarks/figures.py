@@ -53,6 +53,12 @@ _INSTANCES, _INSTANCE_FIB, _INSTANCE_ROUNDS = (2, 3, 4, 8), 12, 5
 _COUNTED = {16: 3193, 12: 465}
 _ATTRIBUTES, _OBJECT_CALLS = 8, 20000  # what a call of objects.py passes, and the calls of a round
 _PARTS = {"args": ["--args", "--retval"], "values": ["--values", "1"]}
+_PART_OPTIONS = {
+    "untraced": None,
+    "--args --retval": ["--args", "--retval"],
+    "--values 1": ["--values", "1"],
+    "--values 1 --redact": ["--values", "1", "--redact", "password|token"],
+}
 _VALUES = 21  # small, because viztracer takes more than a microsecond for a call with its arguments
 
 
@@ -158,6 +164,29 @@ def parts(bench: Bench) -> Iterator[Figure]:
     yield at_most("object, --values 1: an attribute, ns", each, 15)
     ratio = median_of(rounds, lambda one: values(one) / theirs(one))
     yield at_most("object, --values 1: of viztracer --log_func_args", ratio, 0.15)
+
+
+def part_instructions(bench: Bench) -> Iterator[Figure]:
+    """Count the instructions of a call with an object (callgrind), traced with its attributes and without."""
+
+    def per_call(options: Sequence[str] | None) -> float:
+        record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), "-l", "__main__.pay"]
+        traced_by = [] if options is None else [*record, *options, "--"]
+        many, few = (
+            bench.instructions(bench.plain("objects.py", _ATTRIBUTES, calls, 1), traced_by=traced_by)
+            for calls in (12_000, 2_000)
+        )
+        return (many - few) / 10_000
+
+    counts = {name: per_call(options) for name, options in _PART_OPTIONS.items()}
+    for name, count in counts.items():
+        yield Figure(f"object of {_ATTRIBUTES} attributes: instructions a call, {name}", f"{count:.0f}")
+    for name in ("--values 1", "--values 1 --redact"):
+        each = (counts[name] - counts["--args --retval"]) / _ATTRIBUTES
+        yield Figure(f"{name}: instructions an attribute", f"{each:.0f}")
+    yield at_most(
+        "--values 1: instructions, of --args --retval", counts["--values 1"] / counts["--args --retval"], 1.5
+    )
 
 
 def _steady_count(bench: Bench, options: list[str], traced_by: Sequence[str] = ()) -> int:
@@ -507,6 +536,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
         "fib": fib,
         "values": values,
         "parts": parts,
+        "part-instructions": part_instructions,
         "nothing-matches": nothing_matches,
         "native-users": native_users,
         "arguments": arguments,

@@ -1,9 +1,8 @@
 /* See plain_values.h. Of a container only its length is read, from the C struct. */
 #include "arch/cpython/value/plain_values.h"
 
-#include "arch/cpython/base/compat/integer.h"
+#include "arch/cpython/value/short_values.h"
 #include "arch/cpython/value/utf8.h"
-#include "engine/base/compiler.h"
 
 FG_NOINLINE static void put_big_int(struct fg_out *out, PyObject *value, bool is_negative)
 {
@@ -21,15 +20,10 @@ void fg_put_int(struct fg_out *out, PyObject *value)
 
     if (fg_unlikely(!fg_int_is_compact(value, &number)))
         number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (fg_unlikely(overflow)) {
+    if (fg_unlikely(overflow))
         put_big_int(out, value, overflow < 0);
-    } else if (number >= INT8_MIN && number <= INT8_MAX) {
-        fg_put_tag(out, FG_VALUE_INT8);
-        *out->at++ = (uint8_t)(int8_t)number;
-    } else {
-        fg_put_tag(out, FG_VALUE_INT64);
-        fg_put_u64(out, (uint64_t)number);
-    }
+    else
+        out->at = fg_copy_int(out->at, number);
 }
 
 /* ---- texts: a tag, the whole length, a count of one byte, or two if there may be so many, and the bytes */
@@ -74,7 +68,7 @@ static inline void put_text(struct fg_out *out, bool is_str, const void *text, s
     struct counted counted = open_text(out, is_str, length, bytes);
     size_t n = bytes < counted.most ? bytes : counted.most;
 
-    fg_put_short(out, text, n);
+    out->at = fg_copy_short(out->at, text, n);
     close_text(&counted, n);
 }
 
@@ -145,23 +139,17 @@ void fg_put_object(struct fg_out *out, PyObject *value)
 
 bool fg_put_exact(struct fg_out *out, PyObject *value)
 {
-    const PyTypeObject *type = Py_TYPE(value);
+    uint8_t *end = fg_copy_short_value(out->at, value, out->style);
 
-    if (type == &PyLong_Type) {
+    if (fg_likely(end != NULL))
+        out->at = end;
+    else if (PyLong_CheckExact(value))
         fg_put_int(out, value);
-    } else if (type == &PyUnicode_Type) {
+    else if (PyUnicode_CheckExact(value))
         fg_put_str(out, value);
-    } else if (value == Py_None) {
-        fg_put_tag(out, FG_VALUE_NONE);
-    } else if (type == &PyBool_Type) {
-        fg_put_tag(out, value == Py_True ? FG_VALUE_TRUE : FG_VALUE_FALSE);
-    } else if (type == &PyFloat_Type) {
-        fg_put_tag(out, FG_VALUE_FLOAT);
-        fg_put_bytes(out, &((PyFloatObject *)value)->ob_fval, sizeof(double));
-    } else if (type == &PyBytes_Type) {
+    else if (PyBytes_CheckExact(value))
         fg_put_byte_string(out, value);
-    } else {
+    else
         return false;
-    }
     return true;
 }

@@ -15,6 +15,53 @@
 #define FG_VALUE_MAX_BYTES                                                                                   \
     (1 + 8 + 1 + (FG_VALUE_MAX_TEXT > FG_VALUE_MAX_TYPE ? FG_VALUE_MAX_TEXT : FG_VALUE_MAX_TYPE))
 
+/* ---- at an address: each returns where it ends. A byte that is stored may be a part of fg_out for all that
+ * a compiler knows, so what is written many times keeps its place in a variable of its own. */
+
+static inline uint8_t *fg_copy_tag(uint8_t *at, enum fg_value_tag tag)
+{
+    *at = (uint8_t)tag;
+    return at + 1;
+}
+
+static inline uint8_t *fg_copy_u64(uint8_t *at, uint64_t value)
+{
+    memcpy(at, &value, sizeof(value));
+    return at + sizeof(value);
+}
+
+/* Copies a few bytes without a call. */
+static inline uint8_t *fg_copy_short(uint8_t *at, const void *bytes, size_t n)
+{
+    const uint8_t *from = bytes;
+
+    if (n > 32) {
+        memcpy(at, from, n);
+    } else if (n >= 16) {
+        memcpy(at, from, 16);
+        memcpy(at + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(at, from, 8);
+        memcpy(at + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(at, from, 4);
+        memcpy(at + n - 4, from + n - 4, 4);
+    } else if (n) {
+        at[0] = from[0];
+        at[n / 2] = from[n / 2];
+        at[n - 1] = from[n - 1];
+    }
+    return at + n;
+}
+
+static inline uint8_t *fg_copy_counted(uint8_t *at, const void *text, size_t n)
+{
+    *at = (uint8_t)n;
+    return fg_copy_short(at + 1, text, n);
+}
+
+/* ---- into a buffer */
+
 struct fg_out {
     uint8_t *at, *end;
     const struct fg_value_style *style;
@@ -36,38 +83,14 @@ static inline void fg_put_bytes(struct fg_out *out, const void *bytes, size_t n)
     out->at += n;
 }
 
-/* Copies a few bytes without a call. */
-static inline void fg_put_short(struct fg_out *out, const void *bytes, size_t n)
-{
-    const uint8_t *from = bytes;
-
-    if (n > 32) {
-        memcpy(out->at, from, n);
-    } else if (n >= 16) {
-        memcpy(out->at, from, 16);
-        memcpy(out->at + n - 16, from + n - 16, 16);
-    } else if (n >= 8) {
-        memcpy(out->at, from, 8);
-        memcpy(out->at + n - 8, from + n - 8, 8);
-    } else if (n >= 4) {
-        memcpy(out->at, from, 4);
-        memcpy(out->at + n - 4, from + n - 4, 4);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            out->at[i] = from[i];
-    }
-    out->at += n;
-}
-
 static inline void fg_put_u64(struct fg_out *out, uint64_t value)
 {
-    fg_put_bytes(out, &value, sizeof(value));
+    out->at = fg_copy_u64(out->at, value);
 }
 
 static inline void fg_put_counted(struct fg_out *out, const void *text, size_t n)
 {
-    *out->at++ = (uint8_t)n;
-    fg_put_short(out, text, n);
+    out->at = fg_copy_counted(out->at, text, n);
 }
 
 /* The last part of a type's name: static types are named "module.Name". */

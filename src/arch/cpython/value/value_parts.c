@@ -9,6 +9,7 @@
 #include "arch/cpython/base/compat/text.h"
 #include "arch/cpython/value/numpy.h"
 #include "arch/cpython/value/plain_values.h"
+#include "arch/cpython/value/short_values.h"
 #include "arch/cpython/value/shown_values.h"
 #include "arch/cpython/value/slots.h"
 #include "arch/cpython/value/utf8.h"
@@ -20,8 +21,9 @@
 #define MAX_SCAN 256      /* places of a table that are looked at: most may be empty */
 #define MAX_BASES 16      /* classes of an instance that are looked at for slots */
 #define NAME_BYTES 64     /* of a name */
-#define END_BYTES 2       /* MORE and CLOSE */
-#define MAX_KEPT 4        /* parts for which the one before them leaves room */
+#define NAMED_BYTES (2 + NAME_BYTES + FG_VALUE_MAX_BYTES)
+#define END_BYTES 2 /* MORE and CLOSE */
+#define MAX_KEPT 4  /* parts for which the one before them leaves room */
 
 static bool put_deep(struct fg_out *out, PyObject *value, uint32_t depth);
 
@@ -73,12 +75,10 @@ static bool hides_known_str(const struct fg_value_style *style, PyObject *name, 
     return found;
 }
 
-bool fg_is_hidden(const struct fg_value_style *style, PyObject *name)
+bool fg_hides_name(const struct fg_value_style *style, PyObject *name)
 {
     Py_hash_t hash;
 
-    if (fg_likely(!fg_value_style_redacts(style)))
-        return false;
     if (PyBytes_Check(name))
         return fg_value_style_hides(style, PyBytes_AS_STRING(name), (size_t)PyBytes_GET_SIZE(name));
     if (!fg_is_str(name))
@@ -147,7 +147,7 @@ static bool put_item(struct fg_out *out, PyObject *value, Py_ssize_t after, uint
 static bool put_named_utf8(struct fg_out *out, const char *name, size_t bytes, PyObject *value,
                            Py_ssize_t after, uint32_t depth, bool hides)
 {
-    if (fg_unlikely(fg_out_room(out) < 2 + NAME_BYTES + FG_VALUE_MAX_BYTES))
+    if (fg_unlikely(fg_out_room(out) < NAMED_BYTES))
         return false;
     fg_put_tag(out, FG_VALUE_NAME);
     fg_put_counted(out, name, bytes < NAME_BYTES ? bytes : NAME_BYTES);
@@ -181,8 +181,7 @@ static const PyTypeObject *unless(PyObject *value, const PyTypeObject *exact)
 /* A pair of a name and a value, as in lists of headers. */
 static bool hides_second(const struct fg_out *out, PyObject *const *items, Py_ssize_t n)
 {
-    return fg_unlikely(fg_value_style_redacts(out->style)) && n == 2 && items[0] &&
-           fg_is_hidden(out->style, items[0]);
+    return n == 2 && items[0] && fg_is_hidden(out->style, items[0]);
 }
 
 static void put_items(struct fg_out *out, PyObject *const *items, Py_ssize_t n, uint32_t depth)
@@ -233,7 +232,7 @@ static bool is_text(PyObject *object, const char *text, size_t bytes)
 /* What a table of names has under @name, borrowed, looked for among its first entries. */
 static PyObject *table_get(const struct fg_table *table, const char *name)
 {
-    Py_ssize_t n = fg_table_size(table);
+    Py_ssize_t n = table->n;
     size_t bytes = strlen(name);
     PyObject *key, *value;
 
@@ -315,7 +314,7 @@ static bool put_entry(struct fg_out *out, PyObject *key, PyObject *value, Py_ssi
 static bool put_dict(struct fg_out *out, PyObject *value, uint32_t depth)
 {
     struct fg_table table = fg_table_of_dict(value);
-    Py_ssize_t used = ((PyDictObject *)value)->ma_used, n = fg_table_size(&table), done = 0;
+    Py_ssize_t used = ((PyDictObject *)value)->ma_used, n = table.n, done = 0;
     PyObject *key, *of_key;
 
     open_parts(out, FG_FORM_DICT, used, unless(value, &PyDict_Type));
@@ -486,10 +485,28 @@ static bool put_base(struct fg_out *out, PyObject *value)
     return true;
 }
 
+/* An attribute as nearly all are: a name of ASCII, and a value that takes little room. Return: false: it
+ * takes the long way, and nothing was written. */
+static inline bool put_short_attribute(struct fg_out *out, PyObject *name, PyObject *value)
+{
+    size_t bytes = (size_t)PyUnicode_GET_LENGTH(name);
+    uint8_t *at = out->at;
+
+    if (fg_unlikely(!PyUnicode_IS_COMPACT_ASCII(name) || bytes > NAME_BYTES ||
+                    fg_out_room(out) < NAMED_BYTES || fg_is_hidden(out->style, name)))
+        return false;
+    at = fg_copy_counted(fg_copy_tag(at, FG_VALUE_NAME), (const PyASCIIObject *)name + 1, bytes);
+    at = fg_copy_short_value(at, value, out->style);
+    if (fg_unlikely(!at))
+        return false;
+    out->at = at;
+    return true;
+}
+
 /* What frameworks keep in their instances beside what the program put there. */
 static bool is_of_framework(PyObject *name, PyObject *value)
 {
-    if (fg_likely(!PyUnicode_IS_ASCII(name) || *(const char *)PyUnicode_DATA(name) != '_'))
+    if (fg_likely(!PyUnicode_IS_COMPACT_ASCII(name) || *(const char *)((PyASCIIObject *)name + 1) != '_'))
         return false;
     return is_text(name, "_sa_instance_state", 18) ||
            (is_text(name, "_state", 6) && strcmp(Py_TYPE(value)->tp_name, "ModelState") == 0);
@@ -594,13 +611,14 @@ static void put_dictionary(struct fg_out *out, PyObject *object, uint32_t depth,
                            struct attributes *attributes)
 {
     struct fg_table table = fg_table_of_instance(object);
-    Py_ssize_t n = fg_table_size(&table);
+    Py_ssize_t n = table.n;
     PyObject *key, *value;
 
     for (Py_ssize_t i = 0; i < n && i < MAX_SCAN && !attributes->is_full; i++) {
         if (!fg_table_entry(&table, i, &key, &value) || !fg_is_str(key) || is_of_framework(key, value))
             continue;
-        if (begin_attribute(out, object, attributes) && !put_named(out, key, value, n - i - 1, depth))
+        if (begin_attribute(out, object, attributes) && !put_short_attribute(out, key, value) &&
+            !put_named(out, key, value, n - i - 1, depth))
             attributes->is_full = true;
     }
 }

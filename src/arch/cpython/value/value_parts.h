@@ -7,12 +7,19 @@
 #define FG_CPYTHON_VALUE_PARTS_H
 
 #include "arch/cpython/value/value_out.h"
+#include "engine/base/compiler.h"
 
 /* Needs room for FG_VALUE_MAX_BYTES. @depth: so many levels of parts, at most */
 void fg_put_value(struct fg_out *out, PyObject *value, uint32_t depth);
 
+/* As fg_is_hidden(), for a style that leaves values out. */
+bool fg_hides_name(const struct fg_value_style *style, PyObject *name);
+
 /* True if the style wants the value left out that has this name: a str or bytes; any other object names
  * nothing. */
-bool fg_is_hidden(const struct fg_value_style *style, PyObject *name);
+static inline bool fg_is_hidden(const struct fg_value_style *style, PyObject *name)
+{
+    return fg_unlikely(fg_value_style_redacts(style)) && fg_hides_name(style, name);
+}
 
 #endif

@@ -27,16 +27,43 @@ struct fg_deque {
 
 /* ---- dicts, and the attributes of an instance, which may have them in itself */
 
+/* Entries one after the other: names, and their values beside them or in an array of their own. */
 struct fg_table {
-    PyDictKeysObject *keys; /* NULL: there are no entries */
-    PyDictValues *values;   /* NULL: they are beside the keys */
+    const char *keys, *values; /* of the first entry */
+    size_t key_step, value_step;
+    Py_ssize_t n;
 };
+
+/* @values: NULL: they are beside the keys */
+static inline struct fg_table fg_table_of(PyDictKeysObject *keys, const PyDictValues *values)
+{
+    struct fg_table table = {.n = 0};
+
+    if (!keys)
+        return table;
+    table.n = keys->dk_nentries;
+    if (DK_IS_UNICODE(keys)) {
+        const PyDictUnicodeEntry *entries = DK_UNICODE_ENTRIES(keys);
+
+        table.keys = (const char *)&entries->me_key;
+        table.values = values ? (const char *)values->values : (const char *)&entries->me_value;
+        table.key_step = sizeof(*entries);
+        table.value_step = values ? sizeof(values->values[0]) : sizeof(*entries);
+    } else {
+        const PyDictKeyEntry *entries = DK_ENTRIES(keys);
+
+        table.keys = (const char *)&entries->me_key;
+        table.values = (const char *)&entries->me_value;
+        table.key_step = table.value_step = sizeof(*entries);
+    }
+    return table;
+}
 
 static inline struct fg_table fg_table_of_dict(PyObject *dict)
 {
     const PyDictObject *object = (PyDictObject *)dict;
 
-    return (struct fg_table){object->ma_keys, object->ma_values};
+    return fg_table_of(object->ma_keys, object->ma_values);
 }
 
 static inline struct fg_table fg_table_of_instance(PyObject *object)
@@ -46,30 +73,16 @@ static inline struct fg_table fg_table_of_instance(PyObject *object)
     PyObject *dict = values ? NULL : fg_instance_dict(object, type);
 
     if (values)
-        return (struct fg_table){((PyHeapTypeObject *)type)->ht_cached_keys, values};
-    return dict && PyDict_Check(dict) ? fg_table_of_dict(dict) : (struct fg_table){NULL, NULL};
-}
-
-static inline Py_ssize_t fg_table_size(const struct fg_table *table)
-{
-    return table->keys ? table->keys->dk_nentries : 0;
+        return fg_table_of(((PyHeapTypeObject *)type)->ht_cached_keys, values);
+    return dict && PyDict_Check(dict) ? fg_table_of_dict(dict) : (struct fg_table){.n = 0};
 }
 
 /* Entry @i. Return: false: there is none at that place any longer, or not yet. */
 static inline bool fg_table_entry(const struct fg_table *table, Py_ssize_t i, PyObject **key,
                                   PyObject **value)
 {
-    if (DK_IS_UNICODE(table->keys)) {
-        const PyDictUnicodeEntry *entry = &DK_UNICODE_ENTRIES(table->keys)[i];
-
-        *key = entry->me_key;
-        *value = table->values ? table->values->values[i] : entry->me_value;
-    } else {
-        const PyDictKeyEntry *entry = &DK_ENTRIES(table->keys)[i];
-
-        *key = entry->me_key;
-        *value = entry->me_value;
-    }
+    *key = *(PyObject *const *)(table->keys + (size_t)i * table->key_step);
+    *value = *(PyObject *const *)(table->values + (size_t)i * table->value_step);
     return *key && *value;
 }
 
