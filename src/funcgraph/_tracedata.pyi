@@ -146,6 +146,8 @@ class Reader:
 
     Args:
         path: its path, or a descriptor, which stays the caller's.
+        progress: called now and then by the methods and iterators that read the trace, with the share of what
+            they read that is done, 0 to 1. What it raises ends the reading.
 
     Raises:
         ValueError: the file is not a whole trace; the message says why.
@@ -153,7 +155,11 @@ class Reader:
         OSError: it cannot be opened or read.
     """
 
-    def __new__(cls, path: str | bytes | PathLike[str] | int) -> Reader: ...
+    def __new__(
+        cls,
+        path: str | bytes | PathLike[str] | int,
+        progress: Callable[[float], object] | None = None,
+    ) -> Reader: ...
     @property
     def meta(self) -> bytes | None:
         """The trace's own JSON, not decoded; None of a kernel's trace, which trace-cmd recorded."""
@@ -788,6 +794,7 @@ def convert(
     version: int = 7,
     compression: str | None = None,
     values_are_texts: bool = False,
+    progress: Callable[[float], object] | None = None,
 ) -> int | None:
     """Write a trace.dat of a .fg trace, complete or not.
 
@@ -801,6 +808,7 @@ def convert(
         compression: of version 7: 'zstd', 'zlib', 'none'; None: the best that is there.
         values_are_texts: fields of any type of value are texts, as event_format() says; False: they are
             numbers if all values in the trace are.
+        progress: called now and then with the share that is done, 0 to 1. What it raises ends the writing.
 
     Returns:
         The offset of the first damaged place in `source`, whose events count as lost; None: there is none.
@@ -839,6 +847,7 @@ def join(
     parts: tuple[tuple[int, str | None, int, int, int, int, int, int | None], ...],
     meta: str,
     output: str | bytes | PathLike[str],
+    progress: Callable[[float], object] | None = None,
     /,
 ) -> tuple[int, int]:
     """Write one .fg trace of several.
@@ -852,6 +861,7 @@ def join(
             trace's times may be, in ns, or None: not known.
         meta: the trace's description, a JSON object.
         output: path of the trace; a file of that name is replaced.
+        progress: called now and then with the share that is done, 0 to 1. What it raises ends the writing.
 
     Returns:
         How many records it has; how many damaged places the parts have, whose events are missing.

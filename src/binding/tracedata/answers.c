@@ -62,7 +62,7 @@ static int run(struct question *question, int (*step)(void *answer, uint64_t eve
     int result = 1;
 
     while (result == 1) {
-        if (PyErr_CheckSignals() < 0)
+        if (fg_reader_step(question->reader) < 0)
             return -1;
         Py_BEGIN_ALLOW_THREADS;
         result = step(answer, ANSWER_EVENTS);

@@ -64,6 +64,8 @@ bool fg_batches_begin(struct fg_batches *batches)
         return false;
     if (batches->error)
         fg_reader_raise(batches->reader, batches->error, batches->merge.reason);
+    else if (!batches->at_end && fg_reader_step(batches->reader) < 0)
+        return false;
     batches->is_busy = !batches->error && !batches->at_end;
     return batches->is_busy;
 }

@@ -117,7 +117,7 @@ static int run(struct fg_reader *reader, struct fg_merge *merge, struct fg_call_
     int result = error ? error : 1;
 
     while (result == 1) {
-        if (PyErr_CheckSignals() < 0)
+        if (fg_reader_step(reader) < 0)
             return -1;
         Py_BEGIN_ALLOW_THREADS;
         result = fg_call_parts_run(parts, EVENTS);

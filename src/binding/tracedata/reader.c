@@ -31,16 +31,19 @@ static int open_file(struct fg_reader *reader, const struct fg_file_arg *file, c
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"path", NULL};
+    static char *keywords[] = {"path", "progress", NULL};
     struct fg_file_arg file = {.fd = -1};
+    PyObject *progress = Py_None;
     struct fg_reader *reader = NULL;
     char reason[FG_REASON_BYTES];
     int error;
 
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "O&:Reader", keywords, fg_file_arg_convert, &file))
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "O&|O:Reader", keywords, fg_file_arg_convert, &file,
+                                    &progress))
         reader = (struct fg_reader *)type->tp_alloc(type, 0);
     if (reader) {
         reader->file.fd = -1;
+        reader->progress = progress == Py_None ? NULL : Py_NewRef(progress);
         reader->path =
             file.path ? PyUnicode_DecodeFSDefault(PyBytes_AS_STRING(file.path)) : PyLong_FromLong(file.fd);
         if (!reader->path)
@@ -50,6 +53,7 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         Py_BEGIN_ALLOW_THREADS
         error = open_file(reader, &file, reason);
         Py_END_ALLOW_THREADS
+        reader->file.reading = &reader->reading;
         if (error) {
             fg_reader_raise(reader, error, reason);
             Py_CLEAR(reader);
@@ -66,6 +70,7 @@ static void reader_dealloc(PyObject *self)
     fg_trace_file_close(&reader->file);
     fg_name_table_free(&reader->names);
     Py_XDECREF(reader->path);
+    Py_XDECREF(reader->progress);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -326,7 +331,7 @@ static PyGetSetDef reader_getset[] = {
 };
 
 PyDoc_STRVAR(reader_doc,
-             "Reader(path)\n--\n\n"
+             "Reader(path, progress=None)\n--\n\n"
              "An opened trace. Raises OSError, ValueError if the file is not a complete trace,\nor "
              "NotImplementedError if nothing can decompress it.");
 

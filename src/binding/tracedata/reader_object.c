@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "binding/base/raise.h"
+#include "binding/tracedata/base/progress.h"
 
 bool fg_reader_begin(struct fg_reader *reader)
 {
@@ -14,6 +15,11 @@ bool fg_reader_begin(struct fg_reader *reader)
     }
     reader->is_busy = true;
     return true;
+}
+
+int fg_reader_step(struct fg_reader *reader)
+{
+    return fg_progress_call(&reader->reading, reader->progress);
 }
 
 PyObject *fg_reader_raise(struct fg_reader *reader, int error, const char *reason)

@@ -166,7 +166,7 @@ static PyObject *report_iterator_next(PyObject *self)
     int result;
     if (iterator->error)
         return fg_reader_raise(iterator->reader, iterator->error, iterator->merge.reason);
-    if (iterator->at_end || !fg_reader_begin(iterator->reader))
+    if (iterator->at_end || fg_reader_step(iterator->reader) < 0 || !fg_reader_begin(iterator->reader))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     result = fg_report_next(iterator->report, &iterator->text, CHUNK_BYTES);

@@ -100,7 +100,7 @@ static int run(struct fg_reader *reader, const struct fg_merge *merge, struct fg
     int result = 1;
 
     while (result == 1) {
-        if (PyErr_CheckSignals() < 0)
+        if (fg_reader_step(reader) < 0)
             return -1;
         Py_BEGIN_ALLOW_THREADS;
         result = fg_summary_run(summary, SUMMARY_EVENTS);

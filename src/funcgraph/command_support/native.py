@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from funcgraph import _engine
 from funcgraph.command_support.messages import os_error_text, print_message
@@ -21,11 +21,14 @@ def print_plan_error(path: str, error: OSError | PlanError) -> None:
     print_message(f"{path}: {error}" if isinstance(error, PlanError) else os_error_text(error))
 
 
-def plans_of_process(planner: Planner, pid: int, objects: str = "*") -> Iterator[ObjectPlan]:
+def plans_of_process(
+    planner: Planner, pid: int, objects: str = "*", before_message: Callable[[], object] = lambda: None
+) -> Iterator[ObjectPlan]:
     """Yield the plans of what a process has loaded; say of the other objects why they have none.
 
     Args:
         objects: a glob for the names of the objects.
+        before_message: called before a message is printed.
 
     Raises:
         OSError: we may not look into the process.
@@ -34,6 +37,7 @@ def plans_of_process(planner: Planner, pid: int, objects: str = "*") -> Iterator
         if isinstance(found, ObjectPlan):
             yield found
         else:
+            before_message()
             print_plan_error(*found)
 
 

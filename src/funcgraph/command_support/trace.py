@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message, refusal_of
 from funcgraph.command_support.parser import Common
+from funcgraph.command_support.progress_bar import ProgressBar
 from funcgraph.session.output import DEFAULT_OUTPUT
 from funcgraph.tracedata.description import SelectionError, TraceError
 from funcgraph.tracedata.selection import Selection
@@ -67,38 +69,59 @@ def add_trace_argument(parser: argparse.ArgumentParser, *, several: bool = False
         group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
 
 
-def open_trace(args: argparse.Namespace) -> TraceFile:
-    """Open the trace. Raises CommandError with the file and the reason."""
-    return open_file(args.input or args.file or default_trace(), args)
+def trace_path(args: argparse.Namespace) -> str:
+    """Return the path of the trace that the arguments of add_trace_argument() name."""
+    path: str | None = args.input or args.file
+    return path or default_trace()
+
+
+def reading_bar(path: object, *, streams: bool = False) -> ProgressBar:
+    """Return the bar for reading a trace.
+
+    Args:
+        streams: while the trace is read its text goes to standard output. If that is no file, what stands at
+            its end may be the same terminal: it gets no bar.
+    """
+    return ProgressBar(f"reading {path}", visible=not streams or _output_is_file())
+
+
+def _output_is_file() -> bool:
+    try:
+        mode = os.fstat(1).st_mode
+        return stat.S_ISREG(mode) or os.path.samestat(os.fstat(1), os.stat(os.devnull))
+    except OSError:
+        return False
 
 
 @contextmanager
 def open_files(args: argparse.Namespace) -> Iterator[TraceFile]:
-    """Open the trace, or those of one recording as one. Raises CommandError as open_trace()."""
+    """Open the trace, or those of one recording as one. Raises CommandError as open_file()."""
     paths = args.files or [args.input or default_trace()]
-    traces = [open_file(path, args) for path in paths]
-    if len(traces) == 1:
-        yield traces[0]
-        return
-    from funcgraph.tracedata.rotated import joined  # other commands do without it
+    with ExitStack() as stack:
+        bar = stack.enter_context(reading_bar(", ".join(paths)))
+        traces = [open_file(path, args, bar) for path in paths]
+        if len(traces) == 1:
+            yield traces[0]
+            return
+        from funcgraph.tracedata.rotated import joined  # other commands do without it
 
-    with trace_errors(", ".join(paths)):
+        stack.enter_context(trace_errors(", ".join(paths)))
         try:
-            with joined(traces) as trace:
-                yield trace
+            yield stack.enter_context(joined(traces, bar))
         except OSError as error:
             raise CommandError(os_error_text(error)) from None
 
 
-def open_file(path: str, args: argparse.Namespace) -> TraceFile:
-    """Open one of several traces. Raises CommandError as open_trace()."""
-    trace = open_as(TraceFile, path)
+def open_file(path: str, args: argparse.Namespace, bar: ProgressBar | None = None) -> TraceFile:
+    """Open one of several traces; a bar shows how far it is read. Raises CommandError with the file and the
+    reason."""
+    trace = open_as(lambda name: TraceFile(name, progress=bar), path)
     check_whole(trace, args)
     return trace
 
 
 def open_as(open: Callable[[str], _Opened], path: str) -> _Opened:
-    """Open one of several traces with a function or class. Raises CommandError as open_trace()."""
+    """Open one of several traces with a function or class. Raises CommandError as open_file()."""
     with trace_errors(path):
         try:
             return open(path)
@@ -129,12 +152,16 @@ def add_strict_argument(parser: argparse._ActionsContainer) -> None:
 
 
 @contextmanager
-def open_events(args: argparse.Namespace) -> Iterator[Trace]:
-    """Open the trace as `funcgraph.open` does. Raises CommandError with the file and the reason."""
-    from funcgraph.tracedata.opened import open_trace as open_trace_events  # other commands do without it
+def open_events(args: argparse.Namespace, bar: ProgressBar | None = None) -> Iterator[Trace]:
+    """Open the trace as `funcgraph.open` does. Raises CommandError with the file and the reason.
 
-    path = args.input or args.file or default_trace()
-    with open_as(open_trace_events, path) as trace:
+    Args:
+        bar: shows how far it is read; None: one that is erased when the trace is closed.
+    """
+    from funcgraph.tracedata.opened import Trace  # other commands do without it
+
+    path = trace_path(args)
+    with bar or reading_bar(path) as shown, open_as(lambda name: Trace(name, progress=shown), path) as trace:
         check_whole(trace, args)
         yield trace
 

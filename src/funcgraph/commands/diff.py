@@ -13,6 +13,7 @@ from funcgraph.command_support.trace import (
     add_selection_arguments,
     check_whole,
     open_file,
+    reading_bar,
     selection_of,
     trace_errors,
 )
@@ -74,13 +75,15 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--top {args.top}: must be at least 1")
     if args.first_difference:
         return _first_difference(args, a, b)
-    traces = [[open_file(path, args) for path in side] for side in (a, b)]
+    with reading_bar(", ".join((*a, *b))) as bar:
+        traces = [[open_file(path, args, bar) for path in side] for side in (a, b)]
+        rows = [[_summary(trace, args) for trace in side] for side in traces]
     is_cpu = {trace.has_cpu_time for side in traces for trace in side}
     if len(is_cpu) > 1:
         print_message(
             "some runs have CPU time (record -O nosleep-time), others have not: their times do not compare"
         )
-    comparison = compare(*([_summary(trace, args) for trace in side] for side in traces))
+    comparison = compare(*rows)
     try:
         failures = [line for condition in conditions for line in condition.failures(comparison)]
     except ConditionError as error:
@@ -252,16 +255,17 @@ def _figure(figure: Measure) -> dict[str, Any]:
 
 def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[str]) -> int:
     from funcgraph.diff.first_difference import first_difference
-    from funcgraph.tracedata.opened import open_trace
+    from funcgraph.tracedata.opened import Trace
 
     if len(a) != 1 or len(b) != 1 or args.conditions or args.top is not None:
         raise CommandError("--first-difference compares two traces, without --fail-if and --top")
     with ExitStack() as stack:
+        bar = stack.enter_context(reading_bar(", ".join((*a, *b))))
         traces = []
         for path in (*a, *b):
             with trace_errors(path):
                 try:
-                    traces.append(stack.enter_context(open_trace(path)))
+                    traces.append(stack.enter_context(Trace(path, progress=bar)))
                 except OSError as error:
                     raise CommandError(os_error_text(error)) from None
             check_whole(traces[-1], args)

@@ -15,6 +15,7 @@ from funcgraph.command_support.trace import (
     add_selection_arguments,
     check_whole,
     default_trace,
+    reading_bar,
     selection_of,
     trace_errors,
 )
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     _check_output(form, path, output)
     with trace_errors(path):
         try:
-            with Trace(path) as trace:
+            with reading_bar(path, streams=output == "-") as bar, Trace(path, progress=bar) as trace:
                 check_whole(trace, args)
                 source = Source(
                     trace,

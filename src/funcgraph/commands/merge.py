@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
+from funcgraph.command_support.progress_bar import ProgressBar
 from funcgraph.command_support.trace import add_strict_argument
 from funcgraph.merge.join import Merged, MergedHost, MergeError, merge
 from funcgraph.merge.messages import Match
@@ -64,14 +65,16 @@ def run(args: argparse.Namespace) -> int:
             f"{args.output}: a merged trace is a .fg; `funcgraph export trace-dat` makes a trace.dat of it"
         )
     try:
-        merged = merge(
-            args.traces,
-            args.output,
-            stamps=read_stamps(args.stamps) if args.stamps else None,
-            matches=[Match.parse(text) for text in args.match],
-            names=_names(args.host, args.traces),
-            strict=args.strict,
-        )
+        with ProgressBar(f"writing {args.output}") as bar:
+            merged = merge(
+                args.traces,
+                args.output,
+                stamps=read_stamps(args.stamps) if args.stamps else None,
+                matches=[Match.parse(text) for text in args.match],
+                names=_names(args.host, args.traces),
+                strict=args.strict,
+                progress=bar,
+            )
     except (MergeError, TraceError) as error:
         raise CommandError(str(error)) from None
     except ValueError as error:

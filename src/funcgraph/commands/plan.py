@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from funcgraph.command_support.messages import print_message, process_error_text
 from funcgraph.command_support.native import plans_of_process, print_plan_error
+from funcgraph.command_support.progress_bar import ProgressBar
 from funcgraph.names import printable
 from funcgraph.native.errors import PlanError
 from funcgraph.native.objects import ObjectPlan, Planner
@@ -44,14 +45,24 @@ def run(args: argparse.Namespace) -> int:
     """Plan each object; return the exit status."""
     # By path and place: several processes may have loaded an object.
     plans: dict[tuple[str, str], ObjectPlan] = {}
-    failed = 0
-    with closing(Planner(afresh=args.afresh)) as planner:
-        for name in args.objects:
+    failed = number = 0
+
+    def report(share: float) -> None:
+        bar((number + share) / len(args.objects))
+
+    with (
+        ProgressBar("planning") as bar,
+        closing(Planner(afresh=args.afresh, progress=report)) as planner,
+    ):
+        for number, name in enumerate(args.objects):  # noqa: B007 (report() uses it)
             try:
-                plans.update(((plan.path, plan.place), plan) for plan in _plans(planner, name, args.place))
+                for plan in _plans(planner, name, args.place, bar):
+                    plans[plan.path, plan.place] = plan
             except (OSError, PlanError) as error:
                 failed += 1
+                bar.clear()
                 _print_error(name, error)
+        bar.stop()
         if planner.cache.flaw:
             print_message(f"plans are not kept: {planner.cache.flaw}")
     if plans:
@@ -60,10 +71,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if not failed else 1 if plans else 2
 
 
-def _plans(planner: Planner, name: str, places: Sequence[str] | None) -> Iterable[ObjectPlan]:
-    if not name.isdecimal():
-        return [planner.of_file(name, place) for place in places or ("",)]
-    return plans_of_process(planner, int(name))
+def _plans(
+    planner: Planner, name: str, places: Sequence[str] | None, bar: ProgressBar
+) -> Iterator[ObjectPlan]:
+    if name.isdecimal():
+        yield from plans_of_process(planner, int(name), before_message=bar.clear)
+        return
+    for place in places or ("",):
+        yield planner.of_file(name, place)
 
 
 def _print_error(name: str, error: OSError | PlanError) -> None:

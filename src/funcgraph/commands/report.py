@@ -11,9 +11,11 @@ from funcgraph.command_support.trace import (
     add_selection_arguments,
     add_trace_argument,
     first_lines,
-    open_trace,
+    open_file,
+    reading_bar,
     selection_of,
     trace_errors,
+    trace_path,
 )
 from funcgraph.command_support.tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
@@ -68,18 +70,19 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from None
     is_tree = wants_tree(args)
-    trace = open_trace(args)
-    if trace.is_kernel and args.options:
-        raise CommandError(
-            f"{trace.path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
-        )
-    selection = selection_of(args)
-    if is_tree:
-        write_text(first_lines(tree_pieces(args, trace, selection), args.count), pager=not args.no_pager)
-        return 0
-    pieces = trace.report(
-        options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
-    )
-    with trace_errors(trace.path):
+    path = trace_path(args)
+    with reading_bar(path, streams=True) as bar, trace_errors(path):
+        trace = open_file(path, args, bar)
+        if trace.is_kernel and args.options:
+            raise CommandError(
+                f"{path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
+            )
+        selection = selection_of(args)
+        if is_tree:
+            pieces = tree_pieces(args, trace, selection)
+        else:
+            pieces = trace.report(
+                options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
+            )
         write_text(first_lines(pieces, args.count), pager=not args.no_pager)
     return 0

@@ -11,7 +11,15 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from funcgraph.command_support.messages import CommandError, refusal_of
-from funcgraph.command_support.trace import add_selection_arguments, open_events, selection_of, trace_errors
+from funcgraph.command_support.progress_bar import ProgressBar
+from funcgraph.command_support.trace import (
+    add_selection_arguments,
+    open_events,
+    reading_bar,
+    selection_of,
+    trace_errors,
+    trace_path,
+)
 from funcgraph.export.csv_cell import not_formula
 from funcgraph.names import printable, printable_lines
 from funcgraph.tracedata.pager import write_text
@@ -57,10 +65,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.query.strip():
         raise CommandError("the query is empty: must be as 'SELECT count(*) FROM calls'")
     show = _csv if args.csv else _json if args.json else _table
-    with open_events(args) as trace, trace_errors(trace.path):
+    with (
+        reading_bar(trace_path(args)) as bar,
+        open_events(args, bar) as trace,
+        trace_errors(trace.path),
+    ):
         try:
             rows = trace.sql(args.query, select=selection_of(args), external=args.external)
-            texts = show(rows)
+            texts = _until_first(bar, show(rows))
             if sys.stdout.isatty():
                 texts = map(printable_lines, texts)
             write_text((text.encode("utf-8", "backslashreplace") for text in texts), pager=False)
@@ -69,6 +81,13 @@ def run(args: argparse.Namespace) -> int:
         except SqlError as error:
             raise refusal_of(error) from None
     return 0
+
+
+def _until_first(bar: ProgressBar, texts: Iterator[str]) -> Iterator[str]:
+    """Yield the texts, and erase the bar before the first one."""
+    for text in texts:
+        bar.stop()
+        yield text
 
 
 def _csv(rows: SqlRows) -> Iterator[str]:

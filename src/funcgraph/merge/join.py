@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -131,6 +131,7 @@ def merge(
     names: Mapping[str, str] | None = None,
     here: bool = False,
     strict: bool = False,
+    progress: Callable[[float], object] | None = None,
 ) -> Merged:
     """Write one trace of several, from one host or many.
 
@@ -146,6 +147,7 @@ def merge(
         names: path -> name of its host, for hosts that call themselves alike.
         strict: refuse traces that are not whole.
         here: the line of time is the CLOCK_MONOTONIC of this process, and stamps were exchanged with it.
+        progress: called now and then while the trace is written, with the share that is done, 0 to 1.
 
     Returns:
         What was written.
@@ -170,7 +172,7 @@ def merge(
             _check_whole(parts)
         machines = _machines(parts)
         _find_lines(_here() if here else machines[0], machines, stamps or {}, matches)
-        return _write(machines, target)
+        return _write(machines, target, progress)
 
 
 def _check_paths(paths: Sequence[str], target: str) -> None:
@@ -293,7 +295,7 @@ def _unbounded(machine: _Machine, reference: _Machine) -> ClockLine:
     return ClockLine(at, at, None)
 
 
-def _write(machines: Sequence[_Machine], output: str) -> Merged:
+def _write(machines: Sequence[_Machine], output: str, progress: Callable[[float], object] | None) -> Merged:
     hosts = tuple(machine.summary() for machine in machines)
     is_named = len(machines) > 1
     shift = max(0, -min(machine.first_ns() for machine in machines))
@@ -308,7 +310,8 @@ def _write(machines: Sequence[_Machine], output: str) -> Merged:
                 (begin, at), (end, at_end) = line.first, line.last
                 parts.append((fd, name, number, begin, at + shift, end, at_end + shift, line.error_ns))
         try:
-            records, damaged = _tracedata.join(tuple(parts), json.dumps(_meta(machines, hosts)), output)
+            description = json.dumps(_meta(machines, hosts))
+            records, damaged = _tracedata.join(tuple(parts), description, output, progress)
         except ValueError as error:
             raise MergeError(str(error)) from None
     flaws = [

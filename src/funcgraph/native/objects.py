@@ -45,14 +45,17 @@ class Planner:
 
     Args:
         afresh: make plans also if the cache has them.
+        progress: called now and then with the share of a call of `of_file` or `of_process` that is done.
 
     Attributes:
         cache: where plans are kept.
     """
 
-    def __init__(self, *, afresh: bool = False) -> None:
+    def __init__(self, *, afresh: bool = False, progress: Callable[[float], object] | None = None) -> None:
         self.cache = PlanCache()
         self._afresh = afresh
+        self._progress = progress
+        self._part = 0, 1  # the number of the object, of so many
 
     def close(self) -> None:
         """Let go of the cache."""
@@ -65,6 +68,7 @@ class Planner:
             OSError: it cannot be opened. PlanError: it cannot be planned.
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._part = 0, 1
         try:
             return self._of_descriptor(fd, path, place, has_our_files=True)
         finally:
@@ -83,7 +87,8 @@ class Planner:
             OSError: we may not look into the process.
         """
         with loaded_objects(pid) as (paths, open_object, has_our_files):
-            for path in paths:
+            for number, path in enumerate(paths):
+                self._part = number, len(paths)
                 for place in places(object_name(path)):
                     try:
                         fd = open_object(path)
@@ -93,6 +98,11 @@ class Planner:
                             os.close(fd)
                     except (OSError, PlanError) as error:
                         yield path, error
+
+    def _report(self, share: float) -> None:
+        number, count = self._part
+        if self._progress:
+            self._progress((number + share) / count)
 
     def _of_descriptor(self, fd: int, path: str, place: str, *, has_our_files: bool) -> ObjectPlan:
         begin = time.perf_counter()
@@ -108,7 +118,7 @@ class Planner:
             data = (
                 make_place_plan(elf, place, is_trusted=is_trusted)
                 if place
-                else make_plan(elf, is_trusted=is_trusted)
+                else make_plan(elf, is_trusted=is_trusted, progress=self._report)
             )
             self.cache.put(name, data)
             plan = Plan(data, elf.build_id)

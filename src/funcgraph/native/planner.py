@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from funcgraph.native.branches import Watch, refuse_branch_targets
 from funcgraph.native.code import Code, require_libraries
@@ -18,13 +18,19 @@ from funcgraph.native.reasons import Reason
 
 __all__ = ["make_plan", "names_of"]
 
+_REPORTED = 256  # functions, from one report of the progress to the next: some milliseconds
+_HEADS, _BRANCHES, _TABLES = 0.4, 0.6, 0.8  # the share of the work that is done when these are
 
-def make_plan(elf: Elf, *, is_trusted: bool = False) -> bytes:
+
+def make_plan(
+    elf: Elf, *, is_trusted: bool = False, progress: Callable[[float], object] | None = None
+) -> bytes:
     """Plan the functions of an object; return the file of the plan.
 
     Args:
         elf: the object.
         is_trusted: whether we or root have written it.
+        progress: called now and then with the share of the work that is done, 0 to 1.
 
     Raises:
         PlanError: the object is not for x86-64, or damaged; or the library that decodes is missing.
@@ -34,20 +40,36 @@ def make_plan(elf: Elf, *, is_trusted: bool = False) -> bytes:
         raise PlanError("is not for x86-64")
     layout = layout_of(elf)
     code = Code(elf.code, layout.starts)
-    heads = dict(_heads(HeadReader(code), layout.functions))
+    report = progress or _no_report
+    heads = dict(_heads(HeadReader(code), _counted(layout.functions, report, 0, _HEADS)))
     watch = Watch.of(
         (function, heads[function.address]) for function in layout.functions if function.address in heads
     )
     refuse_branch_targets(code, watch)
+    report(_BRANCHES)
     refuse_table_targets(elf, code, layout, watch)
     entries = (
         _entry(function, heads.get(function.address), names_of(function, is_trusted))
-        for function in layout.functions
+        for function in _counted(layout.functions, report, _TABLES, 1)
     )
     return pack(entries, elf.machine, elf.build_id)
 
 
-def _heads(reader: HeadReader, functions: list[Function]) -> Iterator[tuple[int, Head]]:
+def _no_report(share: float) -> None:
+    """Nobody wants to know."""
+
+
+def _counted(
+    functions: Sequence[Function], report: Callable[[float], object], begin: float, end: float
+) -> Iterator[Function]:
+    """Yield functions, and report now and then how far they are: from `begin` to `end` of the work."""
+    for number, function in enumerate(functions):
+        if number % _REPORTED == 0:
+            report(begin + (end - begin) * number / len(functions))
+        yield function
+
+
+def _heads(reader: HeadReader, functions: Iterable[Function]) -> Iterator[tuple[int, Head]]:
     """Yield the heads of those that may be hooked, by address; say of the others why not."""
     for function in functions:
         if function.reason is Reason.HOOKABLE:

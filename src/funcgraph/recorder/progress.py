@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import termios
 import time
 
-from funcgraph.recorder.terminal_use import terminal_use
+from funcgraph.recorder.terminal_use import terminal_columns, terminal_is_free, terminal_use
 
 __all__ = ["ProgressLine", "bytes_text", "plural"]
 
@@ -61,7 +60,7 @@ class ProgressLine:
         """Show `text` after the name "funcgraph"."""
         now = time.monotonic()
         self._next = now + INTERVAL_S
-        if self._fd is None or text == self._shown or not self._terminal_is_free():
+        if self._fd is None or text == self._shown or not terminal_is_free(self._fd):
             return
         use = terminal_use(self._fd)
         if self._shown and use == self._use:
@@ -70,13 +69,13 @@ class ProgressLine:
             return
         else:
             start = self._line_start()
-        line = f"funcgraph: {text}"
-        self._write(f"{start}{line[: self._columns() or None]}\n")  # a second row would not be erased
+        line = f"funcgraph: {text}"[: terminal_columns(self._fd) or None]  # a second row would not be erased
+        self._write(f"{start}{line}\n")
         self._shown, self._shown_s, self._use = text, now, use
 
     def close(self) -> None:
         """Erase the line, if it is the last one. What is printed next begins a line."""
-        if self._fd is None or not self._terminal_is_free():
+        if self._fd is None or not terminal_is_free(self._fd):
             return
         is_last = bool(self._shown) and terminal_use(self._fd) == self._use
         self._write(ERASE_LINE_ABOVE if is_last else self._line_start())
@@ -88,26 +87,8 @@ class ProgressLine:
         A line of blanks wraps if it does not begin at the left edge. At the edge it does not, as terminals
         wrap only before the next character (the am and xenl of terminfo(5)).
         """
-        return f"{' ' * self._columns()}\r\x1b[K"
-
-    def _columns(self) -> int:
-        """Return the terminal's width; 0: it is not known."""
         assert self._fd is not None
-        try:
-            return os.get_terminal_size(self._fd).columns
-        except OSError:
-            return 0
-
-    def _terminal_is_free(self) -> bool:
-        assert self._fd is not None
-        try:
-            if os.tcgetpgrp(self._fd) != os.getpgrp():
-                return False
-            local_modes = termios.tcgetattr(self._fd)[3]
-        except (OSError, termios.error):
-            return True  # a terminal, but not our controlling terminal
-        needed = termios.ICANON | termios.ECHO
-        return bool(local_modes & needed == needed)
+        return f"{' ' * terminal_columns(self._fd)}\r\x1b[K"
 
     def _write(self, text: str) -> None:
         assert self._fd is not None

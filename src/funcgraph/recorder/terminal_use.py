@@ -1,19 +1,46 @@
-"""Whether somebody has used a terminal: bytes that were written and read by the processes that have it."""
+"""The use of a terminal: whether we may write there now, and whether somebody has used it since."""
 
 from __future__ import annotations
 
 import os
+import termios
 
 from funcgraph.rights.proc_facts import stat_fields
 
-__all__ = ["terminal_use"]
+__all__ = ["terminal_columns", "terminal_is_free", "terminal_use"]
 
 #: The controlling terminal, counted from the state (proc_pid_stat(5), tty_nr).
 _TTY = 4
 
 
+def terminal_columns(fd: int) -> int:
+    """Return a terminal's width; 0: it is not known."""
+    try:
+        return os.get_terminal_size(fd).columns
+    except OSError:
+        return 0
+
+
+def terminal_is_free(fd: int) -> bool:
+    """Return whether we may write lines on a terminal of our own accord.
+
+    Not from the background, and not while a program uses it in a mode without line editing or echo: an
+    editor, a prompt, a password.
+    """
+    try:
+        if os.tcgetpgrp(fd) != os.getpgrp():
+            return False
+        local_modes = termios.tcgetattr(fd)[3]
+    except (OSError, termios.error):
+        return True  # a terminal, but not our controlling terminal
+    needed = termios.ICANON | termios.ECHO
+    return bool(local_modes & needed == needed)
+
+
 def terminal_use(fd: int) -> object:
     """Return a value that stays equal as long as nobody has used the terminal that `fd` is open for.
+
+    It counts the bytes that were written and read by the processes that have it.
 
     Processes of the terminal are counted by all that they read and write, as the kernel does not say to
     where. So the value may differ for another reason. This process itself does not count.

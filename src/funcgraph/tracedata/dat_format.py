@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from funcgraph import _tracedata
@@ -31,7 +32,11 @@ class DatFormat(NamedTuple):
         if self.compression not in (None, *there):
             raise ValueError(f"this system has no {self.compression}; it has {', '.join(there)}")
 
-    def convert(self, source: str | int, output: str | int) -> int | None:
+    def convert(
+        self, source: str | int, output: str | int, progress: Callable[[float], object] | None = None
+    ) -> int | None:
         """Write a trace.dat of a file, both by name or descriptor, as _tracedata.convert() does."""
         provide()
-        return _tracedata.convert(source, output, version=self.version, compression=self.compression)
+        return _tracedata.convert(
+            source, output, version=self.version, compression=self.compression, progress=progress
+        )

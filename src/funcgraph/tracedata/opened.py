@@ -104,10 +104,13 @@ class Trace:
     formats: dict[int, EventFormat]
     is_kernel: bool
 
-    def __init__(self, path: str | os.PathLike[str] | int) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | int, *, progress: Callable[[float], object] | None = None
+    ) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         self._looked_at = -1  # size of the file when refresh() looked
-        self._set_reader(_reader_of(self.path))
+        self.progress = progress  # called now and then with the share of a pass that is done
+        self._set_reader(_reader_of(self.path, progress))
 
     def _set_reader(self, reader: _tracedata.Reader) -> None:
         head, description = describe(reader)
@@ -291,7 +294,7 @@ class Trace:
         size = os.fstat(reader.fileno()).st_size
         if size == self._looked_at:
             return False
-        newer = _reader_of(reader.fileno())
+        newer = _reader_of(reader.fileno(), self.progress)
         grown = (newer.end, newer.is_complete) != (reader.end, reader.is_complete)
         if grown:
             self._set_reader(newer)
@@ -332,7 +335,7 @@ class Trace:
         if self._index is None:
             if most_bytes is None:
                 most_bytes = min(max(self.nr_events, _LEAST_INDEX_BYTES), _MOST_INDEX_BYTES)
-            self._index = self._find_index(most_bytes, progress, cached)
+            self._index = self._find_index(most_bytes, progress or self.progress, cached)
         return self._index
 
     def reading(self, select: Selection | None = None, *, fold_imports: bool = False) -> Reading:
@@ -591,9 +594,9 @@ class Trace:
             raise TraceError(str(error)) from None
 
 
-def _reader_of(path: str | int) -> _tracedata.Reader:
+def _reader_of(path: str | int, progress: Callable[[float], object] | None) -> _tracedata.Reader:
     try:
-        return open_reader(path)
+        return open_reader(path, progress)
     except ValueError as error:
         raise TraceError(str(error)) from None
 

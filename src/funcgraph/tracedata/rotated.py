@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from funcgraph import _tracedata
@@ -17,10 +17,12 @@ __all__ = ["is_one_of_several", "joined"]
 
 
 @contextmanager
-def joined(traces: Sequence[TraceFile]) -> Iterator[TraceFile]:
+def joined(
+    traces: Sequence[TraceFile], progress: Callable[[float], object] | None = None
+) -> Iterator[TraceFile]:
     """Return one trace of all files of a recording that are kept, in any order.
 
-    It lies in a file without a name, in the folder for temporary files.
+    It lies in a file without a name, in the folder for temporary files. `progress` is as of TraceFile.
 
     Raises:
         TraceError: they are not of one recording, one is given twice, or one is damaged.
@@ -35,7 +37,7 @@ def joined(traces: Sequence[TraceFile]) -> Iterator[TraceFile]:
             _tracedata.join_rotation(tuple(files), into.fileno())
         except ValueError as error:
             raise TraceError(str(error)) from None
-        yield TraceFile(into.fileno())
+        yield TraceFile(into.fileno(), progress=progress)
 
 
 def is_one_of_several(trace: TraceFile) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from funcgraph import _tracedata
@@ -38,6 +38,7 @@ class TraceFile:
         path: a file that `funcgraph record` wrote, or a trace.dat that trace-cmd recorded on a kernel; or the
             descriptor of one, which stays open as long as the trace is read.
         known: its description, if it was decoded before: that of many functions takes much memory.
+        progress: called now and then while the trace is read, with the share of this pass that is done.
 
     Raises:
         TraceError: the file is not a trace, or is truncated or damaged.
@@ -48,10 +49,17 @@ class TraceFile:
         ...     print(row.function.name, row.calls, row.self_ns)
     """
 
-    def __init__(self, path: str | os.PathLike[str] | int, *, known: Description | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | int,
+        *,
+        known: Description | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
+        self._progress = progress
         try:
-            self._opened = open_reader(self.path)
+            self._opened = open_reader(self.path, progress)
         except (ValueError, NotImplementedError) as error:
             raise TraceError(str(error)) from None
         self._kernel, description = describe(self._opened, known)
@@ -352,7 +360,7 @@ class TraceFile:
         return reader
 
     def _open_again(self) -> _tracedata.Reader:
-        reader = _tracedata.Reader(self.path)
+        reader = _tracedata.Reader(self.path, self._progress)
         if reader.end != self._opened.end:
             raise TraceError("the file has grown since it was opened")
         if self._kernel is not None:
@@ -362,15 +370,15 @@ class TraceFile:
         return reader
 
 
-def open_reader(path: str | int) -> _tracedata.Reader:
+def open_reader(path: str | int, progress: Callable[[float], object] | None = None) -> _tracedata.Reader:
     """Open a trace, if need be with Python's codecs."""
     try:
-        return _tracedata.Reader(path)
+        return _tracedata.Reader(path, progress)
     except NotImplementedError:  # only now: a process that reads its own trace imports nothing for it
         from funcgraph.tracedata import codecs
 
         codecs.provide()
-        return _tracedata.Reader(path)
+        return _tracedata.Reader(path, progress)
 
 
 def describe(

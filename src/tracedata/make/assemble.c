@@ -214,8 +214,21 @@ static void assembly_free(struct assembly *assembly)
     fg_row_pass_end(&assembly->pass);
 }
 
+/* From here on what is read of the lanes is counted. */
+static void begin_reading(struct assembly *assembly, struct fg_reading *reading)
+{
+    struct fg_row_lane lane;
+
+    assembly->pass.reading = reading;
+    for (uint32_t i = 0; i < assembly->recorded->lanes.nr_lanes && reading; i++) {
+        fg_row_lane_open(&lane, &assembly->pass, i);
+        fg_reading_expect(reading, (int64_t)fg_row_lane_bytes(&lane));
+        fg_row_lane_close(&lane);
+    }
+}
+
 int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg_trace_dat_format *format,
-                     uint64_t *damaged_at)
+                     struct fg_reading *reading, uint64_t *damaged_at)
 {
     struct assembly assembly = {.recorded = recorded, .format = format};
     int error = fg_row_pass_begin(&assembly.pass, recorded);
@@ -223,6 +236,7 @@ int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg
     assembly.extents = calloc(recorded->lanes.nr_lanes, sizeof(*assembly.extents));
     if (error == 0)
         error = fg_dat_events_init(&assembly.events, &assembly.pass, format->values_are_texts);
+    begin_reading(&assembly, reading);
     if (error == 0)
         error = assembly.extents ? write_trace(&assembly, fd) : -ENOMEM;
     *damaged_at = assembly.pass.damaged_at;
@@ -231,7 +245,7 @@ int fg_assemble_into(const struct fg_recorded *recorded, int fd, const struct fg
 }
 
 int fg_assemble(const struct fg_recorded *recorded, const char *path,
-                const struct fg_trace_dat_format *format, uint64_t *damaged_at)
+                const struct fg_trace_dat_format *format, struct fg_reading *reading, uint64_t *damaged_at)
 {
     struct fg_new_file file;
     int error = fg_new_file_create(&file, path);
@@ -239,7 +253,7 @@ int fg_assemble(const struct fg_recorded *recorded, const char *path,
     *damaged_at = 0;
     if (error < 0)
         return error;
-    error = fg_assemble_into(recorded, file.fd, format, damaged_at);
+    error = fg_assemble_into(recorded, file.fd, format, reading, damaged_at);
     if (error == 0)
         return fg_new_file_publish(&file);
     fg_new_file_discard(&file);

@@ -79,6 +79,7 @@ static int read_window(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 {
     unsigned other = !cursor->window;
     struct fg_window *window = &cursor->windows[other];
+    uint64_t offset = cursor->file_offset;
     int64_t bytes =
         cursor->file->has_chunks ? read_chunk(cursor, window, reason) : read_pages(cursor, window, reason);
 
@@ -87,7 +88,7 @@ static int read_window(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
     cursor->window = other;
     cursor->next_page = window->data;
     cursor->window_end = cursor->next_page + bytes;
-    return 0;
+    return fg_reading_add(cursor->file->reading, cursor->file_offset - offset);
 }
 
 /* A word of the machine that wrote the trace. */
@@ -253,12 +254,18 @@ int fg_cursor_advance(struct fg_cursor *cursor, char reason[FG_REASON_BYTES])
 
 static int open_rows(struct fg_cursor *cursor, struct fg_row_pass *pass, uint32_t lane, uint64_t from_ns)
 {
+    int error = 0;
+
     cursor->rows = malloc(sizeof(*cursor->rows));
     if (!cursor->rows)
         return -ENOMEM;
     fg_row_lane_open(cursor->rows, pass, lane);
     /* Of other clocks the chunks' headers have other times. */
-    return from_ns && pass->recorded->unit == FG_UNIT_NS ? fg_row_lane_skip_to(cursor->rows, from_ns) : 0;
+    if (from_ns && pass->recorded->unit == FG_UNIT_NS)
+        error = fg_row_lane_skip_to(cursor->rows, from_ns);
+    if (pass->reading)
+        fg_reading_expect(pass->reading, (int64_t)fg_row_lane_bytes(cursor->rows));
+    return error;
 }
 
 static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_bytes,
@@ -279,6 +286,7 @@ static int open_pages(struct fg_cursor *cursor, uint32_t lane, uint32_t window_b
     if (cursor->file->kernel && cursor->file->has_chunks && data->bytes)
         cursor->file_end += sizeof(uint32_t);
     cursor->window_bytes = data->bytes < window_bytes ? (uint32_t)data->bytes : window_bytes;
+    fg_reading_expect(cursor->file->reading, (int64_t)data->bytes);
     return cursor->file->has_chunks && data->bytes ? open_chunks(cursor, reason) : 0;
 }
 
@@ -301,8 +309,18 @@ int fg_cursor_open(struct fg_cursor *cursor, const struct fg_trace_file *file, s
     return error ? error : fg_cursor_advance(cursor, reason);
 }
 
+/* What a cursor leaves unread is due no longer: another pass may go on. */
+static void leave_rest(const struct fg_cursor *cursor)
+{
+    if (cursor->rows && cursor->rows->pass->reading)
+        fg_reading_expect(cursor->rows->pass->reading, -(int64_t)fg_row_lane_bytes(cursor->rows));
+    else if (cursor->made)
+        fg_reading_expect(cursor->file->reading, (int64_t)(cursor->file_offset - cursor->file_end));
+}
+
 void fg_cursor_close(struct fg_cursor *cursor)
 {
+    leave_rest(cursor);
     if (cursor->rows)
         fg_row_lane_close(cursor->rows);
     free(cursor->rows);

@@ -146,10 +146,12 @@ int fg_merge_open_selected(struct fg_merge *merge, const struct fg_trace_file *f
     uint32_t window_bytes = fg_merge_window_bytes(file);
     int error;
 
-    *merge = (struct fg_merge){.file = file, .names = names, .stage = stage};
+    *merge = (struct fg_merge){.file = file, .names = names, .stage = stage, .reading = file->reading};
+    fg_reading_open(merge->reading);
     error = allocate(merge);
     if (!error && file->recorded)
         error = fg_row_pass_begin(&merge->pass, file->recorded);
+    merge->pass.reading = merge->reading;
     for (uint32_t i = 0; i < merge->nr_cursors && !error; i++) {
         error = open_cursor(merge, i, window_bytes);
         if (!error && !merge->cursors[i].at_end)
@@ -167,6 +169,8 @@ void fg_merge_close(struct fg_merge *merge)
             fg_cpus_close(&merge->cursors[i]);
         else
             fg_cursor_close(&merge->cursors[i]);
+    fg_reading_close(merge->reading);
+    merge->reading = NULL;
     fg_row_pass_end(&merge->pass);
     fg_thread_table_free(&merge->threads);
     free(merge->tasks);

@@ -50,6 +50,7 @@ struct fg_merge {
     uint32_t nr_cursors;
     struct fg_cursor_heap heap;
     struct fg_row_pass pass;        /* of a .fg */
+    struct fg_reading *reading;     /* while it is open, the file's */
     struct fg_thread_table threads; /* of a kernel's trace */
     bool top_moved;                 /* heap[0] has moved on since the heap was put in order */
     uint32_t peeked;                /* in the heap: what fg_merge_peek_buffer() showed */

@@ -34,6 +34,7 @@ struct fg_trace_file {
     bool has_chunks;                  /* the lanes are compressed, see sections.h */
     struct fg_recorded *recorded;     /* of a .fg, which has no `lanes` here; NULL of a trace.dat */
     struct fg_event_table own_events; /* of a trace.dat: those that its JSON names */
+    struct fg_reading *reading;       /* of all that is read of the lanes; NULL: nobody counts */
 };
 
 /* Return: 0; -EINVAL: the file is not a trace, or -ENOTSUP: it is compressed, and nothing here

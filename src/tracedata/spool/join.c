@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tracedata/base/json.h"
 #include "tracedata/base/new_file.h"
@@ -17,6 +18,7 @@ struct join {
     struct fg_text stored; /* the payload of a chunk, as it lies in its file */
     uint32_t nr_rings;     /* of the parts before the present one */
     struct fg_joined joined;
+    struct fg_reading *reading;
 };
 
 static int append_host(struct join *join, const struct fg_join_part *part, uint32_t ring)
@@ -56,6 +58,9 @@ static int copy_chunk(struct join *join, const struct fg_join_part *part, const 
 
     if (chunk.ring >= FG_CONTENTS_MAX_RINGS - join->nr_rings)
         return -ENOSPC;
+    error = fg_reading_add(join->reading, sizeof(chunk) + chunk.stored_bytes);
+    if (error < 0)
+        return error;
     error = fg_damage_read(part->fd, place, &join->stored);
     chunk.ring += join->nr_rings;
     if (error == 0)
@@ -128,7 +133,11 @@ static int join_into(struct join *join, int fd, const struct fg_join_part *parts
                      size_t *failed)
 {
     int error = fg_spool_create_in(&join->spool, fd);
+    struct stat facts;
 
+    for (size_t i = 0; i < nr_parts; i++)
+        if (fstat(parts[i].fd, &facts) == 0)
+            fg_reading_expect(join->reading, facts.st_size);
     if (error == 0)
         error = append_clock(join);
     for (size_t i = 0; i < nr_parts && error == 0; i++) {
@@ -140,9 +149,9 @@ static int join_into(struct join *join, int fd, const struct fg_join_part *parts
 }
 
 int fg_join(const struct fg_join_part *parts, size_t nr_parts, const char *meta, size_t meta_bytes,
-            const char *path, struct fg_joined *joined, size_t *failed)
+            const char *path, struct fg_reading *reading, struct fg_joined *joined, size_t *failed)
 {
-    struct join join = {.spool.fd = -1};
+    struct join join = {.spool.fd = -1, .reading = reading};
     struct fg_new_file file;
     int error = fg_new_file_create(&file, path);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracedata/base/reading.h"
 #include "tracedata/spool/chunk.h"
 
 /* A trace that becomes part of another. */
@@ -24,6 +25,7 @@ struct fg_joined {
  * fg_join() - Write a trace of the parts.
  * @meta: its description, a JSON object
  * @path: of the trace, which appears when it is whole; an existing file is replaced
+ * @reading: counts what is read, and may end it; NULL: nobody counts
  *
  * The memory that it needs does not depend on the records. Damaged chunks are left out, and the
  * records that they had count as lost.
@@ -32,6 +34,6 @@ struct fg_joined {
  * errno, and there is no trace. @failed: the part that an error is about; nr_parts: none.
  */
 int fg_join(const struct fg_join_part *parts, size_t nr_parts, const char *meta, size_t meta_bytes,
-            const char *path, struct fg_joined *joined, size_t *failed);
+            const char *path, struct fg_reading *reading, struct fg_joined *joined, size_t *failed);
 
 #endif

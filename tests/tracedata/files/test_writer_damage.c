@@ -67,7 +67,7 @@ static void assemble(const struct fg_text *bytes)
     found = fg_heaviest(&recorder.contents, &recorder.spool, top, SPOOL_NR_FUNCTIONS, &sampled);
     assert(found >= 0 && found <= (int)SPOOL_NR_FUNCTIONS && (found == 0 || top[0].bytes <= sampled));
     assert(fg_recorded_open(recorder.spool.fd, &recorded) == 0);
-    assert(fg_assemble(&recorded, output, &format, &damaged_at) == 0);
+    assert(fg_assemble(&recorded, output, &format, NULL, &damaged_at) == 0);
     fg_recorded_close(&recorded);
     assert(fg_recorder_complete(&recorder) == 0);
     fg_recorder_close(&recorder);

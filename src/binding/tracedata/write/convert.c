@@ -8,6 +8,7 @@
 #include "binding/base/file_arg.h"
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/base/progress.h"
 #include "binding/tracedata/write/dat_format.h"
 
 /* Which of the two files an error is about. */
@@ -26,7 +27,8 @@ static int open_source(const struct fg_file_arg *source)
 }
 
 static void convert(const struct fg_file_arg *source, const struct fg_file_arg *output,
-                    const struct fg_trace_dat_format *format, struct outcome *outcome)
+                    const struct fg_trace_dat_format *format, struct fg_reading *reading,
+                    struct outcome *outcome)
 {
     struct fg_recorded recorded;
     int fd = open_source(source);
@@ -38,9 +40,10 @@ static void convert(const struct fg_file_arg *source, const struct fg_file_arg *
     outcome->error = fg_recorded_open(fd, &recorded);
     if (outcome->error == 0) {
         outcome->of_output = true;
-        outcome->error = output->path ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), format,
-                                                    &outcome->damaged_at)
-                                      : fg_assemble_into(&recorded, output->fd, format, &outcome->damaged_at);
+        outcome->error = output->path
+                             ? fg_assemble(&recorded, PyBytes_AS_STRING(output->path), format, reading,
+                                           &outcome->damaged_at)
+                             : fg_assemble_into(&recorded, output->fd, format, reading, &outcome->damaged_at);
     }
     fg_recorded_close(&recorded);
     close(fd);
@@ -57,22 +60,25 @@ static PyObject *raise_error(const struct outcome *outcome, PyObject *source, Py
     return fg_raise_errno(outcome->error, source);
 }
 
-PyDoc_STRVAR(convert_doc,
-             "convert($module, source, output, /, *, version=7, compression=None, values_are_texts=False)\n"
-             "--\n\nWrite a trace.dat of a .fg trace; return the offset of damage in it, or None.");
+PyDoc_STRVAR(
+    convert_doc,
+    "convert($module, source, output, /, *, version=7, compression=None, values_are_texts=False, "
+    "progress=None)\n--\n\nWrite a trace.dat of a .fg trace; return the offset of damage in it, or None.");
 
 static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"", "", "version", "compression", "values_are_texts", NULL};
+    static char *keywords[] = {"", "", "version", "compression", "values_are_texts", "progress", NULL};
     struct fg_trace_dat_format format;
     const char *compression = NULL;
     int version = 7, values_are_texts = 0;
+    bool is_ended;
     struct fg_file_arg source = {.fd = -1}, output = {.fd = -1};
     struct outcome outcome = {0};
-    PyObject *source_arg, *output_arg;
+    PyObject *source_arg, *output_arg, *callable = NULL;
+    struct fg_progress progress;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$izp:convert", keywords, &source_arg, &output_arg,
-                                     &version, &compression, &values_are_texts) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$izpO:convert", keywords, &source_arg, &output_arg,
+                                     &version, &compression, &values_are_texts, &callable) ||
         !fg_dat_format_parse(version, compression, &format) || !fg_file_arg_convert(source_arg, &source))
         return NULL;
     format.values_are_texts = values_are_texts;
@@ -80,11 +86,13 @@ static PyObject *convert_files(PyObject *Py_UNUSED(module), PyObject *args, PyOb
         fg_file_arg_clear(&source);
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS;
-    convert(&source, &output, &format, &outcome);
-    Py_END_ALLOW_THREADS;
+    fg_progress_begin(&progress, callable);
+    convert(&source, &output, &format, &progress.reading, &outcome);
+    is_ended = fg_progress_end(&progress);
     fg_file_arg_clear(&source);
     fg_file_arg_clear(&output);
+    if (is_ended)
+        return NULL;
     if (outcome.error < 0)
         return raise_error(&outcome, source_arg, output_arg);
     if (outcome.damaged_at)

@@ -6,6 +6,7 @@
 
 #include "binding/base/raise.h"
 #include "binding/base/types.h"
+#include "binding/tracedata/base/progress.h"
 #include "tracedata/base/real_time.h"
 #include "tracedata/recorder/dump.h"
 #include "tracedata/spool/join.h"
@@ -61,21 +62,24 @@ static PyObject *raise_error(int error, size_t failed, size_t nr_parts, PyObject
     return fg_raise_errno(error, NULL);
 }
 
-PyDoc_STRVAR(join_doc,
-             "join($module, parts, meta, output, /)\n--\n\nWrite one .fg trace of several; return (records, "
-             "damaged places).");
+PyDoc_STRVAR(join_doc, "join($module, parts, meta, output, progress=None, /)\n--\n\nWrite one .fg trace of "
+                       "several; return (records, "
+                       "damaged places).");
 
 static PyObject *join_files(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct fg_joined joined = {0};
     struct fg_join_part *parts;
-    PyObject *items, *output, *path = NULL;
+    PyObject *items, *output, *callable = NULL, *path = NULL;
+    struct fg_progress progress;
     const char *meta;
     Py_ssize_t meta_bytes;
     size_t nr_parts, failed;
+    bool is_ended;
     int error;
 
-    if (!PyArg_ParseTuple(args, "O!s#O:join", &PyTuple_Type, &items, &meta, &meta_bytes, &output) ||
+    if (!PyArg_ParseTuple(args, "O!s#O|O:join", &PyTuple_Type, &items, &meta, &meta_bytes, &output,
+                          &callable) ||
         !PyUnicode_FSConverter(output, &path))
         return NULL;
     parts = take_parts(items);
@@ -84,11 +88,14 @@ static PyObject *join_files(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     }
     nr_parts = (size_t)PyTuple_GET_SIZE(items);
-    Py_BEGIN_ALLOW_THREADS;
-    error = fg_join(parts, nr_parts, meta, (size_t)meta_bytes, PyBytes_AS_STRING(path), &joined, &failed);
-    Py_END_ALLOW_THREADS;
+    fg_progress_begin(&progress, callable);
+    error = fg_join(parts, nr_parts, meta, (size_t)meta_bytes, PyBytes_AS_STRING(path), &progress.reading,
+                    &joined, &failed);
+    is_ended = fg_progress_end(&progress);
     Py_DECREF(path);
     free(parts);
+    if (is_ended)
+        return NULL;
     if (error < 0)
         return raise_error(error, failed, nr_parts, output);
     return Py_BuildValue("KK", (unsigned long long)joined.records, (unsigned long long)joined.damaged);

@@ -574,8 +574,8 @@ static int write_output(const struct fg_recorded *recorded, const struct fg_file
     uint64_t damaged_at;
 
     if (output->path == NULL)
-        return fg_assemble_into(recorded, output->fd, format, &damaged_at);
-    return fg_assemble(recorded, PyBytes_AS_STRING(output->path), format, &damaged_at);
+        return fg_assemble_into(recorded, output->fd, format, NULL, &damaged_at);
+    return fg_assemble(recorded, PyBytes_AS_STRING(output->path), format, NULL, &damaged_at);
 }
 
 /* Rings that are still mapped contribute what was drained, and the counts that they have now, if the spool

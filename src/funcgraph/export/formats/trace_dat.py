@@ -20,7 +20,7 @@ def write(source: Source, out: BinaryIO) -> None:
     if not out.seekable():
         raise ExportError("a trace.dat is written into a file: name it with -o")
     try:
-        source.damaged_at = source.dat_format.convert(source.trace.path, out.fileno())
+        source.damaged_at = source.dat_format.convert(source.trace.path, out.fileno(), source.trace.progress)
     except ValueError as error:
         raise ExportError(str(error)) from None
     except OSError as error:

@@ -165,8 +165,10 @@ void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *js
 int fg_row_pass_read(struct fg_row_pass *pass, const struct fg_piece *piece, size_t *record_bytes)
 {
     struct fg_spool_chunk chunk;
-    int error = fg_chunk_read_records(&pass->chunks, piece->offset, piece->stored_bytes, &chunk);
+    int error = fg_reading_add(pass->reading, piece->stored_bytes);
 
+    if (error == 0)
+        error = fg_chunk_read_records(&pass->chunks, piece->offset, piece->stored_bytes, &chunk);
     if (error == 0) {
         *record_bytes = chunk.record_bytes;
         return 1;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracedata/base/reading.h"
 #include "tracedata/base/text.h"
 #include "tracedata/read/fg/lanes.h"
 #include "tracedata/read/fg/ranks.h"
@@ -41,8 +42,9 @@ uint32_t *fg_recorded_functions(const struct fg_symbols *symbols, const struct f
 struct fg_row_pass {
     const struct fg_recorded *recorded;
     struct fg_chunk_reader chunks;
-    struct fg_ranks ranks; /* on the clock `counter` */
-    uint64_t damaged_at;   /* offset of the first damaged place that was found; 0: there is none */
+    struct fg_ranks ranks;      /* on the clock `counter` */
+    uint64_t damaged_at;        /* offset of the first damaged place that was found; 0: there is none */
+    struct fg_reading *reading; /* NULL: nobody counts */
 };
 
 /* Return: 0 or a negative errno. The pass must be ended in any case. */

@@ -110,6 +110,29 @@ int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, si
     return skip_pieces(lane, from_ns);
 }
 
+static uint64_t pieces_bytes(const struct fg_piece *piece, const struct fg_piece *end)
+{
+    uint64_t bytes = 0;
+
+    for (; piece < end; piece++)
+        bytes += piece->stored_bytes;
+    return bytes;
+}
+
+uint64_t fg_row_lane_bytes(const struct fg_row_lane *lane)
+{
+    const struct fg_recorded *recorded = lane->pass->recorded;
+    uint64_t bytes = pieces_bytes(lane->piece, lane->end_piece);
+
+    for (size_t i = lane->task; i < lane->end_task; i++) {
+        const struct fg_lane_task *lane_task = &recorded->lanes.tasks[i];
+        const struct fg_trace_task *task = &recorded->contents.rings[lane_task->ring].tasks[lane_task->task];
+
+        bytes += pieces_bytes(task->pieces, task->pieces + task->nr_pieces);
+    }
+    return bytes;
+}
+
 /* Reads the next piece of the task. A damaged one counts as lost. */
 static int begin_piece(struct fg_row_lane *lane)
 {

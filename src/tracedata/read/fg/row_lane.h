@@ -34,6 +34,9 @@ int fg_row_lane_skip_to(struct fg_row_lane *lane, uint64_t from_ns);
 int fg_row_lane_open_task(struct fg_row_lane *lane, struct fg_row_pass *pass, size_t task, uint64_t from_ns);
 void fg_row_lane_close(struct fg_row_lane *lane);
 
+/* The bytes of all chunks that the lane has not read yet. */
+uint64_t fg_row_lane_bytes(const struct fg_row_lane *lane);
+
 /* Takes the next event: fills in all that depends on the record, and `lost`. Its data stays as it is until
  * the second call after this one. Return: 1; 0 at the end; or a negative errno. */
 int fg_row_lane_next(struct fg_row_lane *lane, struct fg_event *event);
