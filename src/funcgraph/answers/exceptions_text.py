@@ -9,6 +9,8 @@ from typing import Any
 from funcgraph.answers.exceptions import ExceptionGroup, Exceptions, Frame, Raised
 from funcgraph.answers.facts import name_of, place_of, seconds
 from funcgraph.names import printable, shortened
+from funcgraph.tracedata.description import Function
+from funcgraph.tracedata.links import NO_LINKS, Links
 
 WIDTH = 80
 _FATES = {
@@ -81,7 +83,7 @@ def _through(raised: Raised) -> str:
 # ---- one exception
 
 
-def one_lines(path: object, found: Exceptions) -> Iterator[str]:
+def one_lines(path: object, found: Exceptions, links: Links = NO_LINKS) -> Iterator[str]:
     """Yield the lines about the exception that was chosen."""
     raised = found.one
     assert raised is not None  # the caller looked
@@ -92,8 +94,8 @@ def one_lines(path: object, found: Exceptions) -> Iterator[str]:
     yield ""
     for number, frame in enumerate(raised.frames):
         what = "raised in" if not number else "through"
-        yield f"  {what:<12}{_frame(frame, raised.frames[number - 1] if number else None)}"
-    yield f"  {_outcome(raised)}"
+        yield f"  {what:<12}{_frame(frame, raised.frames[number - 1] if number else None, links)}"
+    yield f"  {_outcome(raised, links)}"
     if raised.after:
         yield ""
         yield from _chain(raised)
@@ -105,15 +107,19 @@ def one_lines(path: object, found: Exceptions) -> Iterator[str]:
     yield raised.place.command(path)
 
 
-def _frame(frame: Frame, callee: Frame | None) -> str:
-    line = f", line {callee.caller_line}" if callee and callee.caller_line else ""
-    return f"{printable(name_of(frame.function))}{place_of(frame.function)}{line}"
+def _frame(frame: Frame, callee: Frame | None, links: Links) -> str:
+    line = f", {_line(frame.function, callee.caller_line, links)}" if callee and callee.caller_line else ""
+    return f"{printable(name_of(frame.function))}{place_of(frame.function, links)}{line}"
 
 
-def _outcome(raised: Raised) -> str:
-    callee = raised.frames[-1]
-    line = f", below its line {callee.caller_line}" if callee.caller_line and raised.handler else ""
-    where = f"{printable(name_of(raised.handler))}{place_of(raised.handler)}{line}"
+def _line(function: Function | None, line: int, links: Links) -> str:
+    return links.place(f"line {line}", function.file, line) if function and function.file else f"line {line}"
+
+
+def _outcome(raised: Raised, links: Links) -> str:
+    number, handler = raised.frames[-1].caller_line, raised.handler
+    line = f", below its {_line(handler, number, links)}" if number and handler else ""
+    where = f"{printable(name_of(handler))}{place_of(handler, links)}{line}"
     if raised.fate == "handled":
         return f"{'handled in':<12}{where}"
     if raised.fate == "replaced":

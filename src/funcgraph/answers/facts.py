@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from funcgraph.names import printable
 from funcgraph.tracedata.description import Function, Task
 from funcgraph.tracedata.imports import import_function
+from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.opened import Trace
 
 _NS = 1_000_000_000
@@ -84,9 +85,11 @@ def name_of(function: Function | None) -> str:
     return function.name if function else "<unknown>"
 
 
-def place_of(function: Function | None) -> str:
+def place_of(function: Function | None, links: Links = NO_LINKS) -> str:
     """Return where a function is defined, as ` (FILE:LINE)`; "" if that is not known."""
-    return f" ({printable(function.file)}:{function.line})" if function and function.file else ""
+    if function is None or not function.file:
+        return ""
+    return f" ({links.function(f'{printable(function.file)}:{function.line}', function)})"
 
 
 def task_at(tasks: Sequence[Task], number: int) -> Task | None:

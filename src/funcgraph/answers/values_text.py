@@ -8,6 +8,7 @@ from typing import Any
 from funcgraph.answers.facts import place_of
 from funcgraph.answers.values import FunctionValues, ValueField, ValueGroup
 from funcgraph.names import printable, shortened
+from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.summary import duration_text
 
 WIDTH = 80
@@ -25,7 +26,12 @@ _TITLE = {"slow": "What separates slow calls from fast ones", "raise": "What sep
 
 
 def values_lines(
-    path: object, found: FunctionValues, *, by: str | None = None, count: int = 8
+    path: object,
+    found: FunctionValues,
+    *,
+    by: str | None = None,
+    count: int = 8,
+    links: Links = NO_LINKS,
 ) -> Iterator[str]:
     """Yield the lines about one function.
 
@@ -34,9 +40,10 @@ def values_lines(
         found: the function's values.
         by: the field whose values are listed; None: the one that explains most.
         count: so many values are listed.
+        links: makes links of places.
     """
     yield _head(found)
-    if place := place_of(found.function):
+    if place := place_of(found.function, links):
         yield f" {place}"  # a path may be long: the figures stay in a terminal's width
     for what in ("slow", "raise"):
         yield from _ranking(found, what)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from funcgraph.names import printable, shortened
+from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.summary import duration_text
 
 if TYPE_CHECKING:
@@ -44,20 +45,21 @@ MISSING = {
 }
 
 
-def why_lines(answer: Why, path: str, width: int) -> Iterator[str]:
+def why_lines(answer: Why, path: str, width: int, links: Links = NO_LINKS) -> Iterator[str]:
     """Yield the lines of the answer.
 
     Args:
         answer: the answer.
         path: the trace, for the command that shows the calls.
         width: columns of the terminal.
+        links: makes links of the functions' names.
     """
     if answer.typical is None:
         yield from _one_title(answer)
-        yield from _one_table(answer.slow.sums, width)
+        yield from _one_table(answer.slow.sums, width, links)
     else:
         yield from _two_titles(answer)
-        yield from _two_tables(answer.slow.sums, answer.typical.sums, width)
+        yield from _two_tables(answer.slow.sums, answer.typical.sums, width, links)
     yield from _notes(answer)
     shown = " ".join(("funcgraph report -i", path, *answer.selection))
     yield f"{'the longest' if answer.typical else 'its calls'}: {shown}"
@@ -72,13 +74,13 @@ def _one_title(answer: Why) -> Iterator[str]:
         yield "it did not end: these are its parts up to its last event"
 
 
-def _one_table(sums: PartSums, width: int) -> Iterator[str]:
+def _one_table(sums: PartSums, width: int, links: Links) -> Iterator[str]:
     yield _bar(sums)
     yield f"  {'TIME':>10}  {'%':>6}  {'COUNT':>7}  WHAT"
     shown, rest = _split(sums.parts)
     for part in shown:
         text = f"  {duration_text(part.ns):>10}  {_percent(part.ns, sums.total_ns):>6}  {part.count:>7,}  "
-        yield f"{text}{_named(part, width - len(text))}"
+        yield f"{text}{_named(part, width - len(text), links)}"
     if rest:
         ns = sum(part.ns for part in rest)
         yield f"  {duration_text(ns):>10}  {_percent(ns, sums.total_ns):>6}  {'':>7}  {len(rest)} more"
@@ -99,7 +101,7 @@ def _range(group: Group) -> str:
     return f"{group.calls:,} calls of {took}{spread}"
 
 
-def _two_tables(slow: PartSums, typical: PartSums, width: int) -> Iterator[str]:
+def _two_tables(slow: PartSums, typical: PartSums, width: int, links: Links) -> Iterator[str]:
     yield f"slow     {_bar(slow)}"
     yield f"typical  {_bar(typical)}"
     yield f"  {'SLOW':>10}  {'TYPICAL':>10}  {'DIFFERENCE':>11}  {'COUNT':>11}  WHAT, PER CALL"
@@ -109,7 +111,7 @@ def _two_tables(slow: PartSums, typical: PartSums, width: int) -> Iterator[str]:
         assert part is not None
         counts = f"{_count(_each(one, slow, 'count'))} : {_count(_each(other, typical, 'count'))}"
         text = f"{_figures(_each(one, slow, 'ns'), _each(other, typical, 'ns'))}  {counts:>11}  "
-        yield f"{text}{_named(part, width - len(text))}"
+        yield f"{text}{_named(part, width - len(text), links)}"
     rest = rows[_ROWS:]
     if rest:
         own, others = (
@@ -169,7 +171,7 @@ def _percent(ns: int, total_ns: int) -> str:
     return f"{100 * ns / total_ns:.1f}%" if total_ns else ""
 
 
-def _named(part: PartSum, width: int) -> str:
+def _named(part: PartSum, width: int, links: Links) -> str:
     letter, text = _TEXTS[part.kind]
     name = part.label
     if part.function is not None:
@@ -181,7 +183,7 @@ def _named(part: PartSum, width: int) -> str:
     if not name:
         return f"{letter} {text}"
     room = max(width - len(letter) - len(text) - 2, 12)
-    return f"{letter} {text} {_fitting(printable(name), room)}"
+    return f"{letter} {text} {links.function(_fitting(printable(name), room), part.function)}"
 
 
 def _fitting(name: str, room: int) -> str:

@@ -75,6 +75,10 @@ def print_message(message: str, below: Iterable[str] = ()) -> None:
         return
     text = "\n".join(map(printable, (f"funcgraph: {message}", *below)))
     try:
+        if sys.stderr.isatty():
+            from funcgraph.tracedata.links import links_on  # a message in a pipe needs nothing of it
+
+            text = links_on(sys.stderr).message(text)
         print(text, file=sys.stderr, flush=True)
     except OSError:
         # From 3.14 on CPython keeps the text, tries to write it again at the end, and exits with 120.

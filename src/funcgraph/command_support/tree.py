@@ -12,6 +12,7 @@ from funcgraph.command_support.parser import Common
 from funcgraph.command_support.trace import trace_errors
 from funcgraph.names import did_you_mean, printable
 from funcgraph.tracedata.call_tree import CallTree
+from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
@@ -112,7 +113,11 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
             if not any(tree.calls):
                 continue
         yield from tree_text(
-            _view(args, tree, is_meant), limits, each_is_whole=not args.tree, width=text_width()
+            _view(args, tree, is_meant),
+            limits,
+            each_is_whole=not args.tree,
+            width=text_width(),
+            links=links_on(pager=not args.no_pager),
         )
         if args.tree:
             with trace_errors(trace.path):

@@ -16,6 +16,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.tracedata.links import links_on
 
 if TYPE_CHECKING:
     from funcgraph.answers.exceptions import Exceptions
@@ -74,7 +75,7 @@ def _lines(args: argparse.Namespace, trace: Trace, found: Exceptions) -> Iterato
     from funcgraph.answers.facts import limits
 
     if args.nth:
-        yield from one_lines(trace.path, found)
+        yield from one_lines(trace.path, found, links_on())
         return
     yield from exceptions_lines(trace.path, found, count=args.count or _COUNT)
     yield from limits(trace, found.counts)

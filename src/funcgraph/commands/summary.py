@@ -17,6 +17,7 @@ from funcgraph.command_support.trace import (
 )
 from funcgraph.names import printable
 from funcgraph.tracedata.description import Buffer, Task
+from funcgraph.tracedata.links import Links, links_on
 from funcgraph.tracedata.pager import text_width, write_text
 from funcgraph.tracedata.rotated import is_one_of_several
 from funcgraph.tracedata.selection import select
@@ -102,7 +103,8 @@ def _summary(trace: TraceFile, args: argparse.Namespace) -> str:
         return _json(trace, tables, trace.tasks if part.tasks is None else part.tasks, args.count)
     with trace_errors(trace.path):
         waiting = {number: find_waiting(trace, number, selection) for number in tables}
-    text = _text(trace, tables, waiting, args.sort, args.count)
+    links = links_on(pager=not args.no_pager)
+    text = _text(trace, tables, waiting, args.sort, args.count, links)
     return f"{text}{_ROTATED}" if is_one_of_several(trace) else text
 
 
@@ -123,6 +125,7 @@ def _text(
     waiting: Mapping[int, Waiting | None],
     sort: str,
     count: int | None,
+    links: Links,
 ) -> str:
     """Return tables for each buffer: two instances may have recorded the same call. A buffer that has events
     but no calls gets no table of functions."""
@@ -133,7 +136,7 @@ def _text(
         title, is_empty = "", not rows and not events
         if len(tables) > 1:
             title = f"{printable(buffer.name) or 'top instance'}:{' no calls' if is_empty else ''}\n"
-        shown = [summary_table(rows, width, sort, count)] if rows or (is_empty and not title) else []
+        shown = [summary_table(rows, width, sort, count, links)] if rows or (is_empty and not title) else []
         shown += [event_table(events, width)] if events else []
         texts.append(title + "\n".join(shown) + "".join(_notes(buffer)) + str(waiting[number] or ""))
     return "\n".join(texts)

@@ -16,6 +16,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.recorded_options import missing
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _lines(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValue
     from funcgraph.names import printable
 
     first, *others = found
-    yield from values_lines(trace.path, first, by=args.by, count=args.count or _COUNT)
+    yield from values_lines(trace.path, first, by=args.by, count=args.count or _COUNT, links=links_on())
     if lack := missing(trace.meta, ("args", "retval")):
         yield lack
     yield from limits(trace, Counts(first.all.calls, first.open, 0))

@@ -13,6 +13,7 @@ from funcgraph.command_support.trace import (
     open_events,
     trace_errors,
 )
+from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.pager import text_width
 
 NAME = "why"
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             tasks=args.tasks,
             buffers=args.buffers,
         )
-        lines = why_lines(answer, str(trace.path), text_width() or 80)
+        lines = why_lines(answer, str(trace.path), text_width() or 80, links_on())
         text = answer_text(args, lambda: why_json(answer), lines)
     write_answer(text)
     return 0

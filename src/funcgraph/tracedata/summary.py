@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.description import EventType, Function, Task
+
+if TYPE_CHECKING:
+    from funcgraph.tracedata.links import Links
 
 
 @dataclass(slots=True)
@@ -175,6 +178,7 @@ def summary_table(
     width: int | None = None,
     sort: str = "self",
     count: int | None = None,
+    links: Links | None = None,
 ) -> str:
     """Return the rows as a table that ends with a line of totals.
 
@@ -183,12 +187,13 @@ def summary_table(
             middle; None: any.
         sort: the key that the rows are sorted by: its column is always there.
         count: so many rows are shown, the first ones; None: all. The totals are those of all.
+        links: makes links of the functions' names; None: there are none.
     """
     names = ["FUNCTION", *(printable(row.name) for row in rows[:count])]
     names.append(_counted(rows, len(names) - 1))
     columns = _columns(rows, count)
     if width is None:
-        return _table([column.lines for column in columns], names)
+        return _table([column.lines for column in columns], _linked(names, rows, links))
     least = min(_LEAST_NAME, max(map(len, names)))
     left_out: list[str] = []
     for heading in _LEFT_OUT:
@@ -196,8 +201,18 @@ def summary_table(
             columns = [column for column in columns if column.heading != heading]
             left_out.append(heading)
     room = width - sum(column.width for column in columns)
-    table = _table([column.lines for column in columns], [shortened(name, room) for name in names])
+    shown = _linked([shortened(name, room) for name in names], rows, links)
+    table = _table([column.lines for column in columns], shown)
     return table + (f"a wider terminal, or a file, also has {', '.join(left_out)}\n" if left_out else "")
+
+
+def _linked(names: Sequence[str], rows: Sequence[FunctionSummary], links: Links | None) -> Sequence[str]:
+    """Return the last column with links: between its heading and the totals there is a name for each row."""
+    if links is None:
+        return names
+    head, *shown, total = names
+    linked = (links.function(name, row.function) for name, row in zip(shown, rows, strict=False))
+    return [head, *linked, total]
 
 
 def _table(columns: Sequence[Sequence[str]], names: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
+from funcgraph.tracedata.description import Function
+from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.summary import duration_text
 
 #: Deeper than this, lines begin with their depth as a number: guides would fill the terminal.
@@ -45,13 +47,19 @@ class _Row:
     name: str
     guide: str = ""
     level: int = 0
+    function: Function | None = None
 
 
 _HEADER = _Row("TOTAL", "%", "SELF", "NATIVE", "CALLS", "RESUMES", "FUNCTION")
 
 
 def tree_text(
-    tree: CallTree, limits: TreeLimits, *, each_is_whole: bool = False, width: int | None = None
+    tree: CallTree,
+    limits: TreeLimits,
+    *,
+    each_is_whole: bool = False,
+    width: int | None = None,
+    links: Links = NO_LINKS,
 ) -> Iterator[bytes]:
     """Return a tree as lines of UTF-8: for each path its total time, self time, calls and name.
 
@@ -66,6 +74,7 @@ def tree_text(
         each_is_whole: a function at the top is 100 percent, as in a tree of callers; else the whole tree is.
         width: so long may a line be: names are cut in the middle, and guides of deep levels at their
             beginning; None: any.
+        links: makes links of the functions' names.
     """
     printer = _Printer(tree, limits, each_is_whole)
     rows = list(printer.rows())
@@ -76,11 +85,12 @@ def tree_text(
     for row in (_HEADER, *rows):
         cells = (f"{getattr(row, field):>{size}}" for field, size in zip(fields, widths, strict=True))
         figures = f"{'  '.join(cells)}  "
-        name = row.guide + row.name if width is None else _fitting(row, width - len(figures))
+        guide, name = (row.guide, row.name) if width is None else _fitting(row, width - len(figures))
+        name = guide + links.function(name, row.function)
         yield f"{figures}{name}\n".encode("utf-8", "backslashreplace")
 
 
-def _fitting(row: _Row, room: int) -> str:
+def _fitting(row: _Row, room: int) -> tuple[str, str]:
     """Return the guide and the name of a row in so many columns.
 
     Levels whose guides leave no room for names have their number in place of the guide's beginning.
@@ -88,7 +98,7 @@ def _fitting(row: _Row, room: int) -> str:
     guide = row.guide
     if len(guide) + _LEAST_NAME > room:
         guide = f"[{row.level}] {guide[-_LEAST_GUIDE:]}"
-    return guide + shortened(row.name, room - len(guide))
+    return guide, shortened(row.name, room - len(guide))
 
 
 class _Printer:
@@ -183,6 +193,7 @@ class _Printer:
             printable(tree.name(place)),
             guide,
             level,
+            tree.functions[tree.function[place]],
         )
 
     def _rest_row(self, callees: Sequence[int], level: int, guide: str, top: int) -> _Row:
