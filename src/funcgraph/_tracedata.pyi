@@ -457,12 +457,14 @@ class Reader:
         most_roots: int,
         /,
     ) -> tuple[ColumnTuple, ColumnTuple, int]:
-        """Read the whole trace, and return when each root, a coroutine or a greenlet, has a thread.
+        """Read the whole trace, and return when each root, a coroutine or a greenlet, has a thread. Of a
+        kernel's trace the roots are CPUs, and their runs tell which thread has them.
 
         Args:
             functions, tasks: as of set_names().
             func_flags: the flags of each function, u8.
-            most_runs: if there are more, those of a root that are close together become one.
+            most_runs: if there are more, those of a root that are close together become one; of CPUs the
+                shortest are left out.
             most_roots: the later ones are only counted.
 
         Returns:
@@ -602,14 +604,18 @@ class CallIndex:
     @property
     def nr_bytes(self) -> int:
         """How many bytes spans, cells and marks have."""
-    def save(self, fd: int, key: bytes, /) -> None:
+    def runs(self) -> tuple[ColumnTuple, ColumnTuple, int] | None:
+        """Return the runs that were saved with it, as Reader.run_table(); None: there are none."""
+    def save(self, fd: int, key: bytes, runs: tuple[ColumnTuple, ColumnTuple, int] | None = None, /) -> None:
         """Write the index to an empty file, for Reader.load_call_index().
 
         Args:
             fd: the file.
             key: 32 bytes that say which trace it is of.
+            runs: what Reader.run_table() returned, if it was asked for.
 
         Raises:
+            ValueError: that is not what run_table() returned.
             OSError: it cannot be written.
         """
     def lanes(self) -> list[tuple[int, int, int, int, int, int]]:

@@ -52,6 +52,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         _record(folder, "shop", *values),
         _record(folder, "hostile", *values),
         _record(folder, "large", *values[:2]),
+        Path(__file__).parents[1] / "tracedata" / "data" / "two_instances.dat",  # of a kernel
     ]
     command = [sys.executable, "-m", "funcgraph", "view", "--no-browser", *map(str, traces)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as server:

@@ -81,6 +81,25 @@ def test_a_task_has_a_lane_whose_group_folds(opened: Open) -> None:
     assert "fetch 1" not in lanes(view)
 
 
+def test_a_kernels_cpus_have_lanes_above_its_threads(opened: Open) -> None:
+    view = opened("trace=3")
+    assert view.page.locator(".group-row bdi").all_inner_texts() == [
+        "CPUs, instance two",
+        "CPUs, instance one",
+        "work 84, instance two",
+        "work 84, instance one",
+        "trace-cmd 78, instance two",
+    ]
+    names = view.page.locator(".lane-name bdi").all_inner_texts()
+    assert names == ["CPU 0", "CPU 1", "CPU 0", "work", "work", "trace-cmd"]
+    view.screenshot("kernel")
+    view.open("trace=3&call=1048577,2880000,0&tab=text&begin=2800000&end=2930000&range=2870000,2900000")
+    view.loaded()
+    text = view.page.locator("#panel").inner_text()
+    assert text.count("vfs_write") == 2 and "funcgraph report --task 84" in text
+    view.screenshot("kernel-text")
+
+
 def test_keys_zoom_and_move(opened: Open) -> None:
     view = opened()
     begin, end = view.part()

@@ -1,18 +1,20 @@
 """Promise: each task of an event loop and each greenlet has a lane with its own calls, and no others, at the
-levels that they have below the task, in whichever thread it runs."""
+levels that they have below the task, in whichever thread it runs; and so has each CPU of a kernel."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tracefile import RESUME, SUSPEND, Trace
 
-from funcgraph.tracedata import run_table
+import funcgraph
+from funcgraph.tracedata import index_cache, run_table
 from funcgraph.view import task_lanes
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
@@ -137,7 +139,8 @@ def test_the_table_of_runs_is_bounded(served: tuple[Served, Any], monkeypatch: p
     one, _ = served
     monkeypatch.setattr(run_table, "_MOST_RUNS", 6)
     monkeypatch.setattr(run_table, "_MOST_ROOTS", 2)
-    table = one.trace.runs()
+    with funcgraph.open(one.path) as trace:
+        table = trace.runs()
     assert (len(table), table.left_out) == (2, TASKS - 2)
     runs = [table.runs(root, 0, 2**63) for root in range(2)]
     assert sum(map(len, runs)) < 2 * STEPS
@@ -150,9 +153,94 @@ def test_the_table_of_runs_is_bounded(served: tuple[Served, Any], monkeypatch: p
 
 
 def test_a_trace_without_tasks_is_not_read_again(trace_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_table, "read_runs", lambda *_: pytest.fail("the trace was read again"))
     with opened(trace_path) as one:
-        monkeypatch.setattr(one.trace, "runs", lambda: pytest.fail("the trace was read again"))
         assert all(lane["kind"] == "thread" for lane in ask(one, "lanes")["lanes"])
+
+
+def test_the_runs_of_a_trace_are_kept_with_its_index(
+    served: tuple[Served, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a trace that was cut off: of whatever has an index in the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(index_cache, "LEAST_EVENTS", 1)
+
+    def table() -> list[Any]:
+        with funcgraph.open(served[0].path) as trace:
+            found = trace.runs()
+            return [(found.root(n), found.runs(n, 0, 2**63), found.left_out) for n in range(len(found))]
+
+    first = table()
+    assert len(first) == TASKS
+    monkeypatch.setattr(run_table, "read_runs", lambda *_: pytest.fail("the trace was read again"))
+    assert table() == first
+
+
+# ---- CPUs of a kernel
+
+KERNEL = Path(__file__).parents[1] / "tracedata" / "data"
+
+
+@pytest.mark.parametrize("name", ["graph.dat", "two_instances.dat"])
+def test_a_cpu_has_a_lane_with_what_each_thread_does_while_it_has_the_cpu(name: str) -> None:
+    with opened(KERNEL / name) as one:
+        lanes = [lane for lane in ask(one, "lanes")["lanes"] if lane["kind"] == "cpu"]
+        for lane in lanes:
+            # What an event says of itself is the other way to the same facts.
+            where = [buffer.name for buffer in one.trace.buffers].index(lane["instance"])
+            tasks = [task for task in one.trace.tasks if task.buffer == where]
+            events = [
+                event
+                for event in one.trace.events(tasks=tasks)
+                if event.task.lane % one.trace._cpus == lane["tid"] and event.kind in ("entry", "return")
+            ]
+            expected = [list(group) for _, group in groupby(events, lambda event: event.task.tid)]
+            runs = task_lanes.task_lane(one, lane["number"]).runs(0, 2**63)
+            assert [(run.end_ns, thread.task.tid) for run, thread in runs] == [
+                (group[-1].time_ns, group[0].task.tid) for group in expected
+            ]
+            assert lane["calls"] == sum(event.kind == "entry" for event in events)
+        assert len(lanes) == len({(task.buffer, task.lane) for task in one.trace.tasks})
+
+
+def test_a_call_is_found_in_the_lane_of_its_cpu_and_in_that_of_its_thread() -> None:
+    with opened(KERNEL / "graph.dat") as one:
+        cpu = next(lane for lane in ask(one, "lanes")["lanes"] if lane["kind"] == "cpu")
+        lane = task_lanes.task_lane(one, cpu["number"])
+        whole = (one.begin_ns, one.begin_ns + one.duration_ns + 1)
+        rows = task_lanes.spans(one, lane, *whole, 16000, (0, 100))
+        for depth, begin_ns, function in list(zip(rows.depth, rows.begin_ns, rows.function, strict=True))[
+            ::40
+        ]:
+            place = {"time": begin_ns - one.begin_ns, "depth": depth}
+            call = ask(one, "call", lane=cpu["number"], **place)["call"]
+            assert (call["function"], call["depth"]) == (function, depth)
+            same = ask(one, "call", lane=call["thread"], **place)["call"]
+            assert (same["begin_ns"], same["function"]) == (call["begin_ns"], function)
+            assert "--task" in call["report"]
+            assert ask(one, "flows", lane=cpu["number"], **place)["flows"] == []
+
+
+def test_what_a_cpu_does_in_a_pixel_is_named_by_its_longest_run() -> None:
+    with opened(KERNEL / "two_instances.dat") as one:
+        cpu = next(lane for lane in ask(one, "lanes")["lanes"] if lane["name"] == "CPU 0")
+        lane = task_lanes.task_lane(one, cpu["number"])
+        rows = task_lanes.spans(one, lane, one.begin_ns, one.begin_ns + one.duration_ns + 1, 1, (0, 100))
+        assert [one.functions[number].name for number in rows.function] == ["vfs_write"]
+        assert list(rows.count) == [2]
+        assert list(rows.busy_ns) == [cpu["ran_ns"]]
+
+
+def test_the_shortest_runs_of_cpus_are_left_out_if_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_table, "_MOST_RUNS", 2)
+    with funcgraph.open(KERNEL / "graph.dat") as trace:
+        table = trace.runs()
+        kept = [run for root in range(len(table)) for run in table.runs(root, 0, 2**63)]
+        assert [run.end_ns - run.begin_ns for run in kept] == [16459285, 2314526]
+        assert [table.root(number).cpu for number in range(len(table))] == [1, 0]
+        assert sum(table.root(number).calls for number in range(len(table))) == 835
 
 
 # ---- what led to a call

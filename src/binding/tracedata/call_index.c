@@ -10,6 +10,7 @@
 #include "binding/tracedata/base/column.h"
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/reader_object.h"
+#include "binding/tracedata/run_table.h"
 #include "tracedata/index/index_detail.h"
 #include "tracedata/index/index_image.h"
 #include "tracedata/index/index_step.h"
@@ -145,22 +146,39 @@ PyObject *fg_reader_load_call_index(PyObject *self, PyObject *args)
     return NULL;
 }
 
-PyDoc_STRVAR(save_doc, "save($self, fd, key, /)\n--\n\nWrite the index to an empty file.");
+PyDoc_STRVAR(save_doc, "save($self, fd, key, runs=None, /)\n--\n\n"
+                       "Write the index to an empty file, with the table that run_table() returned.");
 
 static PyObject *save(PyObject *self, PyObject *args)
 {
+    struct fg_run_views runs = {0};
+    PyObject *tuple = Py_None;
     Py_ssize_t key_bytes;
     const char *key;
     int fd, error;
 
-    if (!PyArg_ParseTuple(args, "iy#:save", &fd, &key, &key_bytes) || !is_key(key_bytes))
+    if (!PyArg_ParseTuple(args, "iy#|O:save", &fd, &key, &key_bytes, &tuple) || !is_key(key_bytes) ||
+        (tuple != Py_None && fg_run_views_open(&runs, tuple) < 0))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    error = fg_index_image_write(index_of(self), fd, (const uint8_t *)key);
+    error =
+        fg_index_image_write(index_of(self), tuple == Py_None ? NULL : &runs.table, fd, (const uint8_t *)key);
     Py_END_ALLOW_THREADS;
+    fg_run_views_close(&runs);
     if (error)
         return fg_raise_errno(error, NULL);
     Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(runs_doc,
+             "runs($self, /)\n--\n\n"
+             "Return the table of runs that the image has, as run_table() does; None: it has none.");
+
+static PyObject *runs(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    if (!index_of(self)->has_runs)
+        Py_RETURN_NONE;
+    return fg_run_table_copy(PyType_GetModuleState(Py_TYPE(self)), &index_of(self)->runs);
 }
 
 /* ---- the object */
@@ -444,6 +462,7 @@ static PyMethodDef call_index_methods[] = {
     {"durations", durations, METH_VARARGS, durations_doc},
     {"marks", marks, METH_VARARGS, marks_doc},
     {"save", save, METH_VARARGS, save_doc},
+    {"runs", runs, METH_NOARGS, runs_doc},
     {NULL, NULL, 0, NULL},
 };
 

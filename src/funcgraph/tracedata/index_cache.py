@@ -98,21 +98,34 @@ class IndexCache:
         finally:
             os.close(fd)
 
-    def put(self, key: bytes, index: _tracedata.CallIndex) -> None:
-        """Keep an index. If that does not work, `flaw` says why."""
+    def put(
+        self,
+        key: bytes,
+        index: _tracedata.CallIndex,
+        runs: tuple[_tracedata.ColumnTuple, _tracedata.ColumnTuple, int] | None = None,
+    ) -> None:
+        """Keep an index, with the runs of the trace if they were read. If that does not work, `flaw` says
+        why."""
         if self._folder is None:
             return
         try:
-            self._write(self._folder, _name(key), key, index)
+            self._write(self._folder, key, index, runs)
             self._remove_oldest(self._folder)
         except OSError as error:
             self._fail(error)
 
-    def _write(self, folder: OwnFolder, name: str, key: bytes, index: _tracedata.CallIndex) -> None:
+    def _write(
+        self,
+        folder: OwnFolder,
+        key: bytes,
+        index: _tracedata.CallIndex,
+        runs: tuple[_tracedata.ColumnTuple, _tracedata.ColumnTuple, int] | None,
+    ) -> None:
+        name = _name(key)
         temporary = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.new"
         fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
-            index.save(fd, key)
+            index.save(fd, key, runs)
             folder.rename(temporary, name)
         except BaseException:
             with suppress(OSError):

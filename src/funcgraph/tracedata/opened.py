@@ -120,6 +120,9 @@ class Trace:
         self._reader: _tracedata.Reader | None = reader
         self._follower: _Follower | None = None
         self._index: CallIndex | None = None
+        # With its key in the cache; without one if the trace has changed meanwhile.
+        self._index_image: tuple[_tracedata.CallIndex, bytes | None] | None = None
+        self._runs: RunTable | None = None
         self.meta = description.meta
         self.flaw = flaw_of(reader, self.meta)
         self.functions = description.functions
@@ -147,7 +150,7 @@ class Trace:
 
     def close(self) -> None:
         """Close the file. May be called twice."""
-        self._reader = self._follower = self._index = None
+        self._reader = self._follower = self._index = self._index_image = self._runs = None
 
     @property
     def is_complete(self) -> bool:
@@ -453,7 +456,11 @@ class Trace:
             return read_parts(reader, self.functions, self.tasks, chosen)
 
     def runs(self) -> RunTable:
-        """Return when each task of an event loop, and each greenlet, has its thread. Reads the whole trace.
+        """Return when each task of an event loop, and each greenlet, has its thread; of a kernel's trace,
+        when each thread has a CPU.
+
+        The first call makes the index, if it is not there yet, and reads the trace once more if anything but
+        generators was suspended. The table is kept in the cache with the index.
 
         Raises:
             ValueError: the trace is closed.
@@ -465,11 +472,9 @@ class Trace:
             >>> for root in map(table.root, range(len(table))):
             ...     print(trace.functions[root.function].name, root.ran_ns)
         """
-        from funcgraph.tracedata.run_table import read_runs  # only now: few readers need it
-
-        reader = self._opened()
-        with _damage():
-            return read_runs(reader, self.functions, self.tasks)
+        if self._runs is None:
+            self._runs = self._find_runs()
+        return self._runs
 
     def follow(self, *, timeout: float | None = None, interval: float = 0.1) -> Iterator[Event]:
         """Return an iterator over the events that were appended since, which waits for more.
@@ -531,12 +536,29 @@ class Trace:
                 key = trace_key(reader.fileno(), most_bytes)
                 kept = cache.get(key, reader, len(self.functions), len(self.tasks))
                 found = kept or self._make_index(most_bytes, progress)
-                if not kept and trace_key(reader.fileno(), most_bytes) == key:
+                is_same = trace_key(reader.fileno(), most_bytes) == key
+                if not kept and is_same:
                     cache.put(key, found)
+                self._index_image = found, key if is_same else None
         if progress:
             progress(1.0)
         unknown = (Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in found.unknown_tasks)
         return CallIndex(found, self.functions, [*self.tasks, *unknown])
+
+    def _find_runs(self) -> RunTable:
+        from funcgraph.tracedata.index_cache import IndexCache  # only now: few readers need it
+        from funcgraph.tracedata.run_table import RunTable, may_have_runs, read_runs
+
+        reader, called = self._opened(), self.index().functions()
+        image, key = self._index_image or (None, None)
+        found = image.runs() if image else None
+        if found is None and may_have_runs(called, self.is_kernel):
+            with _damage():
+                found = read_runs(reader, self.functions, self.tasks)
+            if image and key:
+                with closing(IndexCache()) as cache:
+                    cache.put(key, image, found)
+        return RunTable(*found) if found else RunTable.empty()
 
     def _make_index(
         self, most_bytes: int, progress: Callable[[float], object] | None

@@ -1,31 +1,39 @@
-"""When each coroutine of an event loop, and each greenlet, has its thread."""
+"""When each coroutine of an event loop, and each greenlet, has its thread; and when each thread of a kernel
+has a CPU."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from funcgraph import _tracedata
+from funcgraph.tracedata.call_index import FunctionCalls
 from funcgraph.tracedata.description import Function, Task
 from funcgraph.tracedata.trace_file import function_rows, task_rows
 
-__all__ = ["Root", "Run", "RunTable", "read_runs"]
+__all__ = ["Root", "RootKind", "Run", "RunTable", "may_have_runs", "read_runs"]
 
-_SUSPENDS = 7  # FG_FUNC_SUSPENDS: what a coroutine or a generator has
+RootKind: TypeAlias = Literal["coroutine", "greenlet", "cpu"]
+_KINDS = cast(tuple[RootKind, ...], get_args(RootKind))  # in the order of FG_ROOT_KINDS
+_SUSPENDS, _COROUTINE = 7, 2  # FG_FUNC_SUSPENDS: what a coroutine or a generator has; FG_FUNC_COROUTINE
 _MOST_RUNS = 1 << 20
 _MOST_ROOTS = 1 << 16
-_NO_FUNCTION = 2**32 - 1
+_NO_FUNCTION = _NO_CPU = 2**32 - 1
+
+#: What Reader.run_table() returns.
+_Columns: TypeAlias = "tuple[_tracedata.ColumnTuple, _tracedata.ColumnTuple, int]"
 
 
 class Root(NamedTuple):
-    """A coroutine that no traced coroutine awaits, as a task of an event loop runs it; or the outermost call
-    of a greenlet.
+    """A coroutine that no traced coroutine awaits, as a task of an event loop runs it; the outermost call of
+    a greenlet; or a CPU of a kernel's trace.
 
     Attributes:
         number: its number in the table.
-        function: index in the trace's `functions`.
-        is_greenlet: whether it is a greenlet's.
+        kind: `coroutine`, `greenlet` or `cpu`.
+        cpu: the number of the CPU; None: it is none.
+        function: index in the trace's `functions`; 2**32 - 1: it is a CPU.
         maker: index of the function of the call around its first run; None: there is none.
         begin_ns, end_ns: from the begin of its first run to the end of its last one.
         ran_ns: how long it ran.
@@ -35,8 +43,9 @@ class Root(NamedTuple):
     """
 
     number: int
+    kind: RootKind
+    cpu: int | None
     function: int
-    is_greenlet: bool
     maker: int | None
     begin_ns: int
     end_ns: int
@@ -51,7 +60,7 @@ class Run(NamedTuple):
 
     Attributes:
         begin_ns, end_ns: when it began and ended.
-        task: the number of the thread's task.
+        task: the number of the thread's task; in a kernel's trace of the one that its lane has.
         depth: that of the root in its thread.
     """
 
@@ -64,7 +73,8 @@ class Run(NamedTuple):
 class RunTable:
     """The roots of a trace and their runs. It does not change.
 
-    Its memory is bounded. If there are too many runs, those of a root that are close together are one.
+    Its memory is bounded. If there are more than a million runs, those of a root that are close together are
+    one; of CPUs the shortest are left out.
 
     Attributes:
         left_out: how many roots there are more, which are only counted.
@@ -75,6 +85,12 @@ class RunTable:
         self._runs = dict(zip(_tracedata.RUN_COLUMNS, runs, strict=True))
         self.left_out = left_out
 
+    @classmethod
+    def empty(cls) -> RunTable:
+        """Return a table without roots."""
+        none = memoryview(b"")
+        return cls((none,) * len(_tracedata.ROOT_COLUMNS), (none,) * len(_tracedata.RUN_COLUMNS), 0)
+
     def __len__(self) -> int:
         return len(self._roots["begin_ns"])
 
@@ -84,7 +100,8 @@ class RunTable:
         maker = None if row["maker"] == _NO_FUNCTION else row["maker"]
         times = row["begin_ns"], row["end_ns"], row["ran_ns"]
         counts = row["calls"], row["runs"], row["depths"]
-        return Root(number, row["function"], bool(row["greenlet"]), maker, *times, *counts)
+        cpu = None if row["cpu"] == _NO_CPU else row["cpu"]
+        return Root(number, _KINDS[row["kind"]], cpu, row["function"], maker, *times, *counts)
 
     def longest(self, most: int) -> list[int]:
         """Return the numbers of those that ran longest, in the order of their begins."""
@@ -119,8 +136,19 @@ class RunTable:
         return Run(*(self._runs[name][place] for name in Run._fields))
 
 
-def read_runs(reader: _tracedata.Reader, functions: Sequence[Function], tasks: Sequence[Task]) -> RunTable:
-    """Read a trace for `Trace.runs`. One without anything that can be suspended is not read.
+def may_have_runs(called: Sequence[FunctionCalls], is_kernel: bool) -> bool:
+    """Whether a trace has CPUs, or something was suspended that is no generator."""
+    if is_kernel:
+        return True
+    for row in called:
+        flags = row.function.flags if row.function else 0
+        if flags & _COROUTINE or (row.spans > row.calls and not flags & _SUSPENDS):
+            return True
+    return False
+
+
+def read_runs(reader: _tracedata.Reader, functions: Sequence[Function], tasks: Sequence[Task]) -> _Columns:
+    """Read a trace for `Trace.runs`: return the arguments of RunTable.
 
     Raises:
         ValueError: the file is damaged.
@@ -128,4 +156,4 @@ def read_runs(reader: _tracedata.Reader, functions: Sequence[Function], tasks: S
     """
     rows = function_rows(functions), task_rows(tasks, None)
     flags = bytes(function.flags & _SUSPENDS for function in functions)
-    return RunTable(*reader.run_table(*rows, flags, _MOST_RUNS, _MOST_ROOTS))
+    return reader.run_table(*rows, flags, _MOST_RUNS, _MOST_ROOTS)

@@ -93,7 +93,7 @@ def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
                 "line": 0 if is_native else function.line,
                 "native": is_native,
                 "object": function.module if is_native else "",
-                "c": not is_native and not function.file,
+                "c": not is_native and not function.file and not served.trace.is_kernel,
                 "calls": sum(count for _, count in index.histogram(function)),
                 "total_ns": totals.get(function, 0),
             }

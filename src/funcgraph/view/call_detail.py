@@ -85,6 +85,7 @@ def call(served: Served, parameters: Parameters) -> dict[str, Any]:
     if place is None:
         return {"call": None}
     detail = _detail(served, place.lane, place.span, place.parents)
+    detail["thread"] = place.lane.number
     if place.task is not None:
         detail = task_lanes.span_head(place.task, place.span, detail)
         detail["parents"] = [
@@ -207,10 +208,11 @@ def _event_at(served: Served, lane: Lane, span: Span, time_ns: int, kinds: tuple
 
 
 def _events_at(served: Served, lane: Lane, time_ns: int) -> Iterator[Event]:
-    if lane.task not in served.tasks or not served.can_seek:
+    tasks = served.tasks_of([lane])
+    if not tasks or not served.can_seek:
         return iter(())
     text = time_text(served, time_ns)
-    return served.trace.events(tasks=[lane.task], select=Selection(begin=text, end=text))
+    return served.trace.events(tasks=tasks, select=Selection(begin=text, end=text))
 
 
 def arguments_of(entry: Event | None) -> list[list[str]] | None:

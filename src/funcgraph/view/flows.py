@@ -35,7 +35,7 @@ def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
     if len(around) > 1 and _flags(around[0]) & _COROUTINE and _flags(around[1]) & _SUSPENDS:
         found.append(_flow(served, "awaited", around[1]))
     task = place.task or task_lanes.running(served, place.lane.number, place.span.begin_ns)
-    if task is not None and not task.root.is_greenlet:
+    if task is not None and task.root.kind == "coroutine":
         found.append(_creation(served, task))
     elif task is None and (start := _thread_start(served, place.lane)):
         found.append(start)

@@ -23,12 +23,13 @@ def text(served: Served, parameters: Parameters) -> dict[str, Any]:
     begin_ns, end_ns = served.part(parameters)
     most = parameters.integer("most", 1, _MOST_LINES, 500)
     command = report_command(served, lane, begin_ns, end_ns)
-    if lane.task not in served.tasks:
+    tasks = served.tasks_of([lane])
+    if not tasks:
         raise RequestError(
             404, f"the trace does not describe lane {lane.number}, so it cannot be printed alone"
         )
     select = Selection(begin=time_text(served, begin_ns), end=time_text(served, end_ns))
-    pieces = served.reader().report(tasks=[lane.task], buffers=[lane.task.buffer], select=select)
+    pieces = served.reader().report(tasks=tasks, buffers=[lane.task.buffer], select=select)
     lines: list[str] = []
     for piece in pieces:
         lines += piece.decode("utf-8", "backslashreplace").splitlines()

@@ -126,10 +126,10 @@ def _found_values(hits: list[dict[str, Any]], is_complete: bool) -> dict[str, An
 
 
 def _batches(served: Served, lane: Lane | None, part: tuple[int, int]) -> Iterator[Columns]:
-    if lane is not None and lane.task not in served.tasks:
+    tasks = None if lane is None else served.tasks_of([lane])
+    if tasks is not None and not tasks:
         return iter(())
     begin, end = (time_text(served, time_ns) for time_ns in part)
-    tasks = None if lane is None else [lane.task]
     return served.trace.columns(size=_BATCH, tasks=tasks, select=Selection(begin=begin, end=end))
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import BinaryIO, Literal, TypeAlias
 
 from funcgraph.tracedata.call_index import CallIndex, Lane
-from funcgraph.tracedata.description import FLAT_TRACERS, Function, TraceError
+from funcgraph.tracedata.description import FLAT_TRACERS, Function, Task, TraceError
 from funcgraph.tracedata.flaw import is_written
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.run_table import RunTable
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.summary import FunctionKey, function_key
 from funcgraph.tracedata.trace_file import TraceFile
@@ -43,11 +45,11 @@ class Served:
         version: how often it has grown.
         begin_ns: the time on the trace's clock to which all times of answers are relative.
         duration_ns: from there to its last event.
-        tasks: the threads that the trace describes.
+        tasks: those that the trace describes.
         has_times: whether its clock counts time.
         base: the trace with which this one is compared; None: with none.
         trees: the call trees that were asked for last.
-        run_lock, kept_runs: what task_lanes.py keeps, and the lock for it.
+        kept_runs: what task_lanes.py keeps, for which it has `run_lock`.
 
     Raises:
         TraceError: it is not a trace, or is damaged.
@@ -98,13 +100,25 @@ class Served:
 
     def start(self) -> None:
         """Begin to make the index, in a thread that does not keep the process alive."""
-        threading.Thread(target=self._make_index, name=f"index-{self.number}", daemon=True).start()
+        threading.Thread(target=self._make_all, name=f"index-{self.number}", daemon=True).start()
 
     def make_index(self) -> None:
         """Make the index here and now. Raises RequestError: it cannot be made."""
         if self._index is None:
             self._make_index()
         self.index()
+
+    def runs(self) -> RunTable:
+        """Return when tasks and greenlets run, or which thread has a CPU. The index must be there.
+
+        Raises:
+            RequestError: the trace cannot be read.
+        """
+        with self.run_lock:
+            try:
+                return self.trace.runs()
+            except (TraceError, OSError) as error:
+                raise self.note_flaw(error) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -124,6 +138,7 @@ class Served:
         try:
             newer = Served(self.number, self.path, self)
             newer.make_index()
+            newer.runs()
         except (TraceError, OSError) as error:
             self.note_flaw(error)
         except RequestError:
@@ -139,6 +154,7 @@ class Served:
             if live.key() != self._live_key:
                 newer = Served(self.number, self.path, self, live)
                 newer.make_index()
+                newer.runs()
                 return newer
             self._is_recorded = is_written
         except (TraceError, OSError, RequestError):
@@ -266,6 +282,14 @@ class Served:
         buffer = self.call_buffers()[0]
         return [lane for lane in self.index().lanes() if lane.task.buffer == buffer]
 
+    def tasks_of(self, lanes: Iterable[Lane]) -> list[Task]:
+        """Return the tasks of lanes that the trace describes: in a kernel's trace a thread has one for each
+        CPU."""
+        if not self.trace.is_kernel:
+            return [lane.task for lane in lanes if lane.task in self.tasks]
+        threads = {(lane.task.buffer, lane.task.tid) for lane in lanes}
+        return [task for task in self.trace.tasks if (task.buffer, task.tid) in threads]
+
     def reader(self) -> TraceFile:
         """Return another reader of the same file, for one thread."""
         return TraceFile(self._file, known=None if self.trace.is_kernel else self.trace.description)
@@ -274,6 +298,13 @@ class Served:
         """Keep that the file cannot be read any longer; return what to answer."""
         self._flaw = f"the trace cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         return RequestError(409, self._flaw)
+
+    def _make_all(self) -> None:
+        """Make the index, and then what the lanes of tasks need."""
+        self._make_index()
+        if self._index is not None:
+            with suppress(RequestError):  # whoever asks is told
+                self.runs()
 
     def _make_index(self) -> None:
         try:

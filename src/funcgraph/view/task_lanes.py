@@ -1,7 +1,8 @@
-"""Lanes of asyncio's tasks and of greenlets: parts of threads' lanes, while each of them runs.
+"""Lanes of asyncio's tasks and of greenlets: parts of threads' lanes, while each of them runs. A CPU of a
+kernel's trace has a lane, too: of parts of all threads' lanes.
 
 A task's lane has the number `FIRST` + that of its root, so that numbers of threads may grow. Its level 0 is
-the root: its level in the thread changes from run to run.
+the root: its level in the thread changes from run to run. A CPU has whole threads.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ __all__ = ["FIRST", "TaskLane", "is_task", "marks", "rows", "running", "span_hea
 FIRST = 1 << 20
 _MOST_LANES = 1000
 _MOST_MARKED = 1000  # runs of which marks are looked up
-_SUSPENDS, _COROUTINE = 7, 2  # enum fg_func_flags
-_CELL = len(SpanColumns.ENDS)
+_MOST_TRIED = 3  # runs that are asked for the function of a cell
+_CELL, _SUSPEND = len(SpanColumns.ENDS), SpanColumns.ENDS.index("suspend")
+_KINDS = {"coroutine": "task", "greenlet": "greenlet"}
 
 
 class TaskLane(NamedTuple):
-    """A lane of a task.
+    """A lane of a task, a greenlet or a CPU.
 
     Attributes:
         root: what runs in it.
@@ -58,20 +60,18 @@ class _Kept(NamedTuple):
     """The table of a trace, with the index that it was made for."""
 
     made_for: CallIndex
-    table: RunTable | None
+    table: RunTable
     threads: dict[int, Lane]
 
 
 def is_task(number: int) -> bool:
-    """Whether a lane's number is that of a task."""
+    """Whether a lane's number is that of a task, a greenlet or a CPU."""
     return number >= FIRST
 
 
 def rows(served: Served) -> dict[str, Any]:
-    """Return the lanes of the tasks that ran longest, and how many others there are."""
+    """Return the lanes of the tasks that ran longest, or of CPUs, and how many others there are."""
     kept = _kept(served)
-    if kept.table is None:
-        return {"lanes": [], "left_out": 0}
     numbers = kept.table.longest(_MOST_LANES)
     lanes = [TaskLane(kept.table.root(number), kept.table, kept.threads) for number in numbers]
     found = [row for lane in lanes if (row := _row(served, lane))]
@@ -83,25 +83,31 @@ def rows(served: Served) -> dict[str, Any]:
 def task_lane(served: Served, number: int) -> TaskLane:
     """Return a lane by its number. Raises RequestError: there is none."""
     kept = _kept(served)
-    if kept.table is None or not 0 <= number - FIRST < len(kept.table):
+    if not 0 <= number - FIRST < len(kept.table):
         raise RequestError(404, f"no lane {number}: the trace has no such task")
     return TaskLane(kept.table.root(number - FIRST), kept.table, kept.threads)
 
 
 def _row(served: Served, lane: TaskLane) -> dict[str, Any] | None:
-    root, run = lane.root, lane.run_at(lane.root.begin_ns)
-    if run is None:
+    root, found = lane.root, lane.runs(lane.root.begin_ns, lane.root.end_ns + 1)
+    if not found:
         return None
-    thread = run[1]
+    thread = found[0][1]
     buffers = served.trace.buffers
+    if root.cpu is not None:
+        whose = {"kind": "cpu", "process": "", "pid": 0, "name": f"CPU {root.cpu}", "tid": root.cpu}
+    else:
+        whose = {
+            "kind": _KINDS[root.kind],
+            "process": thread.task.process,
+            "pid": thread.task.pid,
+            "name": served.functions[root.function].qualname if root.function < len(served.functions) else "",
+            "tid": thread.task.tid,
+            "thread": thread.number,
+        }
     return {
         "number": lane.number,
-        "kind": "greenlet" if root.is_greenlet else "task",
-        "process": thread.task.process,
-        "pid": thread.task.pid,
-        "name": served.functions[root.function].qualname if root.function < len(served.functions) else "",
-        "tid": thread.task.tid,
-        "thread": thread.number,
+        **whose,
         "begin_ns": root.begin_ns - served.begin_ns,
         "end_ns": root.end_ns - served.begin_ns,
         "calls": root.calls,
@@ -114,6 +120,7 @@ def _row(served: Served, lane: TaskLane) -> dict[str, Any] | None:
 
 def _number_names(rows: list[dict[str, Any]]) -> None:
     """Number the lanes of one thread that have one name."""
+    rows = [row for row in rows if "thread" in row]
     counts = Counter((row["thread"], row["name"]) for row in rows)
     latest: Counter[tuple[int, str]] = Counter()
     for row in rows:
@@ -125,26 +132,14 @@ def _number_names(rows: list[dict[str, Any]]) -> None:
 
 def _kept(served: Served) -> _Kept:
     """Return the table for the index as it is now, which is made once."""
-    index = served.index()
+    index, table = served.index(), served.runs()
     with served.run_lock:
         kept = served.kept_runs
         if not isinstance(kept, _Kept) or kept.made_for is not index:
             numbers = {task: number for number, task in enumerate(served.trace.tasks)}
             threads = {numbers.get(lane.task, -1): lane for lane in index.lanes()}
-            table = served.trace.runs() if _may_have_tasks(served, index) else None
             served.kept_runs = kept = _Kept(index, table, threads)
     return kept
-
-
-def _may_have_tasks(served: Served, index: CallIndex) -> bool:
-    """Whether something was suspended that is no generator; only then is the trace read again."""
-    if served.trace.is_kernel:
-        return False
-    for row in index.functions():
-        flags = row.function.flags if row.function else 0
-        if flags & _COROUTINE or (row.spans > row.calls and not flags & _SUSPENDS):
-            return True
-    return False
 
 
 # ---- pictures
@@ -183,23 +178,37 @@ class _Rows:
 def spans(
     served: Served, lane: TaskLane, begin_ns: int, end_ns: int, pixels: int, depths: tuple[int, int]
 ) -> SpanColumns:
-    """Return what a picture of a part of a task's lane shows. Runs that are shorter than a pixel are counted
-    in cells of their root, so at most `pixels` runs are looked at one by one."""
+    """Return what a picture of a part of a lane shows. Runs that are shorter than a pixel are counted in
+    cells, so at most `pixels` runs are looked at one by one."""
     pixel_ns = (end_ns - begin_ns) / pixels
-    made, short = _Rows(), defaultdict[int, list[int]](lambda: [0, 0])
+    made, short = _Rows(), defaultdict[int, list[tuple[Run, Lane]]](list)
     for run, thread in lane.runs(begin_ns, end_ns):
         if run.end_ns - run.begin_ns < pixel_ns:
-            cell = short[int((run.begin_ns - begin_ns) / pixel_ns)]
-            cell[0] += run.end_ns - run.begin_ns
-            cell[1] += 1
+            short[int((run.begin_ns - begin_ns) / pixel_ns)].append((run, thread))
         else:
             _add_run(served, made, run, thread, (begin_ns, end_ns, pixel_ns), depths)
     if depths[0] == 0:
-        for slot, (busy_ns, count) in short.items():
-            at = max(begin_ns + int(slot * pixel_ns), 0)
-            row = (at, at + max(int(pixel_ns), 1), busy_ns, count, lane.root.function, _CELL, 0)
-            made.add(0, row)
+        for slot, runs in short.items():
+            function = _function_of_cell(served, lane, runs)
+            if function is not None:
+                begin = max(begin_ns + int(slot * pixel_ns), runs[0][0].begin_ns)
+                end = max(runs[-1][0].end_ns, begin + 1)
+                busy_ns = sum(run.end_ns - run.begin_ns for run, _ in runs)
+                made.add(0, (begin, end, busy_ns, len(runs), function, _CELL, 0))
     return made.columns()
+
+
+def _function_of_cell(served: Served, lane: TaskLane, runs: list[tuple[Run, Lane]]) -> int | None:
+    """Return the function of a cell of runs: the root; of a CPU what the thread does in the longest run that
+    has calls. None: no thread has."""
+    if lane.root.cpu is None:
+        return lane.root.function
+    runs = sorted(runs, key=lambda one: one[0].begin_ns - one[0].end_ns)
+    for run, thread in runs[:_MOST_TRIED]:
+        rows = served.index().spans(thread, run.begin_ns, run.end_ns + 1, 1, (0, 0))
+        if len(rows):
+            return rows.function[0]
+    return None
 
 
 def _add_run(
@@ -210,7 +219,8 @@ def _add_run(
     part: tuple[int, int, float],
     depths: tuple[int, int],
 ) -> None:
-    """Add what the thread did during a run, from the root's level on."""
+    """Add what the thread did during a run, from the root's level on. A call that goes on after the run of a
+    CPU is as one that is suspended there."""
     begin_ns, end_ns = max(run.begin_ns, part[0]), min(run.end_ns, part[1])
     end_ns = max(end_ns, begin_ns + 1)
     pixels = max(math.ceil((end_ns - begin_ns) / part[2]), 1)
@@ -218,12 +228,14 @@ def _add_run(
     rows = served.index().spans(thread, begin_ns, end_ns, pixels, (first, last))
     columns = (rows.begin_ns, rows.end_ns, rows.busy_ns, rows.count, rows.function, rows.depth)
     for place, (first_ns, last_ns, busy, count, function, depth) in enumerate(zip(*columns, strict=True)):
-        ended, begin, end = rows.ended[place], first_ns, last_ns
-        if ended == _CELL:
-            begin, end = max(begin, run.begin_ns), min(end, run.end_ns)
-        if run.begin_ns <= begin <= end:
-            row = (begin, end, busy, count, function, ended, int(rows.resumed[place]))
-            made.add(depth - run.depth, row)
+        ended, resumed = rows.ended[place], int(rows.resumed[place])
+        begin, end = max(first_ns, run.begin_ns), min(last_ns, run.end_ns)
+        if ended != _CELL:
+            resumed |= begin > first_ns
+            ended = _SUSPEND if end < last_ns else ended
+        if begin <= end:
+            ran_ns = busy if ended == _CELL else min(busy, end - begin)
+            made.add(depth - run.depth, (begin, end, ran_ns, count, function, ended, resumed))
 
 
 def marks(served: Served, lane: TaskLane, begin_ns: int, end_ns: int, most: int) -> list[Mark]:
@@ -242,7 +254,7 @@ def marks(served: Served, lane: TaskLane, begin_ns: int, end_ns: int, most: int)
 def running(served: Served, thread: int, time_ns: int) -> TaskLane | None:
     """Return the task that runs in a thread's lane at a time; of several the one that began last."""
     kept = _kept(served)
-    if kept.table is None:
+    if served.trace.is_kernel:
         return None
     for number in reversed(kept.table.alive(time_ns)):
         lane = TaskLane(kept.table.root(number), kept.table, kept.threads)

@@ -32,7 +32,7 @@ def whole_tree(served: Served, lanes: list[Lane] | None) -> PathTree:
     """Return the tree of lanes, None for all of the first instance that has calls."""
     made = PathTree()
     file = served.reader()
-    tasks = None if lanes is None else [lane.task for lane in lanes if lane.task in served.tasks]
+    tasks = None if lanes is None else served.tasks_of(lanes)
     buffers = served.call_buffers()[:1] if lanes is None else None
     add_call_tree(served, made, file.call_tree(tasks=tasks, buffers=buffers), NO_PARENT)
     return made
@@ -42,7 +42,7 @@ def window_tree(served: Served, lanes: list[Lane], begin_ns: int, end_ns: int) -
     """Return the tree of lanes within a part of the time."""
     made = PathTree()
     if not served.has_times:
-        tasks = [lane.task for lane in lanes if lane.task in served.tasks]
+        tasks = served.tasks_of(lanes)
         select = Selection(begin=time_text(served, begin_ns), end=time_text(served, end_ns))
         add_call_tree(served, made, served.reader().call_tree(tasks=tasks, select=select), NO_PARENT)
         return made
@@ -115,14 +115,15 @@ def _add_calls(
         rows = index.spans(lane, *part, min(part[1] - part[0], _MAX_PIXELS), depths)
         if _ENDS not in rows.ended:
             return _add_spans(served, made, rows, part, below)
-    if lane.task not in served.tasks:
+    tasks = served.tasks_of([lane])
+    if not tasks:
         return 0
     # At the ends of a piece are events of calls that reach out of it.
     begin_ns, end_ns = part[0] + 1, part[1] - 1
     if begin_ns > end_ns:
         return 0
     select = Selection(begin=time_text(served, begin_ns), end=time_text(served, end_ns))
-    return add_call_tree(served, made, served.reader().call_tree(tasks=[lane.task], select=select), below)
+    return add_call_tree(served, made, served.reader().call_tree(tasks=tasks, select=select), below)
 
 
 def _add_spans(served: Served, made: PathTree, rows: SpanColumns, part: tuple[int, int], below: int) -> int:

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracedata/index/run_table.h"
 #include "tracedata/read/merge.h"
 
 #define FG_INDEX_STEP 2u         /* between levels */
@@ -166,6 +167,8 @@ struct fg_call_index {
     struct fg_index_function **functions; /* by function; NULL: it was not called */
     uint32_t nr_functions;
     uint64_t first_ns, last_ns;
+    bool has_runs;            /* only of an image */
+    struct fg_run_table runs; /* in the image, too */
     void *image; /* of a cache: all arrays lie in it, but `functions`. NULL: each is memory of its own */
 };
 

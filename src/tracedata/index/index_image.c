@@ -77,6 +77,16 @@ static uint32_t put_functions(struct image *image, const struct fg_call_index *i
     return n;
 }
 
+static void put_runs(struct image *image, const struct fg_run_table *runs)
+{
+#define X(name, type, format, text) put(image, runs->roots.name, runs->roots.n, sizeof(type));
+    FG_ROOT_COLUMNS(X)
+#undef X
+#define X(name, type, format, text) put(image, runs->runs.name, runs->runs.n, sizeof(type));
+    FG_RUN_COLUMNS(X)
+#undef X
+}
+
 static void put_header(struct image *image, struct fg_index_header *header)
 {
     header->bytes = image->at;
@@ -86,7 +96,8 @@ static void put_header(struct image *image, struct fg_index_header *header)
         image->error = fg_file_write(image->fd, header, sizeof(*header), 0);
 }
 
-int fg_index_image_write(const struct fg_call_index *index, int fd, const uint8_t key[FG_INDEX_KEY_BYTES])
+int fg_index_image_write(const struct fg_call_index *index, const struct fg_run_table *runs, int fd,
+                         const uint8_t key[FG_INDEX_KEY_BYTES])
 {
     struct image image = {.fd = fd, .at = sizeof(struct fg_index_header)};
     struct fg_index_header header = {
@@ -115,6 +126,13 @@ int fg_index_image_write(const struct fg_call_index *index, int fd, const uint8_
     ARRAYS_AFTER_CELLS(X)
 #undef X
     header.nr_called = put_functions(&image, index);
+    if (runs) {
+        header.has_runs = true;
+        header.nr_roots = (uint32_t)runs->roots.n;
+        header.nr_runs = runs->runs.n;
+        header.nr_left_out = runs->nr_left_out;
+        put_runs(&image, runs);
+    }
     put_header(&image, &header);
     return image.error;
 }
@@ -199,13 +217,41 @@ static bool are_blocks_sound(const struct fg_call_index *index)
     return index->nr_blocks < UINT32_MAX;
 }
 
+static bool is_function(uint32_t func, const struct fg_index_trace *trace)
+{
+    return func < trace->nr_functions || func == FG_FUNC_UNKNOWN;
+}
+
+static bool are_roots_sound(const struct fg_run_table *table, const struct fg_index_trace *trace)
+{
+    const struct fg_root_columns *roots = &table->roots;
+
+    for (size_t i = 0; i < roots->n; i++)
+        if (roots->first[i] > table->runs.n || roots->runs[i] > table->runs.n - roots->first[i] ||
+            !is_function(roots->function[i], trace) || !is_function(roots->maker[i], trace) ||
+            roots->kind[i] >= FG_NR_ROOT_KINDS)
+            return false;
+    return true;
+}
+
+static bool are_runs_sound(const struct fg_run_table *table)
+{
+    const struct fg_run_columns *runs = &table->runs;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->root[i] >= table->roots.n || runs->begin_ns[i] > runs->end_ns[i])
+            return false;
+    return true;
+}
+
 static bool is_sound(const struct fg_call_index *index, const struct fg_index_trace *trace)
 {
     return index->first_ns <= index->last_ns && are_tasks_sound(index, trace->nr_lanes) &&
            are_lanes_sound(index, trace->nr_tasks) && are_spans_sound(index) &&
            is_order_sound(&index->by_function, index->nr_spans) &&
            is_order_sound(&index->raised, index->nr_spans) && are_levels_sound(index) &&
-           are_blocks_sound(index) && are_marks_sound(index);
+           are_blocks_sound(index) && are_marks_sound(index) && are_roots_sound(&index->runs, trace) &&
+           are_runs_sound(&index->runs);
 }
 
 /* ---- reading */
@@ -226,7 +272,8 @@ static bool is_header_sound(const struct fg_index_header *header, uint64_t file_
            header->header_crc == fg_crc32(0, &copy, sizeof(copy)) && header->bytes == file_bytes &&
            is_level(header->base) && is_level(header->top) && header->base <= header->top &&
            header->nr_functions == trace->nr_functions &&
-           header->nr_called <= (uint64_t)trace->nr_functions + 1;
+           header->nr_called <= (uint64_t)trace->nr_functions + 1 && header->has_runs <= 1 &&
+           (header->has_runs || (!header->nr_roots && !header->nr_runs));
 }
 
 /* What is left of an image. */
@@ -259,6 +306,30 @@ static bool take_functions(struct fg_call_index *index, struct rest *rest, uint3
     return called != NULL;
 }
 
+static bool take_runs(struct fg_call_index *index, struct rest *rest, const struct fg_index_header *header)
+{
+    struct fg_root_columns *roots = &index->runs.roots;
+    struct fg_run_columns *runs = &index->runs.runs;
+
+    index->has_runs = header->has_runs;
+    index->runs.nr_left_out = header->nr_left_out;
+    roots->n = header->nr_roots;
+    runs->n = header->nr_runs;
+#define X(name, type, format, text)                                                                          \
+    roots->name = take(rest, roots->n, sizeof(type));                                                        \
+    if (!roots->name)                                                                                        \
+        return false;
+    FG_ROOT_COLUMNS(X)
+#undef X
+#define X(name, type, format, text)                                                                          \
+    runs->name = take(rest, runs->n, sizeof(type));                                                          \
+    if (!runs->name)                                                                                         \
+        return false;
+    FG_RUN_COLUMNS(X)
+#undef X
+    return true;
+}
+
 static bool take_arrays(struct fg_call_index *index, const struct fg_index_header *header, struct rest rest)
 {
     index->nr_lanes = header->nr_lanes;
@@ -281,7 +352,8 @@ static bool take_arrays(struct fg_call_index *index, const struct fg_index_heade
     }
     ARRAYS_AFTER_CELLS(X)
 #undef X
-    return take_functions(index, &rest, header->nr_called) && rest.bytes == 0;
+    return take_functions(index, &rest, header->nr_called) && take_runs(index, &rest, header) &&
+           rest.bytes == 0;
 }
 
 /* Makes the index of all after the header. Return: 0, -EBADMSG, -ENOMEM or an error of reading. */

@@ -14,6 +14,7 @@
  *     | struct fg_index_short   | counts, by (function, block)
  *     | struct fg_index_mark    | marks, by (lane, kind, time)
  *     | struct fg_index_function| functions that were called, by number
+ *     | roots and runs          | the columns of FG_ROOT_COLUMNS and FG_RUN_COLUMNS, if it has them
  *     +-------------------------+ header.bytes
  *
  * Zeros follow each of them, up to a multiple of 8 bytes. All numbers are little-endian.
@@ -23,7 +24,7 @@
 
 #include "tracedata/index/call_index.h"
 
-#define FG_INDEX_MAGIC "FGINDEX\1" /* the last byte is the version */
+#define FG_INDEX_MAGIC "FGINDEX\2" /* the last byte is the version */
 #define FG_INDEX_KEY_BYTES 32
 #define FG_INDEX_MAX_IMAGE_BYTES (UINT64_C(1) << 30)
 
@@ -39,6 +40,9 @@ struct fg_index_header {
     uint64_t nr_lanes, nr_tasks, nr_spans, nr_raised, nr_blocks, nr_shorts, nr_marks;
     uint64_t first_ns, last_ns;
     uint64_t nr_cells[FG_INDEX_MAX_LEVELS]; /* of the levels 0, 2, ... 32 */
+    uint32_t has_runs;                      /* whether the runs were read: 0 or 1 */
+    uint32_t nr_roots;
+    uint64_t nr_runs, nr_left_out;
 };
 
 /* What an image is of. */
@@ -47,8 +51,9 @@ struct fg_index_trace {
     uint32_t nr_functions, nr_tasks, nr_lanes; /* that the trace has */
 };
 
-/* Writes the image to an empty file. Return: 0 or a negative errno. */
-int fg_index_image_write(const struct fg_call_index *index, int fd, const uint8_t key[FG_INDEX_KEY_BYTES]);
+/* Writes the image to an empty file. @runs: NULL: they were not read. Return: 0 or a negative errno. */
+int fg_index_image_write(const struct fg_call_index *index, const struct fg_run_table *runs, int fd,
+                         const uint8_t key[FG_INDEX_KEY_BYTES]);
 
 /* Reads an index from its image. Return: 0; -EBADMSG: it is not that of this trace, or damaged; or another
  * negative errno. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/func_flags.h"
 #include "support/seed.h"
 #include "support/spool_bytes.h"
 #include "tracedata/base/crc32.h"
@@ -19,6 +20,7 @@
 #include "tracedata/index/index_detail.h"
 #include "tracedata/index/index_image.h"
 #include "tracedata/index/index_step.h"
+#include "tracedata/index/run_maker.h"
 #include "tracedata/read/trace_file.h"
 
 /* Damage is for one thread. */
@@ -48,7 +50,25 @@ static uint64_t below(uint64_t limit)
 struct trace {
     struct fg_trace_file file;
     struct fg_call_index *index;
+    struct fg_run_table runs; /* as if all functions were coroutines */
 };
+
+static void make_runs(struct trace *trace, struct fg_name_table *names)
+{
+    static uint8_t flags[NR_FUNCTIONS];
+    struct fg_merge merge;
+    struct fg_run_source source = {.merge = &merge,
+                                   .func_flags = flags,
+                                   .nr_functions = NR_FUNCTIONS,
+                                   .most_runs = 50,
+                                   .most_roots = 20};
+
+    memset(flags, FG_FUNC_COROUTINE, sizeof(flags));
+    assert(fg_merge_open(&merge, &trace->file, names) == 0);
+    assert(fg_run_table_make(&trace->runs, &source) == 0);
+    assert(trace->runs.roots.n && trace->runs.runs.n);
+    fg_merge_close(&merge);
+}
 
 static int open_trace(struct trace *trace, size_t most_bytes)
 {
@@ -68,6 +88,7 @@ static int open_trace(struct trace *trace, size_t most_bytes)
     assert(fg_merge_open(&merge, &trace->file, &names) == 0);
     assert(fg_call_index_make(&merge, most_bytes, NULL, &trace->index) == 0);
     fg_merge_close(&merge);
+    make_runs(trace, &names);
     fg_name_table_free(&names);
     return 0;
 }
@@ -75,6 +96,7 @@ static int open_trace(struct trace *trace, size_t most_bytes)
 static void close_trace(struct trace *trace)
 {
     fg_call_index_free(trace->index);
+    fg_run_table_free(&trace->runs);
     fg_trace_file_close(&trace->file);
 }
 
@@ -124,11 +146,11 @@ static uint64_t ask(const struct fg_call_index *index, const struct fg_recorded 
 
 /* ---- images */
 
-static int image_of(const struct fg_call_index *index)
+static int image_of(const struct fg_call_index *index, const struct fg_run_table *runs)
 {
     int fd = memfd_create("image", MFD_CLOEXEC);
 
-    assert(fd >= 0 && fg_index_image_write(index, fd, of.key) == 0);
+    assert(fd >= 0 && fg_index_image_write(index, index->has_runs ? &index->runs : runs, fd, of.key) == 0);
     return fd;
 }
 
@@ -142,7 +164,7 @@ static size_t bytes_of(int fd)
 
 static void a_whole_image_is_the_index(const struct trace *trace)
 {
-    int fd = image_of(trace->index), again;
+    int fd = image_of(trace->index, &trace->runs), again;
     uint64_t one = 1, other = 1;
     struct fg_call_index *read;
     char *bytes, *same;
@@ -150,7 +172,7 @@ static void a_whole_image_is_the_index(const struct trace *trace)
     assert(fg_index_image_read(fd, &of, &read) == 0);
     for (int i = 0; i < QUESTIONS; i++)
         assert(ask(read, trace->file.recorded, &one) == ask(trace->index, trace->file.recorded, &other));
-    again = image_of(read);
+    again = image_of(read, NULL);
     assert(bytes_of(again) == bytes_of(fd));
     bytes = malloc(bytes_of(fd));
     same = malloc(bytes_of(fd));
@@ -173,6 +195,17 @@ static void mend(uint8_t *image, size_t bytes)
     header->header_crc = fg_crc32(0, header, sizeof(*header));
 }
 
+/* What a reader of a table may look at. */
+static uint64_t look_at_runs(const struct fg_run_table *table)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < table->roots.n; i++)
+        for (size_t j = 0; j < table->roots.runs[i]; j++)
+            sum += table->runs.end_ns[table->roots.first[i] + j] - table->roots.begin_ns[i];
+    return sum;
+}
+
 static void change(uint8_t *image, size_t bytes)
 {
     size_t in_header = below(2) ? sizeof(struct fg_index_header) : bytes;
@@ -188,7 +221,7 @@ static void change(uint8_t *image, size_t bytes)
 
 static void damaged_images_are_read(const struct trace *trace)
 {
-    int fd = image_of(trace->index), nr_read = 0;
+    int fd = image_of(trace->index, &trace->runs), nr_read = 0;
     size_t bytes = bytes_of(fd);
     uint8_t *whole = malloc(bytes), *copy = malloc(bytes);
 
@@ -210,6 +243,8 @@ static void damaged_images_are_read(const struct trace *trace)
         nr_read++;
         for (int n = 0; n < 2 && index->nr_lanes; n++)
             ask(index, trace->file.recorded, &seed);
+        if (index->has_runs)
+            seed ^= look_at_runs(&index->runs);
         fg_call_index_free(index);
     }
     assert(nr_read > ROUNDS / 40 && nr_read < ROUNDS);

@@ -11,7 +11,7 @@ from ringfile import enter, leave
 from tracereader import Desk, Trace
 
 from funcgraph import _tracedata
-from funcgraph.tracedata import index_cache
+from funcgraph.tracedata import index_cache, run_table
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "trace-file.md").read_text()
@@ -134,6 +134,20 @@ def test_the_page_has_all_structures_of_an_index_with_their_places() -> None:
     ]
     for number, name in enumerate(_tracedata.SPAN_ENDS[:4]):
         assert f"{number} {name}" in ends
+
+
+def test_the_page_has_the_columns_of_runs() -> None:
+    expected = [
+        (what, name, BYTES[c_type])
+        for what, table_name in (("roots", "FG_ROOT_COLUMNS"), ("runs", "FG_RUN_COLUMNS"))
+        for name, c_type in macro("tracedata/index/run_table.h", table_name)
+    ]
+    rows = table("| column of | name |")
+    assert [(row[0], row[1], int(row[2])) for row in rows] == expected
+    assert f"at most 2^{run_table._MOST_RUNS.bit_length() - 1} runs" in PAGE
+    assert f"and 2^{run_table._MOST_ROOTS.bit_length() - 1} roots" in PAGE
+    root, run = (sum(row[2] for row in expected if row[0] == what) for what in ("roots", "runs"))
+    assert run_table._MOST_RUNS * run + run_table._MOST_ROOTS * root <= 32 << 20
 
 
 def test_the_cache_is_what_the_page_says() -> None:

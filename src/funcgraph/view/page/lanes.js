@@ -7,7 +7,7 @@ export const ROW = 18,
     GROUP = 26,
     THIN_ROWS = 5;
 
-const MOST_OPEN_TASKS = 8; // more of them are folded at first
+const MOST_OPEN = 8; // tasks or CPUs: more of them are folded at first
 
 /** Whether a lane is a part of a thread's lane: a task or a greenlet. */
 export const isTask = (lane) => lane.kind === "task" || lane.kind === "greenlet";
@@ -16,11 +16,11 @@ const processKey = (lane) => `${lane.pid}:${lane.instance || ""}`;
 
 /** Return the key of the group of a lane: its process, its thread if it is a task, or that of CPUs. */
 export const groupKey = (lane) =>
-    lane.kind === "cpu" ? "cpu" : isTask(lane) ? `tasks:${lane.thread}` : processKey(lane);
+    lane.kind === "cpu" ? `cpu:${lane.instance || ""}` : isTask(lane) ? `tasks:${lane.thread}` : processKey(lane);
 
-/** Whether a group is closed. `keys` has those that are not as usual: many tasks are closed at first. */
+/** Whether a group is closed. `keys` has those that are not as usual: many tasks or CPUs are closed at first. */
 export const isClosed = (key, number, keys) =>
-    keys.includes(key) !== (key.startsWith("tasks:") && number > MOST_OPEN_TASKS);
+    keys.includes(key) !== (/^(tasks|cpu):/.test(key) && number > MOST_OPEN);
 
 /** Return the name of a lane. */
 export const laneName = (lane) =>
@@ -29,7 +29,7 @@ export const laneName = (lane) =>
 const ORDERS = {
     calls: (a, b) => b.calls - a.calls || a.number - b.number,
     name: (a, b) => laneName(a).localeCompare(laneName(b)) || a.number - b.number,
-    "": (a, b) => a.number - b.number,
+    "": (a, b) => (a.kind === "cpu" && b.kind === "cpu" ? a.tid - b.tid : 0) || a.number - b.number,
 };
 
 /** Return the groups of lanes in their order: [{key, title, lanes}]. Pinned lanes are one group, on top. */
@@ -54,8 +54,10 @@ export function grouped(lanes, {pinned = [], sort = "", filter = ""}) {
         found.sort(
             (a, b) => (b.key === "pinned") - (a.key === "pinned") || ORDERS[sort](a.lanes[0], b.lanes[0]),
         );
-    return besideThreads(found);
+    return besideThreads(found.sort((a, b) => isOfCpus(b) - isOfCpus(a)));
 }
+
+const isOfCpus = ({key}) => key.startsWith("cpu:");
 
 /** Return groups with those of tasks after the processes of their threads. */
 function besideThreads(groups) {
@@ -78,14 +80,15 @@ export function processName(command) {
 }
 
 function groupTitle(lane, names) {
-    if (lane.kind === "cpu") return "CPUs";
+    const instance = lane.instance ? `, instance ${lane.instance}` : "";
+    if (lane.kind === "cpu") return `CPUs${instance}`;
     if (isTask(lane)) return `Tasks of ${names.get(lane.thread) ?? "a thread"}`;
-    return `${processName(lane.process)} ${lane.pid}${lane.instance ? `, instance ${lane.instance}` : ""}`;
+    return `${processName(lane.process || lane.name)} ${lane.pid}${instance}`;
 }
 
 /** Return how many depths of a lane are shown at first: fewer where many lanes share the page. */
 export function usualDepths(lanes) {
-    const {length} = lanes.filter((lane) => !isTask(lane));
+    const {length} = lanes.filter((lane) => lane.kind === "thread");
     return length <= 1 ? 40 : length <= 4 ? 20 : 12;
 }
 

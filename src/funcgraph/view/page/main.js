@@ -161,6 +161,12 @@ class Page {
         if (Object.keys(changes).length) this.state.set(changes);
     }
 
+    /** Return the lane of the thread of the chosen call; undefined: not known, or none is chosen. */
+    threadOfCall() {
+        const {call} = this.state.values;
+        return call ? (this.timeline.chosen?.thread ?? this.trace.threadOf(call.lane)) : undefined;
+    }
+
     /** Show the butterfly of a function. */
     showFunction(number) {
         this.state.set({tab: "butterfly", func: this.trace.functions[number]?.name ?? ""}, {step: true});

@@ -1,7 +1,6 @@
 // The overview of the whole trace above the time line, with the part that is shown.
 
 import {byId} from "./dom.js";
-import {isTask} from "./lanes.js";
 import {freshPen} from "./painter.js";
 
 const MOST_LANES = 32,
@@ -13,7 +12,7 @@ export class Minimap {
         this.trace = trace;
         this.store = store;
         this.lanes = trace.lanes
-            .filter((lane) => !isTask(lane)) // their threads' lanes have all of their calls
+            .filter((lane) => lane.kind === "thread") // their threads' lanes have all of their calls
             .sort((a, b) => b.calls - a.calls)
             .slice(0, MOST_LANES)
             .sort((a, b) => a.number - b.number);

@@ -8,7 +8,7 @@ export function question(page) {
         trace: page.trace.number,
         begin: Math.round(begin),
         end: Math.round(end),
-        lanes: values.only && values.call ? page.trace.threadOf(values.call.lane) : undefined,
+        lanes: values.only && values.call ? page.threadOfCall() : undefined,
         ...operations(values),
     };
 }

@@ -12,8 +12,7 @@ const MOST_LINES = 500,
 export function textView(panel, page) {
     const controller = new AbortController(),
         {range, trace} = page;
-    const shown = page.state.values.call?.lane ?? page.timeline.seen()[0]?.lane.number,
-        lane = shown === undefined ? shown : trace.threadOf(shown);
+    const lane = page.threadOfCall() ?? page.timeline.seen().find(({lane}) => lane.kind !== "cpu")?.lane.number;
     if (lane === undefined) {
         panel.replaceChildren(
             element("p", {className: "hint"}, "Choose a call, and select a range: its text is here."),

@@ -28,9 +28,10 @@ export class Trace {
         this.colours = this.functions.map((func) => colourOf(func, dark));
     }
 
-    /** Return the number of a lane, or of the thread's lane that it is a part of. */
+    /** Return the number of a lane, or of the thread's lane that it is a part of; undefined: a CPU has many. */
     threadOf(number) {
-        return this.byNumber.get(number)?.thread ?? number;
+        const lane = this.byNumber.get(number);
+        return lane?.kind === "cpu" ? undefined : (lane?.thread ?? number);
     }
 
     /** The short name of a function, for boxes. */
