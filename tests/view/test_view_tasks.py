@@ -33,7 +33,7 @@ FUNCTIONS = [
 ]
 LOOP, HANDLER, READ, PARSE, GREEN, SWITCH = range(6)
 BEGIN = 10**9
-PROGRAM = Path(__file__).parent / "programs" / "tasks.py"
+PROGRAMS = Path(__file__).parent / "programs"
 STEPS, TASKS = 4, 3
 
 
@@ -246,9 +246,9 @@ def test_the_shortest_runs_of_cpus_are_left_out_if_there_are_too_many(
 # ---- what led to a call
 
 
-def recorded(folder: Path, *words: str) -> Path:
+def recorded(folder: Path, *words: str, program: str = "tasks") -> Path:
     command = [sys.executable, "-m", "funcgraph", "record", "-q", "-o", "t.fg", "-l", "__main__.*", *words]
-    subprocess.run([*command, str(PROGRAM)], check=True, timeout=60, cwd=folder)
+    subprocess.run([*command, str(PROGRAMS / f"{program}.py")], check=True, timeout=60, cwd=folder)
     return folder / "t.fg"
 
 
@@ -272,6 +272,35 @@ def test_a_call_leads_to_what_awaits_it_created_its_task_and_started_its_thread(
         assert flows_of(one, "spawn") == [("created", "work", "")]
         assert flows_of(one, "work") == [("started", "main", "")]
         assert flows_of(one, "main") == []
+
+
+def test_a_callback_leads_to_the_call_that_scheduled_it(tmp_path: Path) -> None:
+    handles = ("-l", "asyncio.events.Handle.__init__", "-l", "asyncio.events.Handle._run", "--args")
+    with opened(recorded(tmp_path, *handles, program="callbacks")) as one:
+        scheduled = {
+            name: [flow[1:] for flow in flows_of(one, name) if flow[0] == "scheduled"]
+            for name in ("at_once", "later", "readable", "from_thread")
+        }
+        assert scheduled == {
+            "at_once": [("main", "")],  # by call_soon
+            "later": [("main", "")],  # by call_later
+            "readable": [("main", "")],  # by add_reader
+            "from_thread": [("other", "")],  # by call_soon_threadsafe
+        }
+        # What woke the task: its future got a result there.
+        number = [function.qualname for function in one.functions].index("main")
+        readable = [function.qualname for function in one.functions].index("readable")
+        first = ask(one, "step", function=number, time=0, direction="next")["call"]
+        woken = ask(one, "step", function=number, time=first["end_ns"], direction="next")["call"]
+        place = {"lane": woken["lane"], "time": woken["begin_ns"], "depth": woken["depth"]}
+        found = ask(one, "flows", **place)["flows"]
+        assert [flow["call"]["function"] for flow in found if flow["kind"] == "scheduled"] == [readable]
+
+
+def test_a_callback_of_a_trace_without_handles_says_how_to_record_them(tmp_path: Path) -> None:
+    with opened(recorded(tmp_path, "-l", "asyncio.events.Handle._run", program="callbacks")) as one:
+        flags = "-l asyncio.events.Handle.__init__ -l asyncio.events.Handle._run --args"
+        assert ("scheduled", None, flags) in flows_of(one, "later")
 
 
 def test_what_the_trace_has_not_is_told_with_the_flags_that_record_it(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "Place",
     "arguments_of",
     "call",
+    "entry_of",
     "head_of",
     "histogram",
     "located",
@@ -95,6 +96,11 @@ def call(served: Served, parameters: Parameters) -> dict[str, Any]:
     return {"call": detail}
 
 
+def entry_of(served: Served, lane: Lane, span: Span) -> Event | None:
+    """Return the event with which a stretch of a call begins, read from the file; None: there is none."""
+    return _event_at(served, lane, span, span.begin_ns, ("entry",))
+
+
 def head_of(served: Served, span: Span) -> dict[str, Any]:
     """Return what the index knows of a call."""
     return {
@@ -162,7 +168,7 @@ def report_command(served: Served, lane: Lane, begin_ns: int, end_ns: int) -> st
 
 def _detail(served: Served, lane: Lane, span: Span, parents: list[Span]) -> dict[str, Any]:
     """Return what there is to say about a call."""
-    entry = _event_at(served, lane, span, span.begin_ns, ("entry",))
+    entry = entry_of(served, lane, span)
     end = _event_at(served, lane, span, span.end_ns, ("return", "raise", "suspend", "close"))
     bins = served.index().histogram(span.function) if span.function else []
     callers = _parents(served, lane, entry, parents)
@@ -194,7 +200,7 @@ def _parents(served: Served, lane: Lane, entry: Event | None, parents: list[Span
     for place, parent in enumerate(parents[:_MOST_PARENTS]):
         rows.append({**head_of(served, parent), "line": entry.caller_line or None if entry else None})
         looks_on = entry is not None and entry.caller_line and place < _MOST_CALLERS
-        entry = _event_at(served, lane, parent, parent.begin_ns, ("entry",)) if looks_on else None
+        entry = entry_of(served, lane, parent) if looks_on else None
     return rows
 
 

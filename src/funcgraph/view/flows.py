@@ -1,14 +1,17 @@
-"""What led to a call, beyond its callers: what awaits it, what created its task, what started its thread."""
+"""What led to a call, beyond its callers: what awaits it, what scheduled the callback that it is part of,
+what created its task, what started its thread."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from funcgraph.tracedata.call_index import Lane, Span
 from funcgraph.tracedata.events import Event
 from funcgraph.tracedata.selection import Selection
+from funcgraph.tracedata.values import PartialValue
 from funcgraph.view import task_lanes
-from funcgraph.view.call_detail import head_of, located, time_text
+from funcgraph.view.call_detail import entry_of, head_of, located, time_text
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 from funcgraph.view.task_lanes import TaskLane
@@ -22,6 +25,10 @@ _BACK_NS = (10**5, 10**7, 10**9, 2**63)  # how far back the latest event is look
 _CREATE, _SWITCH = ("asyncio", "task_create"), ("asyncio", "task_switch")
 _TASKS_FLAGS = "-e asyncio:task_create -e asyncio:task_switch"
 _THREADS_FLAGS = "-l threading.Thread.start"
+# Each callback of an event loop has a handle: call_soon, call_later, add_reader and futures make one.
+_INIT, _RUN = "asyncio.events.Handle.__init__", "asyncio.events.Handle._run"
+_CALLBACKS_FLAGS = f"-l {_INIT} -l {_RUN} --args"
+_MOST_HANDLES = 100_000  # that are looked at to find one
 
 
 def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
@@ -34,6 +41,8 @@ def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
     around = [place.span, *place.parents]
     if len(around) > 1 and _flags(around[0]) & _COROUTINE and _flags(around[1]) & _SUSPENDS:
         found.append(_flow(served, "awaited", around[1]))
+    if scheduling := _scheduling(served, place.lane, around):
+        found.append(scheduling)
     task = place.task or task_lanes.running(served, place.lane.number, place.span.begin_ns)
     if task is not None and task.root.kind == "coroutine":
         found.append(_creation(served, task))
@@ -58,6 +67,62 @@ def _flow(
         head = task_lanes.span_head(task, span, head)
     at = span.begin_ns if time_ns is None else time_ns
     return {"kind": kind, "call": head, "time_ns": at - served.begin_ns, "record": ""}
+
+
+# ---- callbacks
+
+
+def _scheduling(served: Served, lane: Lane, around: list[Span]) -> dict[str, Any] | None:
+    """Return the call that had an event loop make the callback around a call; None: it is in no callback."""
+    run = next((span for span in around if _name(span) == _RUN), None)
+    if run is None:
+        is_in_loop = any(_is_of_asyncio(span) for span in around[1:])
+        return _flow(served, "scheduled", None, record=_CALLBACKS_FLAGS) if is_in_loop else None
+    handle = _handle(entry_of(served, lane, run))
+    made = _handle_made(served, handle, run.begin_ns) if handle else None
+    if made is None:
+        return _flow(served, "scheduled", None, record=_CALLBACKS_FLAGS)
+    return _flow(served, "scheduled", _scheduler(served, made), made.begin_ns)
+
+
+def _name(span: Span) -> str:
+    return span.function.name if span.function else ""
+
+
+def _is_of_asyncio(span: Span) -> bool:
+    return span.function is not None and span.function.module.partition(".")[0] == "asyncio"
+
+
+def _handle(entry: Event | None) -> int:
+    """Return the address of the handle that a method got; 0: it was not recorded."""
+    handle = entry.arguments.get("self") if entry is not None and entry.values else None
+    return handle.address if isinstance(handle, PartialValue) else 0
+
+
+def _handle_made(served: Served, handle: int, before_ns: int) -> Span | None:
+    """Return the latest call that made a handle at an address, before a time; None: it was not found."""
+    if not served.can_seek or all(function.name != _INIT for function in served.functions):
+        return None
+    lanes = {lane.task: lane for lane in served.index().lanes()}
+    for back_ns in _BACK_NS:
+        begin_ns = max(before_ns - back_ns, 0)
+        begin, end = time_text(served, begin_ns), time_text(served, before_ns)
+        latest = None
+        events = served.trace.events(select=Selection(begin=begin, end=end, functions=(_INIT,)))
+        for event in islice(events, 2 * _MOST_HANDLES):
+            if event.kind == "entry" and _handle(event) == handle:
+                latest = event
+        if latest is not None:
+            return served.index().call_at(lanes[latest.task], latest.time_ns)
+        if begin_ns == 0:
+            break
+    return None
+
+
+def _scheduler(served: Served, made: Span) -> Span:
+    """Return the call that made a handle: the nearest one that is not asyncio's own, if there is one."""
+    parents = served.index().parents(made)
+    return next((span for span in parents if not _is_of_asyncio(span)), parents[-1] if parents else made)
 
 
 # ---- tasks

@@ -18,7 +18,12 @@ const OUTCOMES = {
     open: "in progress at the end of the trace",
 };
 
-const FLOWS = {awaited: "Awaited by", created: "Task created by", started: "Thread started by"};
+const FLOWS = {
+    awaited: "Awaited by",
+    scheduled: "Callback scheduled by",
+    created: "Task created by",
+    started: "Thread started by",
+};
 
 /** Return one sentence about a call: for screen readers. */
 export function sentence(call, trace) {
