@@ -147,6 +147,19 @@ def test_a_difference_is_of_changed_trees(pair: tuple[Path, Path]) -> None:
     assert hidden["totals"][0] == answer["totals"][0] == 90 * US
 
 
+def test_a_part_of_each_trace_is_compared(pair: tuple[Path, Path]) -> None:
+    """Of the first 20 µs from `parse` on, of the second the last 5 µs of it."""
+    base = {"base_begin": str(10 * US), "base_end": str(30 * US)}
+    answer = difference_of(*pair, **base, begin=str(95 * US), end=str(100 * US))
+    rows = {answer["names"][row[0]]: row[1:] for row in answer["rows"]}
+    assert rows == {
+        "app.main": [20 * US, 0, 1, 5 * US, 0, 1],
+        "app.parse": [20 * US, 20 * US, 1, 5 * US, 5 * US, 1],
+    }
+    alone = difference_of(*pair, **base)
+    assert alone["totals"] == [20 * US, 2, 125 * US, 3]
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [
@@ -190,10 +203,20 @@ def test_the_tab_shows_the_difference_in_colours(
         view.page.click("text=Calls A")
         assert view.page.locator(".difference tbody th").last.inner_text() == "lib.read"
         view.page.click("#diff-flame")
-        view.until("document.getElementById('flame')?.dataset.drawn === '3'")
+        view.until("document.getElementById('flame')?.dataset.drawn === '4'")
         view.screenshot("difference")
-        red, _, blue = view.colour(700, 30, "#flame")
+        red, _, blue = view.colour(300, 30, "#flame")
         assert red > blue, "slower is orange"
+        red, _, blue = view.colour(700, 30, "#flame")
+        assert red < blue, "what is gone is there, in blue"
+        # Each trace keeps its own range, and the link has both.
+        view.open("trace=0&tab=diff&range=10000,50000")
+        view.page.select_option("#trace", "1")
+        view.loaded()
+        assert view.state()["other"] == "10000,50000"
+        assert "A: old.dat, 40.0 µs from 10.0 µs. B: new.dat, whole." in view.page.inner_text(".legend")
+        totals = view.page.inner_text("#diff-totals")
+        assert totals.startswith("40.0 µs → 125 µs")
         assert view.problems == []
     finally:
         context.close()

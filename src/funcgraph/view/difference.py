@@ -19,7 +19,8 @@ _UNKNOWN = "<unknown>"  # as FunctionSummary names it
 
 
 def diff(served: Served, parameters: Parameters) -> dict[str, Any]:
-    """Compare a trace with its base. A function is the same if its name is, as `funcgraph diff` has it.
+    """Compare a trace, or a part of it, with its base or a part of that. A function is the same if its name
+    is, as `funcgraph diff` has it.
 
     Figures are total, own time and calls of the base, and then those of the trace. Functions are places in
     `names`, of which OTHERS is none.
@@ -29,7 +30,7 @@ def diff(served: Served, parameters: Parameters) -> dict[str, Any]:
         raise RequestError(404, "the trace is not compared with another: start funcgraph view --diff A B")
     names: dict[str, int] = {}
     try:
-        first = _named_tree(base, parameters, names)
+        first = _named_tree(base, parameters.renamed({"begin": "base_begin", "end": "base_end"}), names)
     except (TraceError, OSError) as error:
         raise base.note_flaw(error) from None
     a, b = path_tree.aligned(first, _named_tree(served, parameters, names))

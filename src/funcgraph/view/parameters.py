@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from funcgraph.view.request_error import RequestError
@@ -57,6 +57,14 @@ class Parameters:
                 400, f"{name} must be a whole number from {least} to {most}, got {text[:40]!r}"
             )
         return number
+
+    def renamed(self, names: Mapping[str, str]) -> Parameters:
+        """Return others, in which each of these names has the value of another one, if that is given."""
+        others = Parameters([], ())
+        kept = {name: value for name, value in self._values.items() if name not in names}
+        found = {name: self._values[other] for name, other in names.items() if other in self._values}
+        others._values = {**kept, **found}
+        return others
 
     def time(self, name: str, default: int | None = None) -> int:
         """Return a time or a duration in nanoseconds; a fraction is cut off."""

@@ -44,7 +44,9 @@ QUESTIONS = {
     "source": Question(call_detail.source, ("function",)),
     "tree": Question(tree_query.tree, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
     "table": Question(tree_query.table, (*tree_query.PART, *tree_query.OPERATIONS), is_long=True),
-    "diff": Question(difference.diff, tree_query.OPERATIONS, is_long=True),
+    "diff": Question(
+        difference.diff, (*_PART, "base_begin", "base_end", *tree_query.OPERATIONS), is_long=True
+    ),
     "butterfly": Question(
         tree_query.butterfly, ("function", *tree_query.PART, *tree_query.OPERATIONS), is_long=True
     ),

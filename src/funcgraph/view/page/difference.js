@@ -76,8 +76,26 @@ export function differenceView(panel, page) {
     return {close: () => controller.abort()};
 }
 
+/** Return the ranges when another trace is shown: of two that are compared, each keeps its own. */
+export const rangesOfNext = (traces, {range, other}) =>
+    pairOf(traces) ? {range: other, other: range} : {range: null, other: null};
+
+/** Return the ranges of A and of B that are compared; null: all of it. */
+function rangesOf({trace, traces, state}) {
+    const {range, other} = state.values;
+    return trace.number === pairOf(traces).base ? [range, other] : [other, range];
+}
+
 function askDifference(page, signal) {
-    const asked = {trace: pairOf(page.traces).number, ...operations(page.state.values)};
+    const [a, b] = rangesOf(page).map((range) => range && {begin: Math.round(range.begin), end: Math.round(range.end)}),
+        asked = {
+            trace: pairOf(page.traces).number,
+            begin: b?.begin,
+            end: b?.end,
+            base_begin: a?.begin,
+            base_end: a?.end,
+            ...operations(page.state.values),
+        };
     return guard(ask("diff", asked, {signal, onProgress: () => {}}));
 }
 
@@ -88,7 +106,7 @@ function bars(page) {
         choice = element("div", {className: "choice", role: "group", "aria-label": "Shape"});
     for (const [name, title] of [
         ["", "Table"],
-        ["flame", "Flame graph of B"],
+        ["flame", "Flame graph"],
     ])
         choice.append(
             element(
@@ -103,13 +121,24 @@ function bars(page) {
         );
     const options = optionsBar(page, {lanes: false});
     options.prepend(choice);
-    const sides = `A: ${visible(a.name, 80)}, B: ${visible(b.name, 80)}, both whole. `;
-    return [options, element("p", {className: "legend"}, sides, ...legend(), element("b", {id: "diff-totals"}))];
+    const sides = [
+        ["A", a],
+        ["B", b],
+    ].map(([side, {name}], i) => `${side}: ${visible(name, 80)}, ${partText(rangesOf(page)[i])}. `);
+    const title = "A range that you select in a trace is the part of it that is compared.";
+    return [
+        options,
+        element("p", {className: "legend", title}, ...sides, ...legend(), element("b", {id: "diff-totals"})),
+    ];
 }
+
+const partText = (range) =>
+    range ? `${duration(range.end - range.begin)} from ${duration(range.begin)}` : "whole";
 
 /** Return the colours with what they mean. */
 function legend() {
     const steps = [
+        ["gone", 1, 0],
         ["B is faster", 4, 1],
         ["", 2, 1],
         ["the same", 1, 1],
@@ -117,14 +146,11 @@ function legend() {
         ["slower", 1, 4],
         ["new", 0, 1],
     ];
-    return [
-        ...steps.flatMap(([title, before, after]) => {
-            const swatch = element("span", {className: "swatch", "aria-hidden": "true"});
-            paint(swatch, before, after);
-            return [swatch, title ? ` ${title} ` : ""];
-        }),
-        " (gone: in the table only) ",
-    ];
+    return steps.flatMap(([title, before, after]) => {
+        const swatch = element("span", {className: "swatch", "aria-hidden": "true"});
+        paint(swatch, before, after);
+        return [swatch, title ? ` ${title} ` : ""];
+    });
 }
 
 function paint(node, before, after) {
@@ -167,6 +193,16 @@ function showTable(holder, answer, most) {
     });
 }
 
+/**
+ * Return how wide each path is: as much as it takes in the second trace. What is gone has the time that it took
+ * in the first, and so has what is around it. Pure; rows are as the server has them.
+ */
+export function widthsOf(rows) {
+    const widths = rows.map((row) => (row[7] || !row[4] ? row[6] : row[3]));
+    for (let i = rows.length - 1; i >= 0; i--) if (rows[i][0] >= 0) widths[rows[i][0]] += widths[i];
+    return widths;
+}
+
 /** The flame graph of the second trace, in the colours of the change of each path's total time. */
 class DifferenceFlame extends MergedFlame {
     bars() {
@@ -185,19 +221,21 @@ class DifferenceFlame extends MergedFlame {
             name: (number) => (number === -1 ? "(others)" : visible(names[number], 300)),
         };
         showTotals(this.panel, answer);
-        const tree = treeOf(nodes.map((row) => [row[0], row[1], row[7], row[5], row[6], 0]));
+        const widths = widthsOf(nodes);
+        const tree = treeOf(nodes.map((row, i) => [row[0], row[1], row[7], widths[i], row[6], 0]));
         tree.nodes.forEach((node, i) => {
-            [, , node.totalBefore, node.ownBefore, node.callsBefore] = nodes[i];
+            [, , node.totalBefore, node.ownBefore, node.callsBefore, node.totalAfter] = nodes[i];
         });
         return tree;
     }
 
     colourOf(node) {
-        return changeColour(node.totalBefore, node.total, isDark());
+        return changeColour(node.totalBefore, node.totalAfter, isDark());
     }
 
     labelOf(node) {
-        return `${node.callsBefore ? "" : "new: "}${this.trace.name(node.func)}`;
+        const kind = node.callsBefore ? (node.calls ? "" : "gone: ") : "new: ";
+        return `${kind}${this.trace.name(node.func)}`;
     }
 
     isFaint() {
@@ -207,7 +245,8 @@ class DifferenceFlame extends MergedFlame {
     facts(node) {
         const {text} = this;
         return [
-            `total ${text(node.totalBefore)} → ${text(node.total)} ${changeText(node.totalBefore, node.total)}`,
+            `total ${text(node.totalBefore)} → ${text(node.totalAfter)} ` +
+                changeText(node.totalBefore, node.totalAfter),
             `own ${text(node.ownBefore)} → ${text(node.own)} ${changeText(node.ownBefore, node.own)}`,
             `${count(node.callsBefore)} → ${count(node.calls)} calls`,
         ];

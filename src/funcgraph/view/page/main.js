@@ -2,6 +2,7 @@
 
 import {ask, followEvents} from "./api.js";
 import {Details, sentence} from "./details.js";
+import {rangesOfNext} from "./difference.js";
 import {byId, element} from "./dom.js";
 import {showHelp} from "./help.js";
 import {followKeys} from "./keys.js";
@@ -272,7 +273,7 @@ class Page {
                     begin: undefined,
                     end: undefined,
                     call: null,
-                    range: null,
+                    ...rangesOfNext(this.traces, state.values),
                     pinned: [],
                     folded: [],
                     deep: [],

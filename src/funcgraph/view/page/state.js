@@ -15,8 +15,8 @@ export function parse(fragment) {
         if (TEXTS.includes(key)) values[key] = text;
         if (FLAGS.includes(key)) values[key] = text === "1";
         if (key === "call") values.call = numbers(text, 3, ([lane, time, depth]) => ({lane, time, depth}));
-        if (key === "range")
-            values.range = numbers(text, 2, ([begin, end]) => (begin < end ? {begin, end} : null));
+        if (key === "range" || key === "other")
+            values[key] = numbers(text, 2, ([begin, end]) => (begin < end ? {begin, end} : null));
     }
     return values;
 }
@@ -39,7 +39,8 @@ export function format(values) {
     for (const key of FLAGS) if (values[key]) words.set(key, "1");
     if (values.call)
         words.set("call", [values.call.lane, values.call.time, values.call.depth].map(Math.round).join(","));
-    if (values.range) words.set("range", [values.range.begin, values.range.end].map(Math.round).join(","));
+    for (const key of ["range", "other"])
+        if (values[key]) words.set(key, [values[key].begin, values[key].end].map(Math.round).join(","));
     return words.toString().replaceAll("%2C", ",");
 }
 
@@ -69,6 +70,7 @@ const USUAL = {
     only: false,
     call: null,
     range: null,
+    other: null, // of two traces that are compared: the range in the one that is not shown
 };
 
 /** The values, and who wants to know when they change. */
