@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,12 @@ pytestmark = pytest.mark.one_python
 SHOP, HOSTILE = 0, 1
 
 
-def exported(page: ViewPage, trace: int, selection: Selection) -> str:
+def exported(page: ViewPage, trace: int, selection: Selection, first: str = "") -> str:
     """Return the exported page of one of the server's traces."""
     code = "async (n) => (await (await import('/page/api.js')).ask('traces')).traces[n].path"
     served = Served(0, page.page.evaluate(code, trace))
     try:
-        return export_page(served, selection)[0]
+        return export_page(served, selection, first=first)[0]
     finally:
         served.close()
 
@@ -123,6 +124,33 @@ def test_an_exported_page_works_from_its_file(opened: Callable[..., ViewPage], t
     assert {url.partition("#")[0] for url in asked if not url.startswith(("data:", "about:"))} == {
         page.address
     }
+
+
+def test_an_exported_page_works_in_a_frame_without_an_origin(opened: Callable[..., ViewPage]) -> None:
+    """As in a notebook. The page around it keeps its address, its history and its wheel.
+
+    Broken by steps in the browser's history, which refuses them there; and by a wheel that zooms.
+    """
+    page = opened()
+    text = exported(page, SHOP, Selection(), first="tab=flame")
+    frames = f"<iframe sandbox='allow-scripts' width=900 height=600 srcdoc='{escape(text)}'></iframe>" * 2
+    notebook = {"body": frames, "content_type": "text/html; charset=utf-8"}
+    page.page.route("http://notebook.test/*", lambda route: route.fulfill(**notebook))
+    page.page.goto("http://notebook.test/lab?one")
+    steps = page.page.evaluate("history.length")
+    frame = page.page.frame_locator("iframe").first
+    frame.locator("body[data-picture=complete]").wait_for()
+    assert frame.get_by_role("tab", selected=True).inner_text() == "Flame graph"
+    assert frame.locator("#panel").bounding_box()["height"] == 320  # as in a window of that size
+    frame.get_by_role("tab", name="Table").click()
+    assert "price" in frame.locator("#tabpanel table").inner_text()
+    page.page.keyboard.press("u")
+    frame.locator("#tab-flame[aria-selected=true]").wait_for()
+    frame.locator("#axis").hover()
+    page.page.mouse.wheel(0, 300)
+    page.page.wait_for_function("scrollY > 0")
+    assert frame.locator("body").get_attribute("data-begin") == "0"
+    assert page.page.evaluate("[location.href, history.length]") == ["http://notebook.test/lab?one", steps]
 
 
 def test_no_script_runs_in_an_exported_page_but_its_own(

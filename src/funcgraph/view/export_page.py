@@ -58,7 +58,12 @@ class _Part(NamedTuple):
 
 
 def export_page(
-    served: Served, selection: Selection, *, has_source: bool = False, most_bytes: int = MOST_BYTES
+    served: Served,
+    selection: Selection,
+    *,
+    has_source: bool = False,
+    most_bytes: int = MOST_BYTES,
+    first: str = "",
 ) -> tuple[str, list[str]]:
     """Return a page of a trace, and what had to be left out of it.
 
@@ -67,6 +72,7 @@ def export_page(
         selection: of its tasks, buffers, times and functions.
         has_source: the page has the source of functions, too.
         most_bytes: how large it may be.
+        first: what it shows first, as the fragment of a page's address: `tab=flame`.
 
     Raises:
         SelectionError: the trace has nothing of that.
@@ -84,7 +90,8 @@ def export_page(
             raise SelectionError("the selection has no calls")
         remarks = [*_remarks(rows, short_ns), *values.remarks()]
         data = _packed(served, part, rows, tree, values, sources, remarks)
-        text = one_page(_REPLACED, f"{_name(served)} - funcgraph view", base64.b64encode(data).decode())
+        title = f"{_name(served)} - funcgraph view"
+        text = one_page(_REPLACED, title, base64.b64encode(data).decode(), first)
         if len(text) <= most_bytes or most_rows < 1000:
             return text, remarks
         most_rows = min(most_rows, sum(map(len, rows))) // 2

@@ -26,13 +26,14 @@ _SCRIPT = re.compile(r'<script type="module" src="/page/(\w+\.js)"></script>\n')
 _URL = re.compile(r'url\("/page/([\w.]+)"\)')
 
 
-def one_page(replaced: Mapping[str, str], title: str, data: str) -> str:
+def one_page(replaced: Mapping[str, str], title: str, data: str, first: str = "") -> str:
     """Return the page with all that it needs, and data.
 
     Args:
         replaced: modules in whose place others are taken.
         title: of the page.
         data: of ASCII letters, digits, + / and = alone.
+        first: what the page shows first, as the fragment of its address; "": the whole, and no tab.
     """
     text = _file(FIRST_PAGE)
     styles = "".join(_style(name) for kind, name in _LINK.findall(text) if kind == "stylesheet")
@@ -46,7 +47,7 @@ def one_page(replaced: Mapping[str, str], title: str, data: str) -> str:
         f'<link rel="icon" href="{_data_url(icon)}">\n<style>{styles}</style>\n'
     )
     body = (
-        f'<script type="text/plain" id="embedded-trace">{data}</script>\n'
+        f'<script type="text/plain" data-first="{escape(first)}" id="embedded-trace">{data}</script>\n'
         f'<script type="module">{script}</script>\n</body>'
     )
     text = _SCRIPT.sub("", _LINK.sub("", text))

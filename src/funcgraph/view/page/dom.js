@@ -3,6 +3,9 @@
 /** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
+/** Whether the page is a part of another one, as in a notebook. */
+export const isFramed = globalThis.parent !== globalThis;
+
 /** Make an element. Properties that are no properties of elements become attributes. */
 export function element(tag, properties = {}, ...children) {
     const made = document.createElement(tag);

@@ -1,6 +1,6 @@
 // The help: keys, what the mouse does, what the picture means.
 
-import {byId, element} from "./dom.js";
+import {byId, element, isFramed} from "./dom.js";
 import {KEYS} from "./keys.js";
 import {MARKS, drawMark} from "./marks.js";
 import {freshPen} from "./painter.js";
@@ -9,7 +9,10 @@ import {theme} from "./trace.js";
 const SHOWN = {ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc"};
 
 const MOUSE = [
-    ["Ctrl + wheel, pinch", "zoom; the wheel alone does where nothing can be scrolled, and on the time axis"],
+    [
+        "Ctrl + wheel, pinch",
+        `zoom${isFramed ? "" : "; the wheel alone does where nothing can be scrolled, and on the time axis"}`,
+    ],
     ["Shift + wheel, drag", "move in time"],
     ["wheel", "scroll the lanes"],
     ["click, double click", "choose a call; zoom to it"],

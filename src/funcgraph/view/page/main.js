@@ -391,7 +391,7 @@ class Page {
                 const tab = ["", ...this.views.map(([name]) => name)][Number(event.key) - 1];
                 if (tab !== undefined) state.set({tab}, {step: true});
             },
-            undo: () => history.back(),
+            undo: () => state.back(),
             help: showHelp,
         };
         const needless = ["search", "help", "undo"];

@@ -70,9 +70,9 @@ export function followSplitter(state) {
 
 /** Give the panel its height. */
 export function sizePanel(height) {
-    byId("panel").style.height = `${Math.min(height, Math.max(LEAST, innerHeight - 200))}px`;
+    byId("panel").style.height = `min(${height}px, max(${LEAST}px, 100vh - 200px))`; // also of a later window
     const bar = byId("splitter");
     bar.setAttribute("aria-valuemin", String(LEAST));
-    bar.setAttribute("aria-valuemax", String(innerHeight - 200));
+    bar.setAttribute("aria-valuemax", String(Math.max(LEAST, innerHeight - 200)));
     bar.setAttribute("aria-valuenow", String(height));
 }

@@ -1,6 +1,6 @@
 // Mouse, wheel, touch on the time line: moving, zooming, choosing, selecting a range.
 
-import {byId} from "./dom.js";
+import {byId, isFramed} from "./dom.js";
 import {linesAbout, showTooltip} from "./tooltip.js";
 import {clamped, moved, zoomed} from "./window.js";
 
@@ -26,7 +26,9 @@ function onWheel(event, timeline, id) {
         (delta) => delta * (event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1),
     );
     const pans = event.shiftKey || Math.abs(dx) > Math.abs(dy);
-    if (!pans && !event.ctrlKey && !event.metaKey && canScroll && id === "stage") {
+    const isPlain = !pans && !event.ctrlKey && !event.metaKey;
+    if (isPlain && isFramed) return; // the browser scrolls the lanes, and at their end the page around the frame
+    if (isPlain && canScroll && id === "stage") {
         scroll.scrollTop += dy;
         event.preventDefault();
         return;

@@ -1,5 +1,7 @@
 // What the page shows, kept in the fragment of its address: for links, back and forward.
 
+import {firstFragment, keptSteps} from "./steps.js";
+
 const NUMBERS = ["trace", "begin", "end", "panel"];
 const LISTS = ["pinned", "folded", "deep"];
 const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func"];
@@ -76,11 +78,16 @@ const USUAL = {
 /** The values, and who wants to know when they change. */
 export class State {
     constructor() {
-        this.values = {...USUAL, ...parse(location.hash)};
+        this.steps = keptSteps();
+        this.values = this.read();
         this.listeners = [];
         this.timer = 0;
         globalThis.addEventListener("pagehide", () => this.write());
-        globalThis.addEventListener("popstate", () => this.take({...USUAL, ...parse(location.hash)}));
+        this.steps.onBack(() => this.take(this.read()));
+    }
+
+    read() {
+        return {...USUAL, ...parse(this.steps.current || firstFragment())};
     }
 
     /** Have a function called with the values, and the names of those that changed, after each change. */
@@ -92,7 +99,7 @@ export class State {
     set(changes, {step = false} = {}) {
         if (step) {
             this.write();
-            history.pushState(null, "", `#${format({...this.values, ...changes})}`);
+            this.steps.push(`#${format({...this.values, ...changes})}`);
         }
         this.take({...this.values, ...changes});
         if (!step) {
@@ -101,10 +108,14 @@ export class State {
         }
     }
 
+    back() {
+        this.steps.back();
+    }
+
     /** Write the values into the address. */
     write() {
         clearTimeout(this.timer);
-        history.replaceState(null, "", `#${format(this.values)}`);
+        this.steps.replace(`#${format(this.values)}`);
     }
 
     take(values) {
