@@ -8,11 +8,10 @@ import signal
 from typing import Any
 
 import funcgraph
-from funcgraph.command_support.instance_options import add_events, add_next_instance
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.parser import Common
+from funcgraph.command_support.record_settings import add_settings, settings_of
 from funcgraph.command_support.recording import close, environment, follow, give_up, prepare
-from funcgraph.command_support.settings import add_setting, help_of, refusal, wants_events_alone
 from funcgraph.recorder import isolated
 from funcgraph.recorder.child import (
     Child,
@@ -25,13 +24,9 @@ from funcgraph.recorder.child import (
 from funcgraph.recorder.descriptor_limit import raise_descriptor_limit
 from funcgraph.recorder.progress import ProgressLine
 from funcgraph.recorder.recording import Recording
-from funcgraph.session.check import OptionError, check, check_file, recorded
 from funcgraph.session.environ import VARIABLE
-from funcgraph.session.options import DEFAULTS, RECORDING, describe
+from funcgraph.session.options import describe
 from funcgraph.session.output import DEFAULT_OUTPUT, check_output
-from funcgraph.session.why import add_why
-from funcgraph.settings.table import EVENTS, INSTANCE, SETTINGS
-from funcgraph.settings.table import RECORDING as RECORDING_SCOPE
 
 NAME = "record"
 HELP = "run a program and record its calls, or take a running one (-P)"
@@ -59,42 +54,8 @@ stand anywhere."""
 GRACE_S = 1.0  # for processes that outlive the command, to end by themselves
 
 
-class _Store:
-    """Keeps options as those of the recording's instances (_instance_options.Store)."""
-
-    def begin_instance(self, namespace: argparse.Namespace, name: str) -> None:
-        """The options so far are those of the instance before."""
-        namespace.instances = [*namespace.instances, _take_instance(namespace)]
-        namespace.name = name
-
-    def has_event(self, namespace: argparse.Namespace) -> bool:
-        return bool(namespace.events)
-
-    def add_event(self, namespace: argparse.Namespace, text: str) -> None:
-        namespace.events = [*(namespace.events or ()), text]
-
-    def set_filter(self, namespace: argparse.Namespace, text: str) -> None:
-        from funcgraph.events.recording_events import with_filter  # only now: most recordings have none
-
-        namespace.events[-1] = with_filter(namespace.events[-1], text)
-
-    def add_trigger(self, namespace: argparse.Namespace, text: str) -> None:
-        from funcgraph.events.recording_events import with_trigger  # only now, for the same reason
-
-        namespace.events[-1] = with_trigger(namespace.events[-1], text)
-
-
-def _take_instance(namespace: argparse.Namespace) -> dict[str, Any]:
-    """Return the options given for one instance, None for those not given; then reset them."""
-    instance = {name: getattr(namespace, name) for name in ("name", *DEFAULTS)}
-    for name in DEFAULTS:
-        setattr(namespace, name, None)
-    return instance
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags: those of the settings (settings/table.py), and those of the command
-    itself."""
+    """Add the command's flags: those of a recording's settings, and those of the command itself."""
     parser.usage = (
         "funcgraph record [OPTIONS] [-B NAME OPTIONS]... COMMAND...\n"
         "       funcgraph record -P PID [OPTIONS] [-B NAME OPTIONS]... [-- COMMAND...]"
@@ -122,20 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_OUTPUT,
         help=Common(f"the trace ({DEFAULT_OUTPUT}); NAME.dat is a trace.dat, for trace-cmd and KernelShark"),
     )
-    store = _Store()
-    for setting in SETTINGS:
-        if setting.kind == EVENTS and setting.scope == INSTANCE:
-            add_events(parser, store, help_of(setting))
-        elif setting.scope == INSTANCE:
-            add_setting(parser, setting)
-    add_next_instance(
-        parser,
-        store,
-        "record into an instance of this name too; the options above that come after it configure it",
-    )
-    for setting in SETTINGS:
-        if setting.scope == RECORDING_SCOPE:
-            add_setting(parser, setting)
+    add_settings(parser)
     add(
         "--isolated",
         action="store_true",
@@ -147,39 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="if the recording cannot start (no space left, no permission), run COMMAND untraced",
     )
-    parser.set_defaults(**RECORDING, **dict.fromkeys(DEFAULTS), name="", instances=[])
-
-
-def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the recording's settings (session/options.py).
-
-    With -B, there is no top instance unless it has options.
-    """
-    given = [*args.instances, _take_instance(args)]
-    if len(given) > 1 and all(given[0][name] is None for name in DEFAULTS):
-        del given[0]
-    instances: list[dict[str, Any]] = [
-        {
-            name: default if instance.get(name) is None else instance[name]
-            for name, default in {"name": "", **DEFAULTS}.items()
-        }
-        for instance in given
-    ]
-    settings = {name: getattr(args, name) for name in RECORDING} | {"instances": instances}
-    for instance, options in zip(instances, given, strict=True):
-        if options["tracer"] is None:
-            given = [name for name, value in options.items() if name != "name" and value is not None]
-            if wants_events_alone(given, bool(instance["events"])):
-                instance["tracer"] = "nop"
-    add_why(settings)
-    try:
-        check(settings)
-        check_file(settings, args.output)
-    except OptionError as error:
-        raise refusal(error) from None
-    for instance in instances:
-        instance.update(recorded(instance))
-    return settings
 
 
 def run(args: argparse.Namespace) -> int:
@@ -190,12 +105,12 @@ def run(args: argparse.Namespace) -> int:
     if args.processes:
         from funcgraph.command_support import record_running as _record_running
 
-        return _record_running.run(args, _settings(args))
+        return _record_running.run(args, settings_of(args, args.output))
     if args.children:
         raise CommandError("--children: only with -P: the children of COMMAND are recorded without it")
     if not args.command:
         raise CommandError("record: no command given (see 'funcgraph record --help')")
-    settings = _settings(args)
+    settings = settings_of(args, args.output)
     try:
         path, argv = resolve(args.command)
         occupy_standard_descriptors()

@@ -4,7 +4,7 @@ A setting is a value of a recording or an instance: the tracer, the filters, the
 option is one of the kernel's switches in `trace_options`. The following are derived from the table, or
 tests compare them with it:
 
-- the flags of `funcgraph record` (commands/record.py) and their help
+- the flags of `funcgraph record` (command_support/record_settings.py) and their help
 - the keywords of `funcgraph.record()` (session/block.py) and of `funcgraph.Instance` (instance/instance.py)
 - the keys of a session's config file (session/options.py)
 - the parameters of the variable FUNCGRAPH (instance/boot.py)
