@@ -48,6 +48,7 @@ def start(
     filter: Sequence[str] = (),
     notrace: Sequence[str] = (),
     graph: Sequence[str] = (),
+    notrace_tids: Iterable[int] | None = None,
     max_graph_depth: int = 0,
     thresh_us: int = 0,
     args: bool = False,
@@ -79,6 +80,7 @@ def start(
         directory: the session's directory.
         tracer: one of TRACERS.
         filter, notrace, graph: patterns, as for FgraphOps.
+        notrace_tids: no calls in these threads, by native id; None: in all.
         max_graph_depth: record calls down to this depth only; 0: no limit.
         thresh_us: record only calls that take at least this many microseconds; 0: all calls.
         args, retval: record arguments, and return values.

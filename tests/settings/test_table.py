@@ -171,7 +171,7 @@ def test_the_engines_defaults_are_the_tables(tmp_path: Path) -> None:
         for argument, default in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)
         if default is not None
     }
-    own = {"after_site", "instance"}
+    own = {"after_site", "instance", "notrace_tids"}
     recorded = {setting.name: setting.default for setting in RECORDED if setting.name in defaults}
     assert recorded.keys() | own == defaults.keys()
     assert {name: defaults[name] for name in recorded} == recorded

@@ -147,6 +147,16 @@ int fg_filter_set_tid_tuples(struct fg_filter *filter, PyObject *only, PyObject 
     return -1;
 }
 
+int fg_filter_set_tids(struct fg_filter *filter, PyObject *only, PyObject *never)
+{
+    PyObject *only_tuple = fg_tid_tuple(only), *never_tuple = only_tuple ? fg_tid_tuple(never) : NULL;
+    int error = never_tuple ? fg_filter_set_tid_tuples(filter, only_tuple, never_tuple) : -1;
+
+    Py_XDECREF(only_tuple);
+    Py_XDECREF(never_tuple);
+    return error;
+}
+
 /* ---- back to Python */
 
 PyObject *fg_patterns_to_tuple(const struct fg_patterns *patterns)

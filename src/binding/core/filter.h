@@ -59,6 +59,14 @@ PyObject *fg_tid_tuple(PyObject *tids);
  */
 int fg_filter_set_tid_tuples(struct fg_filter *filter, PyObject *only, PyObject *never);
 
+/**
+ * fg_filter_set_tids() - Set the filter's threads, from what a caller gave.
+ * @only, @never: sequences of native thread ids; None: all threads, and none that is left out
+ *
+ * Return: 0, or -1 with TypeError, ValueError or MemoryError.
+ */
+int fg_filter_set_tids(struct fg_filter *filter, PyObject *only, PyObject *never);
+
 /* The patterns of a set as a tuple of str; thread ids as a tuple of int, or None for all threads. New
  * references, or NULL with an exception. */
 PyObject *fg_patterns_to_tuple(const struct fg_patterns *patterns);

@@ -30,16 +30,6 @@ PyObject *fg_instance_py_set_tracer(PyObject *self, PyObject *name)
 
 /* ---- filters */
 
-static int set_tids(struct fg_filter *filter, PyObject *only, PyObject *never)
-{
-    PyObject *only_tuple = fg_tid_tuple(only), *never_tuple = only_tuple ? fg_tid_tuple(never) : NULL;
-    int error = never_tuple ? fg_filter_set_tid_tuples(filter, only_tuple, never_tuple) : -1;
-
-    Py_XDECREF(only_tuple);
-    Py_XDECREF(never_tuple);
-    return error;
-}
-
 PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"filter", "notrace",      "graph",   "graph_notrace",
@@ -54,7 +44,7 @@ PyObject *fg_instance_py_set_filter(PyObject *self, PyObject *args, PyObject *kw
                                      &tids, &never, &c_calls))
         return NULL;
     filter.c_calls = c_calls;
-    instance = fg_filter_add_sets(&filter, sets) == 0 && set_tids(&filter, tids, never) == 0
+    instance = fg_filter_add_sets(&filter, sets) == 0 && fg_filter_set_tids(&filter, tids, never) == 0
                    ? fg_instance_take(self)
                    : NULL;
     error = instance ? fg_cpython_set_filter(instance, &filter) : -1;
@@ -73,7 +63,7 @@ PyObject *fg_instance_py_set_event_tids(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "OO:set_event_tids", &only, &never))
         return NULL;
-    if (set_tids(&filter, only, never) != 0)
+    if (fg_filter_set_tids(&filter, only, never) != 0)
         return NULL;
     error = fg_event_set_tids(((struct fg_instance_object *)self)->handle, filter.tids);
     if (!error)

@@ -21,7 +21,7 @@ static const char *const mode_names[] = {"wait", "drop", "overwrite"};
 
 /* The arguments of start(), not checked yet. */
 struct start_arguments {
-    PyObject *directory, *sets[FGRAPH_NR_FILTER_SETS];
+    PyObject *directory, *sets[FGRAPH_NR_FILTER_SETS], *notrace_tids;
     const char *tracer, *mode, *instance, *redact;
     Py_ssize_t max_graph_depth, thresh_us, buffer_kb, values, string_size;
     int c_calls, follow_fork, after_site;
@@ -35,30 +35,18 @@ static int parse_arguments(PyObject *args, PyObject *kwargs, struct start_argume
 #define NAME(name, option) #name,
 #define FORMAT(name, option) "p"
 #define PLACE(name, option) , &out->name
-    static char *names[] = {"directory",
-                            "tracer",
-                            "filter",
-                            "notrace",
-                            "graph",
-                            "max_graph_depth",
-                            "thresh_us",
-                            "c_calls",
-                            "buffer_kb",
-                            "mode",
-                            "follow_fork",
-                            "after_site",
-                            "instance",
-                            "values",
-                            "string_size",
-                            "redact",
-                            FG_INSTANCE_FLAGS(NAME) NULL};
+    static char *names[] = {
+        "directory",       "tracer",    "filter",  "notrace",     "graph",  "notrace_tids",
+        "max_graph_depth", "thresh_us", "c_calls", "buffer_kb",   "mode",   "follow_fork",
+        "after_site",      "instance",  "values",  "string_size", "redact", FG_INSTANCE_FLAGS(NAME) NULL};
 
     return PyArg_ParseTupleAndKeywords(
-               args, kwargs, "O&|$sOOOnnpnsppsnns" FG_INSTANCE_FLAGS(FORMAT) ":start", names,
+               args, kwargs, "O&|$sOOOOnnpnsppsnns" FG_INSTANCE_FLAGS(FORMAT) ":start", names,
                PyUnicode_FSConverter, &out->directory, &out->tracer, &out->sets[FGRAPH_FILTER],
-               &out->sets[FGRAPH_NOTRACE], &out->sets[FGRAPH_GRAPH], &out->max_graph_depth, &out->thresh_us,
-               &out->c_calls, &out->buffer_kb, &out->mode, &out->follow_fork, &out->after_site,
-               &out->instance, &out->values, &out->string_size, &out->redact FG_INSTANCE_FLAGS(PLACE))
+               &out->sets[FGRAPH_NOTRACE], &out->sets[FGRAPH_GRAPH], &out->notrace_tids,
+               &out->max_graph_depth, &out->thresh_us, &out->c_calls, &out->buffer_kb, &out->mode,
+               &out->follow_fork, &out->after_site, &out->instance, &out->values, &out->string_size,
+               &out->redact FG_INSTANCE_FLAGS(PLACE))
 #undef NAME
 #undef FORMAT
 #undef PLACE
@@ -115,6 +103,8 @@ static int make_config(const struct start_arguments *in, struct fg_instance_conf
     FG_INSTANCE_FLAGS(X)
 #undef X
     config->follow_fork = in->follow_fork;
+    if (fg_filter_set_tids(&config->filter, Py_None, in->notrace_tids) != 0)
+        return -1;
     return fg_filter_add_sets(&config->filter, in->sets);
 }
 
@@ -149,6 +139,7 @@ PyObject *fg_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     struct start_arguments in = {.tracer = "function_graph",
                                  .mode = "wait",
+                                 .notrace_tids = Py_None,
                                  .buffer_kb = 8192,
                                  .follow_fork = 1,
                                  .instance = "",
