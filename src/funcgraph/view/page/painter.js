@@ -1,11 +1,15 @@
 // A canvas for boxes and one for text above it: sizes, WebGL2 or not, labels in boxes.
 
 import {CanvasBoxes} from "./canvas_boxes.js";
+import {isFramed} from "./dom.js";
 import {GlBoxes} from "./gl_boxes.js";
 
-/** Return what draws boxes on a canvas: WebGL2 unless there is none, or the link says `?boxes=2d`. */
+/**
+ * Return what draws boxes on a canvas: WebGL2 unless there is none, or the link says `?boxes=2d`. In a frame it
+ * is the 2D canvas: a notebook may have more frames than the 16 contexts that a browser keeps.
+ */
 export function boxPainter(canvas) {
-    if (new URLSearchParams(location.search).get("boxes") !== "2d") {
+    if (!isFramed && new URLSearchParams(location.search).get("boxes") !== "2d") {
         try {
             return new GlBoxes(canvas);
         } catch {
