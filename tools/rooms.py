@@ -120,7 +120,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "testing": ("answers", "instance"),
     "tracefs": ("instance",),
     "control": ("tracefs",),
-    "package": ("control",),
+    "package": ("control", "view"),
     "boot": ("control",),
     "steering": ("control",),
     "tui": ("view", "steering"),
@@ -138,6 +138,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
         "mount",
         "native",
     ),
+    "notebook": ("command_support", "view"),
     "commands": ("command_support", "tui", "mcp"),
     "command line": ("commands",),
 }
@@ -145,7 +146,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
 #: Room -> the modules at the top of the package that are in it.
 PYTHON_GROUPS = {
     "extensions": ("_engine", "_tracedata", "_environ", "_system", "_control", "_inject", "_plan"),
-    "base": ("names", "output_file", "version"),
+    "base": ("html_repr", "names", "output_file", "version"),
     "api": ("fgraph", "fprobe", "multi", "kretprobe", "kprobe", "_include"),
     "package": ("__init__",),
     "boot": ("_boot",),

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, print_message, run, shown
-from tools.layout import BUILD, BUILD_INPUTS, LOGS, ROOT, VENVS, files, requirements
+from tools.layout import BUILD, BUILD_INPUTS, LOGS, NIGHTLY, ROOT, VENVS, files, requirements
 from tools.progress import build_shown
 from tools.pythons import Interpreter, choose
 
@@ -130,7 +130,7 @@ def installed(name: str, python: Interpreter, *groups: str) -> Environment:
 
 def test_environment(python: Interpreter) -> Environment:
     """Return the environment in which the tests run on `python`: .venvs/3.13."""
-    return installed(python.tag, python, "test")
+    return installed(python.tag, python, "test", *(["nightly"] if NIGHTLY else []))
 
 
 def compiled_with() -> dict[str, str]:

@@ -215,6 +215,7 @@ _LAZY = {
     "killed": "funcgraph._engine",
     "kprobe_multi": "funcgraph.multi",
     "kprobes": "funcgraph._engine",
+    "load_ipython_extension": "funcgraph.notebook.extension",  # not in __all__: `%load_ext funcgraph`
     "open": "funcgraph.tracedata.opened:open_trace",
     "probed": "funcgraph.kprobe",
     "record": "funcgraph.session.block",
@@ -230,6 +231,7 @@ _LAZY = {
     "trace_event": "funcgraph.events.program_event",
     "trace_marker": "funcgraph.instance.marker",
     "trace_printk": "funcgraph._engine",
+    "unload_ipython_extension": "funcgraph.notebook.extension",
     "unregister_fprobe": "funcgraph._engine",
     "unregister_fprobe_async": "funcgraph._engine",
     "unregister_ftrace_graph": "funcgraph._engine",
@@ -251,10 +253,24 @@ def __getattr__(name: str) -> object:
 
         module, _, attribute = _LAZY[name].partition(":")
         value = getattr(import_module(module), attribute or name)
+        if name in ("Instance", "open", "record"):
+            _register_html()
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _register_html() -> None:
+    """Have notebooks show traces. What makes the HTML is imported when a notebook asks for one."""
+    from funcgraph import html_repr
+
+    def trace_html(source: "str | bytes", name: str, title: str) -> str:
+        from funcgraph.view import notebook_html
+
+        return notebook_html.trace_html(source, name, title)
+
+    html_repr.register(trace_html)
 
 
 def __dir__() -> list[str]:

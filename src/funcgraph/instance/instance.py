@@ -11,6 +11,7 @@ from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
+from funcgraph import _engine
 from funcgraph.instance import forks, profiling
 from funcgraph.instance.attributes import FileAttributes
 from funcgraph.instance.control_files.access import checked_number, checked_patterns, checked_tids
@@ -172,6 +173,15 @@ class Instance(FileAttributes):
         if self.closed:
             return f"<Instance {self.name!r}, closed>"
         return f"<Instance {self.name!r}, {self._state.engine.tracer}>"
+
+    def _repr_html_(self) -> str | None:
+        from funcgraph.html_repr import trace_html  # only now: a notebook calls this
+
+        with self._state.lock:
+            if self.closed:
+                return None
+            data = self._state.trace_bytes()
+        return _engine.untraced(trace_html, data, self.name, repr(self))
 
     def close(self) -> None:
         """Remove the instance with its buffer: it no longer traces. May be called twice.

@@ -57,6 +57,15 @@ class RecordBlock:
         self._handles: list[int] = []
         self._pid = 0
 
+    def __repr__(self) -> str:
+        state = "in progress" if self._recorder else "complete" if self.totals else "not started"
+        return f"<funcgraph.RecordBlock {self.output!r}, {state}>"
+
+    def _repr_html_(self) -> str | None:
+        from funcgraph.html_repr import trace_html  # only now: a notebook calls this
+
+        return trace_html(self.output, "", repr(self)) if self.totals and not self._recorder else None
+
     def __enter__(self) -> RecordBlock:
         """Start the recorder process, then the recording.
 
@@ -76,9 +85,7 @@ class RecordBlock:
             if self._settings["follow_fork"]:
                 environ.join(recorder.session)
             for instance in self._settings["instances"]:
-                # Our own __exit__ is in progress when the recording stops.
-                own = {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
-                self._handles.append(tracing.start(recorder.session, self._settings, own))
+                self._handles.append(tracing.start(recorder.session, self._settings, self._here(instance)))
         except BaseException:
             self._stop()
             self._recorder = None
@@ -107,11 +114,20 @@ class RecordBlock:
         except (OSError, RuntimeError) as failure:
             if error is None:
                 raise
-            warnings.warn(f"funcgraph: {failure}", RuntimeWarning, stacklevel=2)
+            self._warn(str(failure))
             return
         self.totals = answer["totals"]
         for text in answer["warnings"]:
-            warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=2)
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        """Say what a recording that has ended lacks. It is no error of the block."""
+        warnings.warn(f"funcgraph: {text}", RuntimeWarning, stacklevel=3)
+
+    def _here(self, instance: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings of an instance in this process. Others get what the recording has."""
+        # Our own __exit__ is in progress when the recording stops.
+        return {**instance, "notrace": [*instance["notrace"], "funcgraph.session.*"]}
 
     def _stop(self) -> None:
         tracing.stop(self._handles)

@@ -148,6 +148,14 @@ class Trace:
     def __repr__(self) -> str:
         return f"<funcgraph.Trace {self.path!r}: {self.nr_events:,} events>"
 
+    def _repr_html_(self) -> str | None:
+        from funcgraph.html_repr import trace_html  # only now: a notebook calls this
+
+        if self._reader is None:
+            return None
+        path = f"/proc/self/fd/{self._reader.fileno()}" if isinstance(self.path, int) else self.path
+        return trace_html(path, "", repr(self))
+
     def close(self) -> None:
         """Close the file. May be called twice."""
         self._reader = self._follower = self._index = self._index_image = self._runs = None
