@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import pyte
 import pytest
 from conftest import Funcgraph
+from terminal_picture import lines_on
 
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.waiting import find_waiting
@@ -53,6 +56,17 @@ def test_a_function_that_sleeps_is_told_with_what_shows_more(fg: Funcgraph, name
         text = fg.run(*command, "-i", trace).stdout
         assert "that __main__.wait_for_reply took by itself there" in text
         assert "record --c-calls shows" in text
+
+
+@pytest.mark.one_python
+def test_on_a_terminal_the_report_of_calls_ends_with_the_proposal(fg: Funcgraph) -> None:
+    """Broken: only the tree and the summary had it. A file has the trace's text alone."""
+    fg.record("-q", fg.script(PROGRAM), "fetch")
+    command = [sys.executable, "-m", "funcgraph", "report"]
+    *calls, waited, proposal = lines_on(pyte.Screen(80, 24), command, cwd=fg.folder, env=fg.env)
+    assert "that __main__.wait_for_reply took by itself there" in waited
+    assert proposal.startswith("record --c-calls shows")
+    assert "\n".join(calls) == fg.run("report").stdout.rstrip("\n")
 
 
 def test_a_function_that_computes_is_not_told_however_long_it_has_no_processor(fg: Funcgraph) -> None:

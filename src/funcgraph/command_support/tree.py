@@ -18,7 +18,7 @@ from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.tree_text import DEFAULT_PERCENT, TreeLimits, tree_text
 from funcgraph.tracedata.tree_views import callees_of, callers_of
-from funcgraph.tracedata.waiting import find_waiting
+from funcgraph.tracedata.waiting import waiting_texts
 
 #: Options that are only about a tree, by their names in the namespace.
 _OPTIONS = {"by": "--by", "min_percent": "--min-percent", "tree_depth": "--tree-depth"}
@@ -121,7 +121,7 @@ def tree_pieces(args: argparse.Namespace, trace: TraceFile, selection: Selection
         )
         if args.tree:
             with trace_errors(trace.path):
-                yield str(find_waiting(trace, number, selection) or "").encode("utf-8", "backslashreplace")
+                yield from waiting_texts(trace, [number], selection)
 
 
 def _view(args: argparse.Namespace, tree: CallTree, matches: Callable[[str], bool]) -> CallTree:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.trace import (
@@ -20,6 +23,9 @@ from funcgraph.command_support.trace import (
 from funcgraph.command_support.tree import add_tree_arguments, tree_pieces, wants_tree
 from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
+from funcgraph.tracedata.selection import select
+from funcgraph.tracedata.trace_file import TraceFile
+from funcgraph.tracedata.waiting import waiting_texts
 
 NAME = "report"
 HELP = "print a trace: which functions ran, nested, with durations"
@@ -77,12 +83,18 @@ def run(args: argparse.Namespace) -> int:
             raise CommandError(
                 f"{path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
             )
-        selection = selection_of(args)
-        if is_tree:
-            pieces = tree_pieces(args, trace, selection)
-        else:
-            pieces = trace.report(
-                options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
-            )
+        pieces = tree_pieces(args, trace, selection_of(args)) if is_tree else _text(args, trace, options)
         write_text(first_lines(pieces, args.count), pager=not args.no_pager)
     return 0
+
+
+def _text(args: argparse.Namespace, trace: TraceFile, options: Mapping[str, bool]) -> Iterable[bytes]:
+    """Return the text in pieces. For a person it ends with what could be recorded besides."""
+    selection = selection_of(args)
+    pieces = trace.report(
+        options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
+    )
+    if not sys.stdout.isatty():  # elsewhere the text is the trace's alone
+        return pieces
+    buffers = select(trace, selection).buffers or trace.find_buffers(())
+    return chain(pieces, waiting_texts(trace, buffers, selection))

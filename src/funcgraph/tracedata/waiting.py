@@ -6,6 +6,7 @@ function has by itself beyond that is time in which its thread slept: in functio
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from funcgraph.names import printable
@@ -59,6 +60,14 @@ def find_waiting(trace: TraceFile, buffer: int, select: Selection | None = None)
         return None
     waiting = Waiting(task, longest.name, longest.self_ns)
     return waiting if 2 * waiting.least_ns > waiting.self_ns else None
+
+
+def waiting_texts(
+    trace: TraceFile, buffers: Iterable[int], select: Selection | None = None
+) -> Iterator[bytes]:
+    """Yield, for each buffer in which a function mostly waited, what is said of it."""
+    for buffer in buffers:
+        yield str(find_waiting(trace, buffer, select) or "").encode("utf-8", "backslashreplace")
 
 
 def _awake_ns(task: Task) -> int:
