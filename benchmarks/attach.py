@@ -1,4 +1,4 @@
-"""The figures of attaching: how long it takes, and how long the program is stopped for it.
+"""The figures of attaching: how long it takes, how long the program is stopped, and what another user costs.
 
 The program is stopped only inside the functions of funcgraph._inject. Their time is an upper bound.
 """
@@ -47,6 +47,29 @@ while line := input():
     print(min(calls() for _ in range(int(line))), flush=True)
 """
 _TIMES = 300
+
+# Serves a control socket as the user of its argument, who may be unable to read our modules.
+_SERVES = """
+import ctypes, importlib, os, pkgutil, sys, time
+import funcgraph._environ, funcgraph._system
+for package in ("control", "events", "instance", "session", "tracefs"):
+    folder = importlib.import_module(f"funcgraph.{package}")
+    for module in pkgutil.iter_modules(folder.__path__):
+        importlib.import_module(f"funcgraph.{package}.{module.name}")
+user = int(sys.argv[1])
+if user:
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its /proc files are its own
+funcgraph.serve()
+def work():
+    time.sleep(0.001)
+print("ready", flush=True)
+while True:
+    work()
+"""
+_ANOTHER_USER, _HELPER_MS, _PAIRS = 12_399, 20, 3
 
 
 class _Stops:
@@ -97,10 +120,10 @@ def _wait_for_record(process: Connection) -> None:
 
 
 @contextmanager
-def _running(bench: Bench, text: str) -> Iterator[subprocess.Popen[str]]:
+def _running(bench: Bench, text: str, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A program that has printed its first line."""
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([bench.python, "-c", text], **pipes) as program:
+    with subprocess.Popen([bench.python, "-c", text, *words], **pipes) as program:
         assert program.stdout is not None
         program.stdout.readline()
         try:
@@ -163,4 +186,23 @@ def attached(bench: Bench) -> Iterator[Figure]:
     yield at_most("attached, nothing selected: time of calls, of just before", ratio, 1.00, " x")
 
 
-ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"attaching": attaching, "attached": attached}
+def another_user(bench: Bench) -> Iterator[Figure]:
+    """Compare recordings of another user's process with those of an own one: root alone makes them."""
+    if os.geteuid() != 0:
+        return
+
+    def record_s(pid: int) -> float:
+        words = ["record", "-q", "-P", str(pid), "-l", "*work", "-o", "another.fg", "--", "true"]
+        return bench.cost([bench.python, "-m", "funcgraph", *words]).cpu_s
+
+    with _running(bench, _SERVES, "0") as own, _running(bench, _SERVES, str(_ANOTHER_USER)) as other:
+        more = [record_s(other.pid) - record_s(own.pid) for _ in range(_PAIRS * bench.rounds)]
+    name = "recording a process of another user, start to end: processor time more than of an own one"
+    yield at_most(name, statistics.median(more) * 1000, _HELPER_MS, " ms", 0)
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "attaching": attaching,
+    "attached": attached,
+    "another-user": another_user,
+}
