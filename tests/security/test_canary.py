@@ -1,8 +1,9 @@
 """Root uses its commands on a hostile user's programs: nothing of root's changes, no command hangs or dies.
 
 The canary is a folder of root's. What there is of it, names, owners, modes, links and contents, must be the
-same afterwards. `hostile_programs` has the kinds of programs. By day each of them meets one command, at
-night all of them meet all commands for half an hour. `make canary` takes any number of minutes.
+same afterwards. `hostile_programs` has the kinds of programs. By day each of them is recorded and meets
+one further command, which takes a minute; at night all of them meet all commands for half an hour.
+`make canary` takes any number of minutes.
 """
 
 from __future__ import annotations
@@ -186,15 +187,16 @@ _SLOW = {"bind": "attach", "stop_others": "attach", "answer_nonsense": "show"}
 def rounds(chance: random.Random) -> Iterator[tuple[str, bool, list[str]]]:
     """Yield kinds of programs, whether they have a socket, and names of commands.
 
-    By day each kind meets one command; those that make root wait have one that waits 5 s at most. At night
-    all kinds meet all commands, with a socket or attached to.
+    By day each kind is recorded and meets one further command, so that each command has its turn; those that
+    make root wait have one that waits 5 s at most. At night all kinds meet all commands, with a socket or
+    attached to.
     """
     names = list(commands(0, Path()))
     if not CANARY_MINUTES:
-        others = itertools.cycle(name for name in names if name not in ("record", "attach"))
-        for number, kind in enumerate(KINDS[:CANARY_ROUNDS]):
-            name = _SLOW.get(kind) or (next(others) if number % 2 else "record")
-            yield kind, name != "attach", [name]
+        others = itertools.cycle(name for name in names if name not in ("record", *_SLOW.values()))
+        for kind in KINDS[:CANARY_ROUNDS]:
+            slow = _SLOW.get(kind)
+            yield kind, slow != "attach", [slow] if slow else ["record", next(others)]
         return
     end = time.monotonic() + 60 * CANARY_MINUTES
     for kind in itertools.cycle(KINDS):
