@@ -1,7 +1,7 @@
 /* What a recorded call of a native function costs: two stamps and two records, beside two reads of the
  * same clock with two stores of 16 bytes, which is the least that any recording needs. Prints CPU time
- * in ns a call, the least of several rounds, as JSON. With the argument `plain`, only what a call takes without
- * hooks.
+ * in ns a call, the least of several rounds, as JSON. With the argument `plain`, only what a call takes
+ * without hooks.
  *
  *     python3 -c "from tools import native; native.build_tests('plain')"; build/c-plain/bench_native_calls */
 #define _GNU_SOURCE

@@ -127,8 +127,10 @@ def test_the_way_in_and_back_calls_only_the_hook() -> None:
         "fg_native_place",
         "fg_native_place_has_users",
         "fg_x86_64_has_xsavec",
+        "fg_x86_64_initial_state",
         "fg_x86_64_save_bytes",
         "fg_x86_64_save_mask",
+        "fg_x86_64_saves_by_moves",
     }
 
 

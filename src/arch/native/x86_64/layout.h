@@ -18,4 +18,21 @@
 #define FG_STUB_PUSH 12  /* the instruction that pushes the caller's address */
 #define FG_STUB_END 18   /* the instruction after it */
 
+/* Where the slow path saves vector registers by moves, from an address of 64 bytes' alignment. It is handed on
+ * with FG_SAVED_BY_MOVES added, which tells it from an area of XSAVE. */
+#define FG_SAVED_BY_MOVES 1
+#define FG_SAVED_COMPONENTS 0
+#define FG_SAVED_MXCSR 8                   /* and a word to compare it with */
+#define FG_SAVED_REGISTER(n) (64 + (n)*64) /* the lower bits first */
+#define FG_SAVED_MASKS FG_SAVED_REGISTER(32)
+#define FG_SAVED_BYTES_AVX FG_SAVED_REGISTER(16)
+#define FG_SAVED_BYTES_AVX512 (FG_SAVED_MASKS + 64)
+
+/* Components of the state (Intel SDM volume 1, 13.1). */
+#define FG_STATE_X87 0x01
+#define FG_STATE_AVX 0x04     /* the upper halves of ymm0 to ymm15 */
+#define FG_STATE_MASKS 0x20   /* k0 to k7 */
+#define FG_STATE_AVX512 0x40  /* the upper halves of zmm0 to zmm15 */
+#define FG_STATE_AVX512H 0x80 /* zmm16 to zmm31 */
+
 #endif

@@ -5,15 +5,19 @@
 #include <ucontext.h>
 
 #include "arch/native/machine.h"
+#include "arch/native/x86_64/layout.h"
 
-/* Components of the state that C code may change: x87, SSE, AVX, and the three of AVX-512 (Intel SDM volume
- * 1, 13.1). */
+/* Components of the state that C code may change: x87, SSE, AVX, and the three of AVX-512. */
 #define COMPONENTS 0xe7u
 #define LEGACY_BYTES 576u /* the first two components, and the header */
 
 uint64_t fg_x86_64_save_bytes __attribute__((visibility("hidden")));
 uint32_t fg_x86_64_save_mask __attribute__((visibility("hidden")));
 bool fg_x86_64_has_xsavec __attribute__((visibility("hidden")));
+/* Components that are not in use are not saved. One that is afterwards gets its initial state from here: an
+ * area of XSAVE that has none of them. */
+bool fg_x86_64_saves_by_moves __attribute__((visibility("hidden")));
+const uint8_t fg_x86_64_initial_state[LEGACY_BYTES] __attribute__((visibility("hidden"), aligned(64)));
 
 static uint32_t enabled_components(void)
 {
@@ -37,6 +41,25 @@ static uint32_t save_bytes(uint32_t mask)
     return most;
 }
 
+/* True if entry.S has moves for all components, and the processor says which are in use (XGETBV with
+ * ecx = 1). The masks of AVX-512 have 64 bits if it has instructions for bytes and words. */
+static bool can_move(uint32_t mask)
+{
+    const uint32_t avx512 = FG_STATE_MASKS | FG_STATE_AVX512 | FG_STATE_AVX512H;
+    uint32_t a, b, c, d;
+
+    if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || !(a & 4) || !(mask & FG_STATE_AVX))
+        return false;
+    if (!(mask & avx512))
+        return true;
+    return (mask & avx512) == avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX512BW);
+}
+
+static uint32_t moved_bytes(uint32_t mask)
+{
+    return mask & FG_STATE_AVX512 ? FG_SAVED_BYTES_AVX512 : FG_SAVED_BYTES_AVX;
+}
+
 const char *fg_machine_refusal(void)
 {
     uint32_t a, b, c, d;
@@ -45,6 +68,9 @@ const char *fg_machine_refusal(void)
         return "the processor has no XSAVE";
     fg_x86_64_save_mask = enabled_components();
     fg_x86_64_save_bytes = save_bytes(fg_x86_64_save_mask);
+    fg_x86_64_saves_by_moves = can_move(fg_x86_64_save_mask);
+    if (fg_x86_64_saves_by_moves && fg_x86_64_save_bytes < moved_bytes(fg_x86_64_save_mask))
+        fg_x86_64_save_bytes = moved_bytes(fg_x86_64_save_mask);
     if (__get_cpuid_count(0xd, 1, &a, &b, &c, &d))
         fg_x86_64_has_xsavec = a & 2;
     return NULL;

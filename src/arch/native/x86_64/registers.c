@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arch/native/machine.h"
+#include "arch/native/x86_64/layout.h"
 
 /* From the saved registers to the stack pointer (entry.S), by the point. */
 static const uint32_t stack_pointer_words[] = {
@@ -110,6 +111,10 @@ static bool xmm(const uint8_t *vectors, uint32_t nr_registers, uint32_t n, uint6
         return false;
     if (!vectors) {
         *out = xmm_now(n);
+        return true;
+    }
+    if ((uintptr_t)vectors & FG_SAVED_BY_MOVES) {
+        memcpy(out, vectors - FG_SAVED_BY_MOVES + FG_SAVED_REGISTER(n), sizeof(*out));
         return true;
     }
     memcpy(&components, vectors + XSTATE_BV_AT, sizeof(components));
