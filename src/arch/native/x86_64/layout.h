@@ -18,7 +18,7 @@
 #define FG_STUB_PUSH 12  /* the instruction that pushes the caller's address */
 #define FG_STUB_END 18   /* the instruction after it */
 
-/* Where the slow path saves vector registers by moves, from an address of 64 bytes' alignment. It is handed on
+/* Where the slow path saves vector registers by moves, from a multiple of 64. It is handed on
  * with FG_SAVED_BY_MOVES added, which tells it from an area of XSAVE. */
 #define FG_SAVED_BY_MOVES 1
 #define FG_SAVED_COMPONENTS 0
