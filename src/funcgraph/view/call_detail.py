@@ -13,7 +13,7 @@ from funcgraph.tracedata.events import Event
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.selection import Selection
 from funcgraph.view import task_lanes
-from funcgraph.view.parameters import Parameters
+from funcgraph.view.parameters import Parameters, rounding_ns
 from funcgraph.view.served import Served
 from funcgraph.view.source_lines import source_around, source_of
 from funcgraph.view.task_lanes import TaskLane
@@ -61,8 +61,15 @@ class Place(NamedTuple):
 def located(served: Served, parameters: Parameters) -> Place | None:
     """Return the call in a lane at a time: the innermost one, or that at a depth; None: there is none."""
     number = parameters.integer("lane", 0, _MAX)
-    time_ns = served.begin_ns + parameters.time("time")
+    time_ns = parameters.time("time")
     depth = parameters.integer("depth", 0, _MAX) if "depth" in parameters else None
+    place = _place_at(served, number, served.begin_ns + time_ns, depth)
+    if place is None and (later_ns := rounding_ns(time_ns)):  # a begin may have been rounded to before it
+        place = _place_at(served, number, served.begin_ns + time_ns + later_ns, depth)
+    return place
+
+
+def _place_at(served: Served, number: int, time_ns: int, depth: int | None) -> Place | None:
     task = task_lanes.task_lane(served, number) if task_lanes.is_task(number) else None
     lane = None if task else served.lane(number)
     if task is not None:

@@ -9,17 +9,24 @@ from typing import TypeVar
 
 from funcgraph.view.request_error import RequestError
 
-__all__ = ["MOST_TEXT", "MOST_TIME_NS", "Parameters"]
+__all__ = ["MOST_TEXT", "MOST_TIME_NS", "Parameters", "rounding_ns"]
 
 #: Longer texts are refused.
 MOST_TEXT = 1000
-#: A time relative to the begin of a trace: such numbers are exact in a page.
-MOST_TIME_NS = 2**53
+#: A time relative to the begin of a trace: 146 years.
+MOST_TIME_NS = 2**62
+#: Up to here times are exact in a page, whose numbers are doubles: 104 days.
+_EXACT_BITS = 53
 
 _INTEGER = re.compile(r"\d{1,20}", re.ASCII)
 _DECIMAL = re.compile(r"\d{1,20}(\.\d{1,20})?(e[+-]?\d{1,2})?", re.ASCII)
 _MOST_ITEMS = 1000
 _T = TypeVar("_T", bound=str)
+
+
+def rounding_ns(time_ns: int) -> int:
+    """Return by how much a time that a page sends may be too early or too late."""
+    return 1 << max(time_ns.bit_length() - _EXACT_BITS, 0) >> 1
 
 
 class Parameters:
@@ -74,7 +81,7 @@ class Parameters:
             return default
         number = float(text) if _DECIMAL.fullmatch(text) else math.nan
         if not 0 <= number <= MOST_TIME_NS:
-            raise RequestError(400, f"{name} must be nanoseconds from 0 to 2**53, got {text[:40]!r}")
+            raise RequestError(400, f"{name} must be nanoseconds from 0 to 2**62, got {text[:40]!r}")
         return int(text) if _INTEGER.fullmatch(text) else int(number)
 
     def text(self, name: str, default: str | None = None) -> str:

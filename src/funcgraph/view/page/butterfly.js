@@ -83,6 +83,8 @@ async function fill(panel, page, number, signal) {
     );
 }
 
+const NO_CALLER = -1;
+
 async function firstCall(page, number) {
     const answer = await guard(
         ask("step", {
@@ -105,11 +107,13 @@ function wing([number, calls, total], whole, page) {
             "div",
             {className: "wing metered"},
             meter,
-            element(
-                "button",
-                {className: "link name", onclick: () => page.showFunction(number)},
-                element("bdi", {}, page.trace.name(number, 160)),
-            ),
+            number === NO_CALLER
+                ? element("span", {className: "name quiet"}, "no traced call")
+                : element(
+                      "button",
+                      {className: "link name", onclick: () => page.showFunction(number)},
+                      element("bdi", {}, page.trace.name(number, 160)),
+                  ),
             element(
                 "span",
                 {className: "number"},

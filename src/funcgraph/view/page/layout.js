@@ -75,7 +75,7 @@ function addRow(boxes, labels, spans, i, {perNs, snap, thin, view, y, high, look
     const faint = look.dimmed && !look.dimmed[func] ? 0.22 : 1;
     if (spans.ended[i] >= CELL) {
         const part = Math.min(1, spans.busy[i] / Math.max(spans.end[i] - spans.begin[i], 1));
-        boxes.add(x, y, Math.max(right - x, thin), high, colour, Math.round((90 + 130 * part) * faint));
+        boxes.add(x, y, Math.max(right - x, thin), high, colour, Math.round((140 + 80 * part) * faint));
         return;
     }
     const width = Math.max(right - x - (right - x > 3 ? thin : 0), thin);

@@ -9,6 +9,7 @@ const UNITS = [
 
 /** Return a duration with three digits: 12.3 ms. */
 export function duration(ns) {
+    if (ns >= 48 * 3600e9) return `${Math.floor(ns / 86400e9)} d ${Math.floor((ns % 86400e9) / 3600e9)} h`;
     if (ns >= 3600e9) return `${Math.floor(ns / 3600e9)} h ${Math.floor((ns % 3600e9) / 60e9)} min`;
     if (ns >= 120e9) return `${Math.floor(ns / 60e9)} min ${Math.floor((ns % 60e9) / 1e9)} s`;
     for (const [unit, size] of UNITS) {
@@ -65,6 +66,7 @@ export function tick(ns, step) {
         if (s < 3600) return clock;
         const days = Math.floor(s / 86400),
             hours = Math.floor((s % 86400) / 3600);
+        if (step % 86400e9 === 0) return `${days} d`;
         return `${days ? `${days} d ` : ""}${hours}:${clock}`;
     }
     if (ns === 0) return "0";
