@@ -79,6 +79,8 @@ def test_each_answer_has_the_command_and_what_it_prints(
         "repeat": {"least": 3},
         "exceptions": {},
         "compare": {"one": "m.price:1", "other": "m.price:2"},
+        "expectation": {"function": "m.price"},
+        "expect": {"calls": "m.price(sku='2,b') = 0\nm.price(sku='1,a') = 2\n..."},
     }
 
     async def talk(client: Client) -> dict[str, tuple[str, bool]]:
@@ -91,8 +93,25 @@ def test_each_answer_has_the_command_and_what_it_prints(
         assert not failed, text
         assert text.startswith("$ funcgraph ") and str(trace) in text.splitlines()[0], name
     assert "m.price(sku='1,a'); /* ret=1 */" in answers["report"][0]
+    assert "m.price(sku='2,b') = 0" in answers["expectation"][0].splitlines()
+    assert " expect -i " in answers["expect"][0].splitlines()[0]
+    assert "- m.price(sku='1,a') = 2   (line 2)\n+ m.price(sku='1,a') = 1" in answers["expect"][0]
     cli.main(["values", "--by=sku", "-i", str(trace), "m.price"])
     assert answers["values"][0].split("\n", 1)[1] == capfd.readouterr().out
+
+
+@needs_sdk
+def test_what_a_client_writes_as_an_expectation_is_met(trace: Path) -> None:
+    async def talk(client: Client) -> list[tuple[str, bool]]:
+        text, failed = await text_of(client, "expectation", function="m.price", limit=100_000)
+        assert not failed
+        long = "m.price" + "\nm.price" * 9000
+        wrong = [await text_of(client, "expect", calls=calls) for calls in ("m.price(", HOSTILE, long)]
+        return [await text_of(client, "expect", calls=text.split("\n", 1)[1]), *wrong]
+
+    met, *wrong = ask(Served([str(trace)], []), talk)
+    assert met[0].endswith("the calls are those of standard input\n") and not met[1]
+    assert [failed for _, failed in wrong] == [True, True, True], wrong
 
 
 @needs_sdk

@@ -49,24 +49,27 @@ def _is_program(path: object) -> bool:
         return False
 
 
-def add_trace_argument(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+def add_trace_argument(
+    parser: argparse.ArgumentParser, *, several: bool = False, metavar: str = "FILE"
+) -> None:
     """Add the argument for `open_trace`: after -i, as trace-cmd has it, or alone.
 
     Args:
         several: for `open_files`: alone there may be several.
+        metavar: what the help calls it.
     """
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "-i",
         "--input",
-        metavar="FILE",
+        metavar=metavar,
         help=Common("the trace (default: trace.fg, or trace.dat if only that is there)"),
     )
     if several:
         help_text = "the trace, without -i; or all files of a recording that was rotated, as one"
-        group.add_argument("files", metavar="FILE", nargs="*", default=[], help=help_text)
+        group.add_argument("files", metavar=metavar, nargs="*", default=[], help=help_text)
     else:
-        group.add_argument("file", metavar="FILE", nargs="?", help="the trace, without -i")
+        group.add_argument("file", metavar=metavar, nargs="?", help="the trace, without -i")
 
 
 def trace_path(args: argparse.Namespace) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from funcgraph.command_support.messages import CommandError, os_error_text, prin
 from funcgraph.command_support.trace import (
     add_part_arguments,
     add_strict_argument,
+    add_trace_argument,
     open_events,
     trace_errors,
 )
@@ -28,6 +30,7 @@ from funcgraph.output_file import whole_file
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
 
+_STANDARD = "-"  # for the name of a file
 NAME = "expect"
 HELP = "check a trace against an expected sequence of calls"
 DESCRIPTION = """\
@@ -49,10 +52,10 @@ A line of the file is a call, what is indented below it, it calls:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("expectation", metavar="FILE", help="the expectation")
     parser.add_argument(
-        "file", metavar="TRACE", nargs="?", help="the trace (default: trace.fg, or trace.dat)"
+        "expectation", metavar="FILE", help="the expectation; -: standard input, with --write output"
     )
+    add_trace_argument(parser, metavar="TRACE")
     parser.add_argument("--write", action="store_true", help="write FILE from the trace")
     parser.add_argument(
         "-l",
@@ -66,7 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_part_arguments(parser)
     add_strict_argument(parser)
-    parser.set_defaults(input=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,19 +83,19 @@ def run(args: argparse.Namespace) -> int:
             _write(args, trace)
             return 0
         found = check_trace(expectation, trace, args.tasks, args.buffers)
-        text = answer_text(args, lambda: _json(found), _lines(args.expectation, trace, found))
+        text = answer_text(args, lambda: _json(found), _lines(_name_of(args.expectation), trace, found))
     write_answer(text)
     return int(found is not None)
 
 
 def _read(path: str) -> Expectation:
     try:
-        with open(path, encoding="utf-8") as file:
-            return parse_expectation(file.read())
+        with open(sys.stdin.fileno() if path == _STANDARD else path, "rb") as file:
+            return parse_expectation(file.read().decode("utf-8"))
     except OSError as error:
         raise CommandError(os_error_text(error)) from None
     except (UnicodeDecodeError, ExpectationError) as error:
-        raise CommandError(f"{path}: {printable(str(error))}") from None
+        raise CommandError(f"{_name_of(path)}: {printable(str(error))}") from None
 
 
 def _write(args: argparse.Namespace, trace: Trace) -> None:
@@ -101,6 +103,9 @@ def _write(args: argparse.Namespace, trace: Trace) -> None:
         text = write_expectation(trace, args.functions or ["*"], args.tasks, args.buffers, args.max_depth)
     except ExpectationError as error:
         raise CommandError(f"{error}: choose functions with -l, or --max-depth") from None
+    if args.expectation == _STANDARD:
+        write_answer(text)
+        return
     try:
         with whole_file(args.expectation) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
@@ -112,12 +117,16 @@ def _write(args: argparse.Namespace, trace: Trace) -> None:
 # ---- what is printed
 
 
-def _lines(path: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
+def _name_of(path: str) -> str:
+    return "standard input" if path == _STANDARD else printable(path)
+
+
+def _lines(name: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
     if found is None:
-        yield f"the calls are those of {printable(path)}"
+        yield f"the calls are those of {name}"
         return
     task, difference = found
-    yield f"{printable(path)}: {title_of(difference)} in {printable(task.name)}-{task.tid}"
+    yield f"{name}: {title_of(difference)} in {printable(task.name)}-{task.tid}"
     yield from difference_lines(difference)
     seconds, rest = divmod(difference.time_ns, 10**9)
     shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {seconds}.{rest:09}"

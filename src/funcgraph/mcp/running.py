@@ -38,21 +38,27 @@ def bounded(text: str, limit: int) -> str:
     return shown if len(shown) <= limit else shown[: limit - len(_CUT)] + _CUT
 
 
-async def run_command(words: Sequence[str], limit: int) -> Answer:
+async def run_command(words: Sequence[str], limit: int, text_in: str | None = None) -> Answer:
     """Run a command; return its output.
 
     Args:
         words: the words after `funcgraph`.
         limit: the most characters of the answer's text.
+        text_in: what it reads at its standard input; None: nothing.
     """
+    shown = f"{_command(words)}{'' if text_in is None else ' < calls.txt'}"
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "funcgraph", *words),
-        stdin=asyncio.subprocess.DEVNULL,  # ours is the client's
+        # Ours is the client's.
+        stdin=asyncio.subprocess.DEVNULL if text_in is None else asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "NO_COLOR": "1"},
     )
     assert process.stdout is not None
+    if process.stdin is not None and text_in is not None:
+        process.stdin.write(text_in.encode("utf-8", "backslashreplace"))
+        process.stdin.close()  # the loop writes the rest
     try:
         async with asyncio.timeout(MOST_SECONDS):
             data = await _first_bytes(process.stdout, limit * _MOST_BYTES + 1)
@@ -60,14 +66,14 @@ async def run_command(words: Sequence[str], limit: int) -> Answer:
                 process.kill()
             status = await process.wait()
     except TimeoutError:
-        return Answer(bounded(f"{_command(words)}\nended after {MOST_SECONDS} s", limit), True)
+        return Answer(bounded(f"{shown}\nended after {MOST_SECONDS} s", limit), True)
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
     text = data.decode("utf-8", "backslashreplace")
-    return Answer(bounded(f"{_command(words)}\n{text}", limit), status == _REFUSED)
+    return Answer(bounded(f"{shown}\n{text}", limit), status == _REFUSED)
 
 
 _REFUSED = 2  # what a command ends with that could not do it

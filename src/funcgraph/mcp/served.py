@@ -8,7 +8,17 @@ import tempfile
 from collections.abc import Mapping, Sequence
 
 from funcgraph.mcp.running import Answer, bounded, run_command
-from funcgraph.mcp.tools import LIMIT, RECORD, TOOLS, TRACE, RequestError, Tool, checked_value, command_words
+from funcgraph.mcp.tools import (
+    LIMIT,
+    RECORD,
+    TOOLS,
+    TRACE,
+    RequestError,
+    Tool,
+    checked_value,
+    command_words,
+    input_of,
+)
 from funcgraph.names import printable
 from funcgraph.rights.proc_facts import start_time
 
@@ -65,7 +75,8 @@ class Served:
         if tool is RECORD:
             return await self._record(given, limit)
         trace = self._trace(given.pop(TRACE.name, None))
-        return await run_command(command_words(tool, given, ("-i", trace)), limit)
+        words = command_words(tool, given, ("-i", trace))
+        return await run_command(words, limit, input_of(tool, given))
 
     def _trace(self, name: object) -> str:
         if name is None and self._traces:

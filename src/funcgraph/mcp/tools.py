@@ -10,12 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["LIMIT", "TOOLS", "Parameter", "RequestError", "Tool", "Value", "command_words", "schema_of"]
+__all__ = [
+    "LIMIT",
+    "TOOLS",
+    "Parameter",
+    "RequestError",
+    "Tool",
+    "Value",
+    "command_words",
+    "input_of",
+    "schema_of",
+]
 
 Value: TypeAlias = str | int | float | bool
 
 _MOST_TEXT = 4096  # characters of a value
+_MOST_INPUT = 1 << 16
 _MOST_NUMBER = 1 << 40
+INPUT = "<"
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -36,8 +48,9 @@ class Parameter:
         name: its name.
         kind: its JSON type.
         help: what it is for.
-        flag: the option that takes it; "": it is an argument of the command.
+        flag: the option that takes it; "": it is an argument of the command. INPUT: its standard input.
         required: whether it must be given.
+        most: the most characters of a text.
     """
 
     name: str
@@ -45,6 +58,7 @@ class Parameter:
     help: str
     flag: str = ""
     required: bool = False
+    most: int = _MOST_TEXT
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,7 @@ class Tool:
         words: the command, and its fixed options.
         parameters: what the client may give.
         reads: whether it reads a trace; all but `record` do.
+        arguments: arguments of the command, before those of the client.
     """
 
     name: str
@@ -64,6 +79,7 @@ class Tool:
     words: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     reads: bool = True
+    arguments: tuple[str, ...] = ()
 
 
 TRACE = Parameter("trace", "string", "which trace, as `traces` lists them; without it the latest")
@@ -88,6 +104,11 @@ _SELECTION = (
     ),
     Parameter("callers", "integer", "with where: so many calls around each", "--callers"),
     Parameter("below", "boolean", "with where: also what these calls call", "--below"),
+)
+
+_LANGUAGE = (
+    "the expectation: a line is a call, and calls what is indented below it, as: m.load(n=3, ...) = 7 x1..30 "
+    "or m.save ! OSError. * and ? match in names and values, ... stands for any calls"
 )
 
 TOOLS = (
@@ -156,6 +177,27 @@ TOOLS = (
         ),
     ),
     Tool(
+        "expectation",
+        "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results.",
+        ("expect", "--write"),
+        (
+            Parameter("function", "string", "only calls of functions that match: module.name, * and ?", "-l"),
+            Parameter("max_depth", "integer", "only the first levels of calls", "--max-depth"),
+            _TASK,
+        ),
+        arguments=("-",),
+    ),
+    Tool(
+        "expect",
+        "Whether the calls are those of an expectation, and where they first differ.",
+        ("expect",),
+        (
+            Parameter("calls", "string", _LANGUAGE, INPUT, required=True, most=_MOST_INPUT),
+            _TASK,
+        ),
+        arguments=("-",),
+    ),
+    Tool(
         "sql",
         "A question in SQL (DuckDB) over the tables calls, events, functions, tasks and stacks.",
         ("sql",),
@@ -204,7 +246,7 @@ def command_words(tool: Tool, given: Mapping[str, object], more: Sequence[str] =
     known = {one.name: one for one in tool.parameters}
     if unknown := sorted(set(given) - set(known)):
         raise RequestError(f"{tool.name} has no '{unknown[0]}'; it has: {', '.join(known)}")
-    options, arguments = [], []
+    options, arguments = [], list(tool.arguments)
     for parameter in tool.parameters:
         value = given.get(parameter.name)
         if value is None:
@@ -212,6 +254,8 @@ def command_words(tool: Tool, given: Mapping[str, object], more: Sequence[str] =
                 raise RequestError(f"{tool.name} needs '{parameter.name}': {parameter.help}")
             continue
         checked = checked_value(parameter, value)
+        if parameter.flag == INPUT:
+            continue
         if not parameter.flag:
             arguments.append(str(checked))
         elif parameter.kind != "boolean":
@@ -223,6 +267,12 @@ def command_words(tool: Tool, given: Mapping[str, object], more: Sequence[str] =
     return [*tool.words, *options, *more, *(["--", *arguments] if arguments else [])]
 
 
+def input_of(tool: Tool, given: Mapping[str, object]) -> str | None:
+    """Return what the command gets at its standard input; None: nothing. command_words() has checked it."""
+    texts = (given.get(one.name) for one in tool.parameters if one.flag == INPUT)
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
 def checked_value(parameter: Parameter, value: object) -> Value:
     """Return a client's value. Raises RequestError if the parameter does not take it."""
     wrong = not isinstance(value, _TYPES[parameter.kind]) or (
@@ -231,8 +281,8 @@ def checked_value(parameter: Parameter, value: object) -> Value:
     if wrong:
         raise RequestError(f"'{parameter.name}' must be a {parameter.kind}: {parameter.help}")
     assert isinstance(value, (str, int, float))
-    if isinstance(value, str) and (not 0 < len(value) <= _MOST_TEXT or "\0" in value):
-        raise RequestError(f"'{parameter.name}' must have 1 to {_MOST_TEXT} characters, and no NUL")
+    if isinstance(value, str) and (not 0 < len(value) <= parameter.most or "\0" in value):
+        raise RequestError(f"'{parameter.name}' must have 1 to {parameter.most} characters, and no NUL")
     if not isinstance(value, (str, bool)) and not -_MOST_NUMBER <= value <= _MOST_NUMBER:
         raise RequestError(f"'{parameter.name}' is too large")
     return value
