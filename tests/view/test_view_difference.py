@@ -189,7 +189,7 @@ def test_the_tab_shows_the_difference_in_colours(
         assert server.get("diff", trace=0).status == 404
         view = ViewPage(context.new_page(), server.address).open()
         tabs = "[[{base: null}, {}], [{base: null}, {base: 0}]].map(m.viewsOf).map((views) => views.length)"
-        assert view.module("views", tabs) == [5, 6]
+        assert view.module("views/views", tabs) == [5, 6]
         view.page.click("#tab-diff")
         view.loaded()
         rows = [row.split("\t") for row in view.page.locator(".difference tbody tr").all_inner_texts()]

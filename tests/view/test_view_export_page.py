@@ -22,7 +22,7 @@ SHOP, HOSTILE = 0, 1
 
 def exported(page: ViewPage, trace: int, selection: Selection, first: str = "") -> str:
     """Return the exported page of one of the server's traces."""
-    code = "async (n) => (await (await import('/page/api.js')).ask('traces')).traces[n].path"
+    code = "async (n) => (await (await import('/page/base/api.js')).ask('traces')).traces[n].path"
     served = Served(0, page.page.evaluate(code, trace))
     try:
         return export_page(served, selection, first=first)[0]
@@ -35,8 +35,8 @@ def answers(page: ViewPage, text: str, questions: list[tuple[str, dict[str, Any]
     data = text.partition('id="embedded-trace">')[2].partition("<")[0]
     found: list[list[Any]] = page.page.evaluate(
         """async ([data, questions]) => {
-            const {ask} = await import('/page/api.js'), {answersOf} = await import('/page/embedded_api.js');
-            const {openEmbedded} = await import('/page/embedded_trace.js');
+            const {ask} = await import('/page/base/api.js'), {answersOf} = await import('/page/export/embedded_api.js');
+            const {openEmbedded} = await import('/page/export/embedded_trace.js');
             const answers = answersOf(await openEmbedded(data)), found = [];
             for (const [name, question] of questions)
                 found.push([await ask(name, question), JSON.parse(JSON.stringify(answers[name](question)))]);
@@ -52,7 +52,7 @@ def test_an_exported_page_answers_as_the_server(opened: Callable[..., ViewPage])
     page = opened()
     text = exported(page, SHOP, Selection())
     names = [row["name"] for row in page.page.evaluate(
-        "async () => (await (await import('/page/api.js')).ask('functions')).functions"
+        "async () => (await (await import('/page/base/api.js')).ask('functions')).functions"
     )]  # fmt: skip
     price, fib = names.index("__main__.Shop.price"), names.index("__main__.fib")
     lane = {"lane": 1, "begin": 0, "end": 10**9}

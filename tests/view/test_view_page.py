@@ -33,7 +33,7 @@ def test_calls_are_boxes_below_their_callers(opened: Open, query: str, scheme: s
     view = opened(query=query, color_scheme=scheme)
     assert view.page.evaluate("document.body.dataset.boxes") == ("2d" if query else "webgl2")
     module = view.module(
-        "colours",
+        "base/colours",
         "m.colourOf({name: '__main__.<module>', module: '__main__'}, %s)"
         % ("true" if scheme == "dark" else "false"),
     )
@@ -66,7 +66,7 @@ def test_lanes_are_grouped_by_process_with_names_of_threads(opened: Open) -> Non
 def test_a_task_has_a_lane_whose_group_folds(opened: Open) -> None:
     view = opened()
     task = view.page.evaluate("""async () => {
-        const {ask} = await import('/page/api.js');
+        const {ask} = await import('/page/base/api.js');
         return (await ask('lanes', {trace: 0})).lanes.find((lane) => lane.name === 'fetch 1');
     }""")
     place = f"call={task['number']},{task['begin_ns']},0"
@@ -163,7 +163,7 @@ def test_dragging_moves_and_dragging_with_shift_selects(opened: Open) -> None:
     assert (
         view.page.locator("#range")
         .inner_text()
-        .startswith(view.module("times", f"m.duration({to_ns - from_ns})"))
+        .startswith(view.module("base/times", f"m.duration({to_ns - from_ns})"))
     )
     view.screenshot("range")
     view.press("Escape")
@@ -177,7 +177,7 @@ def test_the_minimap_moves_to_where_it_is_pressed(opened: Open) -> None:
     view.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 20)
     view.settle()
     begin, end = view.part()
-    whole = view.module("api", "(await m.ask('traces')).traces[0].duration_ns")
+    whole = view.module("base/api", "(await m.ask('traces')).traces[0].duration_ns")
     assert begin < 0.9 * whole < end
 
 
@@ -190,7 +190,7 @@ def test_hovering_names_the_call_and_its_duration(opened: Open) -> None:
 
 def test_marks_of_exceptions_are_drawn_and_explained(opened: Open) -> None:
     view = opened()
-    marks = view.module("api", "(await m.ask('marks', {lane: 1, begin: 0, end: 1e12})).marks")
+    marks = view.module("base/api", "(await m.ask('marks', {lane: 1, begin: 0, end: 1e12})).marks")
     raised = [mark for mark in marks if mark["kind"] == "raise"]
     assert len(raised) == 3
     place = (
@@ -281,7 +281,7 @@ def test_500_lanes_and_20000_levels_stay_usable(opened: Open) -> None:
     begin, end = view.part()
     question = "{trace: 2, lane: 0, begin: 0, end: 1e9, pixels: 1000, first: 15002, last: 15002}"
     places = view.module(
-        "api", f"m.askSpans({question}).then((rows) => [rows.begin[0], rows.end[rows.n - 1]])"
+        "base/api", f"m.askSpans({question}).then((rows) => [rows.begin[0], rows.end[rows.n - 1]])"
     )
     time = sum(places) / 2
     assert "__main__.deep" in hover(view, middle(view) * 2 * (time - begin) / (end - begin), 40)

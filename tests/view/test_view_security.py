@@ -111,6 +111,7 @@ def test_a_websocket_is_refused(server: Server) -> None:
     "path",
     ["/page/../__init__.py", "/page/..%2f__init__.py", "/page/%2e%2e/server.py", "/page//etc/passwd",
      "/page/%2fetc%2fpasswd", "/page/", "/page", "/etc/passwd", "/page/index.html/", "/page/index.html%00.js",
+     "/page/base", "/page/base/", "/page/base/../../server.py", "/page/base%2f..%2f..%2fserver.py",
      "//page/index.html", "/api", "/api/", "/api/nothing", "/index.html"],
 )  # fmt: skip
 def test_no_other_file_is_served(server: Server, path: str) -> None:

@@ -53,7 +53,7 @@ class Application:
         self.router = Router(
             [
                 Route("/", self._first_page),
-                Route("/page/{name}", self._page_file),
+                Route("/page/{name:path}", self._page_file),
                 Route("/api/traces", self._traces),
                 Route("/api/events", self._events),
                 *questions,

@@ -29,7 +29,7 @@ __all__ = ["MOST_BYTES", "export_page"]
 #: How large a page may be. A browser opens it in some seconds.
 MOST_BYTES = 20_000_000
 
-_REPLACED = {"api.js": "embedded_api.js"}
+_REPLACED = {"base/api.js": "export/embedded_api.js"}
 _MOST_ROWS = 1_500_000  # what a browser holds without effort: 50 bytes each
 _MOST_PATHS = 20_000
 _MOST_MARKS = 2000  # of a lane

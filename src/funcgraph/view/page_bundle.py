@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import posixpath
 import re
 from collections.abc import Mapping
 from html import escape
@@ -17,13 +18,13 @@ from funcgraph.view.page_files import FIRST_PAGE, page_file
 
 __all__ = ["bundled_script", "one_page"]
 
-_IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\* as \w+)\s+from\s+"\./(\w+\.js)";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\* as \w+)\s+from\s+"(\.[\w./]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function\b|class\b|const\b)", re.MULTILINE)
 _DECLARATION = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 _LEFT_OVER = re.compile(r"^(?:import|export)\b|\bimport\(", re.MULTILINE)
-_LINK = re.compile(r'<link rel="(stylesheet|icon)" href="/page/([\w.]+)">\n')
-_SCRIPT = re.compile(r'<script type="module" src="/page/(\w+\.js)"></script>\n')
-_URL = re.compile(r'url\("/page/([\w.]+)"\)')
+_LINK = re.compile(r'<link rel="(stylesheet|icon)" href="/page/([\w./]+)">\n')
+_SCRIPT = re.compile(r'<script type="module" src="/page/([\w/]+\.js)"></script>\n')
+_URL = re.compile(r'url\("/page/([\w./]+)"\)')
 
 
 def one_page(replaced: Mapping[str, str], title: str, data: str, first: str = "") -> str:
@@ -67,9 +68,8 @@ def bundled_script(main: str, replaced: Mapping[str, str]) -> str:
             return
         assert name not in around, f"modules import each other: {' -> '.join((*around, name))}"
         sources[name] = _file(name)
-        imports[name] = [
-            (names, replaced.get(other, other)) for names, other in _IMPORT.findall(sources[name])
-        ]
+        found = [(names, _resolved(name, path)) for names, path in _IMPORT.findall(sources[name])]
+        imports[name] = [(names, replaced.get(other, other)) for names, other in found]
         for _, other in imports[name]:
             visit(other, (*around, name))
         order.append(name)
@@ -79,6 +79,11 @@ def bundled_script(main: str, replaced: Mapping[str, str]) -> str:
     assert "</script" not in script.lower()
     assert "<!--" not in script
     return script
+
+
+def _resolved(name: str, path: str) -> str:
+    """Return which module a path in an import of another one leads to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 
 def _function(
@@ -104,7 +109,7 @@ def _bound(names: str) -> str:
 
 
 def _variable(name: str) -> str:
-    return f"module_{name.removesuffix('.js')}"
+    return f"module_{name.removesuffix('.js').replace('/', '_')}"
 
 
 def _style(name: str) -> str:

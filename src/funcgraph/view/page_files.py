@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 __all__ = ["FIRST_PAGE", "page_file"]
 
@@ -19,10 +21,19 @@ _TYPES = {
 }
 
 
+def _paths(folder: Traversable, above: str = "") -> Iterator[str]:
+    """Yield the paths of all files in a folder, relative to the page's."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _paths(entry, f"{above}{entry.name}/")
+        else:
+            yield above + entry.name
+
+
 @cache
 def _table() -> dict[str, str]:
-    """Return the names of the page's files, with their media types."""
-    names = (entry.name for entry in files("funcgraph.view").joinpath("page").iterdir() if entry.is_file())
+    """Return the paths of the page's files in its folder, with their media types."""
+    names = _paths(files("funcgraph.view").joinpath("page"))
     types = ((name, _TYPES.get("." + name.rpartition(".")[2])) for name in names)
     return {name: kind for name, kind in types if kind}
 
@@ -30,4 +41,4 @@ def _table() -> dict[str, str]:
 def page_file(name: str) -> tuple[bytes, str] | None:
     """Return a file's bytes and media type; None: the page has no such file."""
     kind = _table().get(name)
-    return None if kind is None else (files("funcgraph.view").joinpath("page", name).read_bytes(), kind)
+    return None if kind is None else (files("funcgraph.view").joinpath("page", *name.split("/")).read_bytes(), kind)

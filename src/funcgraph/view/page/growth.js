@@ -1,9 +1,9 @@
 // A trace that is being recorded: the page takes what is new, and follows the end or stands still.
 
-import {byId} from "./dom.js";
-import {guard} from "./status.js";
-import {loadTrace} from "./trace.js";
-import {clamped} from "./window.js";
+import {byId} from "./base/dom.js";
+import {guard} from "./base/status.js";
+import {loadTrace} from "./base/trace.js";
+import {clamped} from "./timeline/window.js";
 
 const NEAR = 0.1, // of the view: so near the end, it follows
     VIEW_REST_MS = 5000; // a table of all calls reads all of the trace

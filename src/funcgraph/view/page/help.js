@@ -1,10 +1,10 @@
 // The help: keys, what the mouse does, what the picture means.
 
-import {byId, element, isFramed} from "./dom.js";
+import {byId, element, isFramed} from "./base/dom.js";
 import {KEYS} from "./keys.js";
-import {MARKS, drawMark} from "./marks.js";
-import {freshPen} from "./painter.js";
-import {theme} from "./trace.js";
+import {MARKS, drawMark} from "./timeline/marks.js";
+import {freshPen} from "./timeline/painter.js";
+import {theme} from "./base/trace.js";
 
 const SHOWN = {ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc"};
 

@@ -1,24 +1,24 @@
 // The start of the page: loads a trace, and joins state, time line, search and views.
 
-import {ask, followEvents} from "./api.js";
-import {Details, sentence} from "./details.js";
-import {rangesOfNext} from "./difference.js";
-import {byId, element} from "./dom.js";
+import {ask, followEvents} from "./base/api.js";
+import {Details, sentence} from "./views/details.js";
+import {rangesOfNext} from "./views/difference.js";
+import {byId, element} from "./base/dom.js";
 import {showHelp} from "./help.js";
 import {followKeys} from "./keys.js";
 import {Growth} from "./growth.js";
-import {groupKey, isClosed, usualDepths} from "./lanes.js";
-import {visible} from "./names.js";
-import {followSplitter, makeTabs, markTab, sizePanel} from "./panel.js";
-import {followPointer} from "./pointer.js";
+import {groupKey, isClosed, usualDepths} from "./timeline/lanes.js";
+import {visible} from "./base/names.js";
+import {followSplitter, makeTabs, markTab, sizePanel} from "./views/panel.js";
+import {followPointer} from "./timeline/pointer.js";
 import {Search} from "./search.js";
-import {State, toggled} from "./state.js";
-import * as status from "./status.js";
-import {Timeline} from "./timeline.js";
-import {counted, duration} from "./times.js";
-import {loadTrace} from "./trace.js";
-import {viewsOf} from "./views.js";
-import {clamped, moved, zoomed} from "./window.js";
+import {State, toggled} from "./base/state.js";
+import * as status from "./base/status.js";
+import {Timeline} from "./timeline/timeline.js";
+import {counted, duration} from "./base/times.js";
+import {loadTrace} from "./base/trace.js";
+import {viewsOf} from "./views/views.js";
+import {clamped, moved, zoomed} from "./timeline/window.js";
 
 class Page {
     constructor() {

@@ -1,9 +1,9 @@
 // The search over names and values: which functions match, where the hits are, and going through them.
 
-import {ask} from "./api.js";
-import {byId, debounced} from "./dom.js";
-import {guard} from "./status.js";
-import {count} from "./times.js";
+import {ask} from "./base/api.js";
+import {byId, debounced} from "./base/dom.js";
+import {guard} from "./base/status.js";
+import {count} from "./base/times.js";
 
 const MOST = 2000;
 

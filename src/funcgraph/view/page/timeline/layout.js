@@ -1,6 +1,6 @@
 // Boxes of a lane: from rows of spans to rectangles with colours, the same for WebGL and for the 2D canvas.
 
-import {CELL, LOST, OPEN, RAISE, SUSPEND, firstEndingAfter} from "./spans.js";
+import {CELL, LOST, OPEN, RAISE, SUSPEND, firstEndingAfter} from "../base/spans.js";
 
 const GROWTH = 2;
 

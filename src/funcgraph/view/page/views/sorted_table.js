@@ -1,7 +1,7 @@
 // A table of functions that its heads sort, and the button that shows more of it.
 
-import {element} from "./dom.js";
-import {count} from "./times.js";
+import {element} from "../base/dom.js";
+import {count} from "../base/times.js";
 
 /**
  * The heads of a table: a click sorts by a column, and again the other way round.

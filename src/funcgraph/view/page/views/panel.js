@@ -1,6 +1,6 @@
 // The panel of details: its tabs, and the bar that changes its size.
 
-import {byId, element} from "./dom.js";
+import {byId, element} from "../base/dom.js";
 
 const LEAST = 90;
 

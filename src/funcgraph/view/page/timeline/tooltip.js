@@ -1,10 +1,10 @@
 // What is under the pointer, as text beside it.
 
-import {byId, element} from "./dom.js";
+import {byId, element} from "../base/dom.js";
 import {markText} from "./marks.js";
-import {visible} from "./names.js";
-import {CELL, ENDS} from "./spans.js";
-import {counted, duration, exact} from "./times.js";
+import {visible} from "../base/names.js";
+import {CELL, ENDS} from "../base/spans.js";
+import {counted, duration, exact} from "../base/times.js";
 
 const OUTCOMES = {
     raise: "ended by an exception",

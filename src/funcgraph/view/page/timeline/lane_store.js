@@ -1,6 +1,6 @@
 // The spans of lanes: asked for in the order of need, kept, and cancelled when nobody needs them any more.
 
-import {ask, askSpans} from "./api.js";
+import {ask, askSpans} from "../base/api.js";
 import {piece} from "./window.js";
 
 const AT_ONCE = 4,

@@ -2,7 +2,7 @@
 
 import {matchingFunctions} from "./embedded_calls.js";
 import {NO_PARENT, PathTree, collapse, focus, hide, invert, mergeRecursion, without} from "./path_tree.js";
-import {CELL, RAISE} from "./spans.js";
+import {CELL, RAISE} from "../base/spans.js";
 
 /** Answers from trees. */
 export class TreeAnswers {

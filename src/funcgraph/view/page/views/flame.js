@@ -1,16 +1,16 @@
 // The flame graph: calls merged by stack, from callees or callers, or the calls of a lane in time order.
 
-import {ask, askSpans} from "./api.js";
-import {element} from "./dom.js";
-import {Boxes, layOut} from "./layout.js";
+import {ask, askSpans} from "../base/api.js";
+import {element} from "../base/dom.js";
+import {Boxes, layOut} from "../timeline/layout.js";
 import {changes, optionsBar} from "./options_bar.js";
-import {boxPainter, fit, freshPen, writeLabels} from "./painter.js";
+import {boxPainter, fit, freshPen, writeLabels} from "../timeline/painter.js";
 import {question, treeOf} from "./question.js";
-import {rowAt} from "./spans.js";
-import {guard, tell} from "./status.js";
-import {counted, duration, percent} from "./times.js";
-import {linesAbout, showTooltip} from "./tooltip.js";
-import {theme} from "./trace.js";
+import {rowAt} from "../base/spans.js";
+import {guard, tell} from "../base/status.js";
+import {counted, duration, percent} from "../base/times.js";
+import {linesAbout, showTooltip} from "../timeline/tooltip.js";
+import {theme} from "../base/trace.js";
 
 const ROW = 18,
     LEAST = 0.3,

@@ -1,8 +1,8 @@
 // The time axis: ticks with units, the selected range, the time under the pointer.
 
-import {byId} from "./dom.js";
+import {byId} from "../base/dom.js";
 import {freshPen} from "./painter.js";
-import {axisStep, duration, tick} from "./times.js";
+import {axisStep, duration, tick} from "../base/times.js";
 
 /** Return the times of ticks in a part of time that is `width` pixels wide: {step, times}. */
 export function ticks({begin, end}, width, least = 110) {

@@ -1,6 +1,6 @@
 // The bar above the views of many calls: what is left out, put together, and undone.
 
-import {element} from "./dom.js";
+import {element} from "../base/dom.js";
 
 const SHAPES = [
     ["", "Callees"],

@@ -2,7 +2,7 @@
 
 import {drawArrow} from "./arrows.js";
 import {drawAxis} from "./axis.js";
-import {byId, debounced} from "./dom.js";
+import {byId, debounced} from "../base/dom.js";
 import {showLaneList} from "./lane_list.js";
 import {LaneStore} from "./lane_store.js";
 import {HEAD, ROW, placed, rowOf, seenItems} from "./lanes.js";
@@ -10,8 +10,8 @@ import {Boxes, layOut} from "./layout.js";
 import {drawMark, markAt} from "./marks.js";
 import {Minimap} from "./minimap.js";
 import {boxPainter, fit, freshPen, writeLabels} from "./painter.js";
-import {CELL, firstEndingAfter, rowAt} from "./spans.js";
-import {theme} from "./trace.js";
+import {CELL, firstEndingAfter, rowAt} from "../base/spans.js";
+import {theme} from "../base/trace.js";
 import {clamped, showing} from "./window.js";
 
 const WISH_WAIT = 40,

@@ -1,6 +1,6 @@
 // Answers of an exported page about single calls: which one is there, its values, and others of its function.
 
-import {CELL, ENDS, RAISE} from "./spans.js";
+import {CELL, ENDS, RAISE} from "../base/spans.js";
 
 const MOST_PARENTS = 1000;
 

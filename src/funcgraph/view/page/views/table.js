@@ -1,12 +1,12 @@
 // The table of functions: sorted by any column.
 
-import {ask} from "./api.js";
-import {element} from "./dom.js";
+import {ask} from "../base/api.js";
+import {element} from "../base/dom.js";
 import {optionsBar} from "./options_bar.js";
 import {question} from "./question.js";
 import {replaceTable, sortableHeads} from "./sorted_table.js";
-import {guard} from "./status.js";
-import {count, duration, percent} from "./times.js";
+import {guard} from "../base/status.js";
+import {count, duration, percent} from "../base/times.js";
 
 const AT_ONCE = 200;
 const COLUMNS = [

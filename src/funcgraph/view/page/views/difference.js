@@ -1,16 +1,16 @@
 // The difference of two traces: totals, a legend, and a table of functions or a flame graph.
 
-import {ask} from "./api.js";
-import {changeColour} from "./colours.js";
-import {element} from "./dom.js";
+import {ask} from "../base/api.js";
+import {changeColour} from "../base/colours.js";
+import {element} from "../base/dom.js";
 import {MergedFlame} from "./flame.js";
-import {visible} from "./names.js";
+import {visible} from "../base/names.js";
 import {optionsBar} from "./options_bar.js";
 import {operations, treeOf} from "./question.js";
 import {replaceTable, sortableHeads} from "./sorted_table.js";
-import {guard} from "./status.js";
-import {count, duration} from "./times.js";
-import {isDark} from "./trace.js";
+import {guard} from "../base/status.js";
+import {count, duration} from "../base/times.js";
+import {isDark} from "../base/trace.js";
 
 const AT_ONCE = 200;
 

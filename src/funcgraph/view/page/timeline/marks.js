@@ -1,6 +1,6 @@
 // Marks of a lane: exceptions, events, messages, losses, waits, calls that were not traced.
 
-import {count} from "./times.js";
+import {count} from "../base/times.js";
 
 const SIZE = 7;
 

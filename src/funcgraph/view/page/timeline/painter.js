@@ -1,7 +1,7 @@
 // A canvas for boxes and one for text above it: sizes, WebGL2 or not, labels in boxes.
 
 import {CanvasBoxes} from "./canvas_boxes.js";
-import {isFramed} from "./dom.js";
+import {isFramed} from "../base/dom.js";
 import {GlBoxes} from "./gl_boxes.js";
 
 /**

@@ -1,6 +1,6 @@
 // The trace in an exported page: its columns, and pictures of parts. export_rows.py writes what this reads.
 
-import {CELL, firstEndingAfter} from "./spans.js";
+import {CELL, firstEndingAfter} from "../base/spans.js";
 
 /** Return the trace that a page holds, as its text. */
 export async function openEmbedded(base64) {

@@ -1,9 +1,9 @@
 // The text of a part of a lane, in the kernel's layout, with the command that prints it.
 
-import {ask} from "./api.js";
-import {copy, element} from "./dom.js";
-import {visible} from "./names.js";
-import {guard} from "./status.js";
+import {ask} from "../base/api.js";
+import {copy, element} from "../base/dom.js";
+import {visible} from "../base/names.js";
+import {guard} from "../base/status.js";
 
 const MOST_LINES = 500,
     MOST_WIDTH = 1000;

@@ -1,10 +1,10 @@
 // The names of lanes at the left of the time line, with what can be done to each.
 
-import {byId, element} from "./dom.js";
+import {byId, element} from "../base/dom.js";
 import {isClosed, laneName, usualDepths} from "./lanes.js";
-import {visible} from "./names.js";
-import {toggled} from "./state.js";
-import {count, counted, duration} from "./times.js";
+import {visible} from "../base/names.js";
+import {toggled} from "../base/state.js";
+import {count, counted, duration} from "../base/times.js";
 
 const KINDS = {thread: "Thread", task: "Task", greenlet: "Greenlet", cpu: "CPU"};
 

@@ -1,6 +1,6 @@
 // Mouse, wheel, touch on the time line: moving, zooming, choosing, selecting a range.
 
-import {byId, isFramed} from "./dom.js";
+import {byId, isFramed} from "../base/dom.js";
 import {linesAbout, showTooltip} from "./tooltip.js";
 import {clamped, moved, zoomed} from "./window.js";
 

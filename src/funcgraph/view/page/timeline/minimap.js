@@ -1,6 +1,6 @@
 // The overview of the whole trace above the time line, with the part that is shown.
 
-import {byId} from "./dom.js";
+import {byId} from "../base/dom.js";
 import {freshPen} from "./painter.js";
 
 const MOST_LANES = 32,

@@ -1,10 +1,10 @@
 // The view of a call: values, times, callers, source, the other calls of its function.
 
-import {ask} from "./api.js";
-import {copy, element} from "./dom.js";
+import {ask} from "../base/api.js";
+import {copy, element} from "../base/dom.js";
 import {histogram} from "./histogram.js";
-import {fileName, visible} from "./names.js";
-import {count, counted, duration, exact, percent} from "./times.js";
+import {fileName, visible} from "../base/names.js";
+import {count, counted, duration, exact, percent} from "../base/times.js";
 
 const MOST_SHOWN = 300,
     MOST_CALLERS = 12,

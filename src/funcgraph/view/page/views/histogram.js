@@ -2,8 +2,8 @@
 //
 // uPlot was looked at: it draws on a canvas, which a screen reader cannot read, and is 50 KB for a few bars.
 
-import {element, svg} from "./dom.js";
-import {count, counted, duration} from "./times.js";
+import {element, svg} from "../base/dom.js";
+import {count, counted, duration} from "../base/times.js";
 
 const WIDTH = 340,
     HEIGHT = 96,

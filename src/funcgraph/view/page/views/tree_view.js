@@ -1,11 +1,11 @@
 // The call tree: calls merged by stack, opened level by level.
 
-import {ask} from "./api.js";
-import {element} from "./dom.js";
+import {ask} from "../base/api.js";
+import {element} from "../base/dom.js";
 import {optionsBar} from "./options_bar.js";
 import {question, treeOf} from "./question.js";
-import {guard} from "./status.js";
-import {count, duration, percent} from "./times.js";
+import {guard} from "../base/status.js";
+import {count, duration, percent} from "../base/times.js";
 
 const AT_ONCE = 100,
     HEAVY = 0.5,

@@ -1,9 +1,9 @@
 // The butterfly: who calls a function, and what it calls.
 
-import {ask} from "./api.js";
-import {element} from "./dom.js";
-import {guard} from "./status.js";
-import {counted, duration, percent} from "./times.js";
+import {ask} from "../base/api.js";
+import {element} from "../base/dom.js";
+import {guard} from "../base/status.js";
+import {counted, duration, percent} from "../base/times.js";
 
 const MOST = 200;
 
