@@ -23,6 +23,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from tools import native, pythons
@@ -212,6 +213,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         suites = [_python_suite(python, layout, *words) for python in chosen]
     else:
         suites = suites_of(chosen, layout)
+    if not options.arguments:
+        with suppress(CommandFailedError):  # the C suite tells
+            native.built()  # Python tests link with it, and each has a time limit
     progress = Progress(sum(suite.usual_s for suite in suites), len(suites))
     with progress.shown(), ThreadPoolExecutor(max(1, options.jobs)) as pool:
         outcomes = list(pool.map(lambda suite: suite.run(progress), suites))
