@@ -312,6 +312,36 @@ def test_what_is_interrupted_is_abandoned_only_if_it_does_not_end() -> None:
     assert abandoned == [2]
 
 
+@pytest.mark.one_python
+def test_one_that_does_not_end_keeps_none_of_a_thousand_waiting() -> None:
+    """Broken: the next 256 began when all of the first 256 were done."""
+    others, all_done = set(range(1, 1000)), threading.Event()
+
+    def act(item: int) -> int:
+        if item == 0:
+            assert all_done.wait(60)
+        others.discard(item)
+        if not others:
+            all_done.set()
+        return item
+
+    assert list(at_once(range(1000), act)) == [(item, item) for item in range(1000)]
+
+
+def test_what_nobody_waits_for_does_not_begin() -> None:
+    begun, go = [], threading.Event()
+
+    def act(item: int) -> None:
+        begun.append(item)
+        if item:
+            assert go.wait(60)
+
+    asked = at_once(range(1000), act, abandon=lambda item: go.set())
+    next(asked)
+    asked.close()
+    assert len(begun) < 300
+
+
 def test_without_a_further_thread_they_are_asked_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> NoReturn:
         raise RuntimeError("can't start new thread")

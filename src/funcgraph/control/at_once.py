@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 __all__ = ["at_once"]
@@ -22,11 +24,11 @@ def at_once(
     meanwhile: Callable[[], float] | None = None,
     abandon: Callable[[_Item], object] = lambda item: None,
 ) -> Generator[tuple[_Item, _Result | BaseException], None, None]:
-    """Do something with all items at the same time: with 256, and then with the next ones.
+    """Do something with all items at the same time: with 256, and as each is done, with the next one.
 
     Args:
         items: the items.
-        action: is called with each, in a thread of its own if there is more than one item.
+        action: is called with each, in a thread if there is more than one item.
         meanwhile: is called again and again while an item is waited for, and returns the seconds to pause.
         abandon: is called with each item that is not done a second after the caller has lost interest, as
             after an interrupt.
@@ -39,22 +41,23 @@ def at_once(
         >>> list(at_once([1, 2], str))
         [(1, '1'), (2, '2')]
     """
-    for begin in range(0, len(items), _MOST_AT_ONCE):
-        batch = items[begin : begin + _MOST_AT_ONCE]
-        tasks = [_Task(action, item) for item in batch]
+    tasks = [_Task(action, item) for item in items]
+    waiting = deque(tasks)
+    has_threads = (len(tasks) > 1 or meanwhile is not None) and _start_threads(waiting)
+    try:
         for task in tasks:
-            task.start(is_alone=len(items) == 1 and meanwhile is None)
-        try:
-            for task in tasks:
-                while not task.done.wait(None if meanwhile is None else meanwhile()):
-                    pass
-                assert task.outcome is not None
-                yield task.item, task.outcome[0]
-        finally:
-            end_s = time.monotonic() + _GRACE_S
-            for task in tasks:
-                if not task.done.wait(max(end_s - time.monotonic(), 0)):
-                    abandon(task.item)
+            if not has_threads:
+                waiting.popleft().run()
+            while not task.done.wait(None if meanwhile is None else meanwhile()):
+                pass
+            assert task.outcome is not None
+            yield task.item, task.outcome[0]
+    finally:
+        never = _empty(waiting)
+        end_s = time.monotonic() + _GRACE_S
+        for task in tasks:
+            if task not in never and not task.done.wait(max(end_s - time.monotonic(), 0)):
+                abandon(task.item)
 
 
 class _Task(Generic[_Item, _Result]):
@@ -72,22 +75,38 @@ class _Task(Generic[_Item, _Result]):
         self.done = threading.Event()
         self.outcome: tuple[_Result | BaseException] | None = None
 
-    def start(self, *, is_alone: bool) -> None:
-        """Begin in a thread; alone, or if there can be no further thread, do it now."""
-        if is_alone:
-            self._run()
-            return
-        # A daemon, as an interrupt must not wait for a process that does not answer.
-        thread = threading.Thread(target=self._run, name="funcgraph-ask", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # the limit of this user's threads
-            self._run()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Do it. Raises nothing."""
         try:
             self.outcome = (self._action(self.item),)
         except BaseException as error:
             self.outcome = (error,)
         finally:
             self.done.set()
+
+
+def _start_threads(waiting: deque[_Task[_Item, _Result]]) -> bool:
+    """Start threads that do what is waiting; return False if there can be no further thread."""
+    for number in range(min(len(waiting), _MOST_AT_ONCE)):
+        # A daemon, as an interrupt must not wait for a process that does not answer.
+        thread = threading.Thread(target=_run_all, args=(waiting,), name="funcgraph-ask", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the limit of this user's threads
+            return number > 0
+    return True
+
+
+def _run_all(waiting: deque[_Task[_Item, _Result]]) -> None:
+    with suppress(IndexError):
+        while True:
+            waiting.popleft().run()
+
+
+def _empty(waiting: deque[_Task[_Item, _Result]]) -> set[_Task[_Item, _Result]]:
+    """Take all away that no thread has begun, and return it."""
+    taken = set()
+    with suppress(IndexError):
+        while True:
+            taken.add(waiting.pop())
+    return taken
