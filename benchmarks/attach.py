@@ -106,12 +106,12 @@ class _Stops:
         return timed
 
 
-def _wait_for_record(process: Connection) -> None:
+def _wait_for_record(process: Connection, name: bytes) -> None:
     pipe = process.open("trace_pipe", os.O_RDONLY)
     try:
         while True:
             try:
-                if b"work" in pipe.read(0, 4096):
+                if name in pipe.read(0, 4096):
                     return
             except BlockingIOError:
                 time.sleep(0.0005)
@@ -137,16 +137,22 @@ def _detach(pid: int) -> None:
         process.call("detach")
 
 
-def _times(bench: Bench, text: str) -> tuple[float, float, float]:
-    """Attach to a busy program; return the seconds until its first record, of its stops, and of detaching."""
+def times(bench: Bench, text: str, pattern: str, name: str) -> tuple[float, float, float]:
+    """Attach to a busy program; return the seconds until its first record, of its stops, and of detaching.
+
+    Args:
+        text: the program, which prints a line before it is busy.
+        pattern: what is recorded.
+        name: what is in each record.
+    """
     with _running(bench, text) as program:
         begin = time.perf_counter()
         with _Stops(program.pid) as stops:
             attach(program.pid)
         with connect(program.pid) as process:
-            process.write_text("set_ftrace_filter", "*work")
+            process.write_text("set_ftrace_filter", pattern)
             process.write_text("current_tracer", "function_graph")
-            _wait_for_record(process)
+            _wait_for_record(process, name.encode())
         recorded = time.perf_counter()
         _detach(program.pid)
         return recorded - begin, stops.seconds, time.perf_counter() - recorded
@@ -156,7 +162,7 @@ def attaching(bench: Bench) -> Iterator[Figure]:
     """Measure attaching to a program that calls a function all the time, and detaching from it."""
     programs = {"service": _SERVICE + _BUSY, "program that has loaded nothing": _BUSY}
     for name, text in programs.items():
-        rounds = [_times(bench, text) for _ in range(bench.rounds)]
+        rounds = [times(bench, text, "*work", "work") for _ in range(bench.rounds)]
         first, stopped, detached = (statistics.median(column) * 1000 for column in zip(*rounds, strict=True))
         yield at_most(
             f"attaching to a busy {name}, until its first record", first, _FIRST_RECORD_MS, " ms", 0

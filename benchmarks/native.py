@@ -1,13 +1,25 @@
-"""The figures of calls of native functions: what recording one costs, and a C user of it."""
+"""The figures of native functions: what recording a call costs, and a C user of it; what hooks need."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks import attach
 from benchmarks.harness import Bench, Figure, at_most, median_of
 from tools import native
+
+_FIRST_RECORD_MS, _STOPPED_MS = 250, 20
+_HOOKS, _HOOKING_MS, _HOOK_BYTES = 20_000, 300, 192
+_BUSY = """
+import asyncio, http.server, json, logging, os
+print("ready", flush=True)
+while True:
+    for _ in range(1000):
+        os.getppid()
+"""
 
 
 def native_calls(bench: Bench) -> Iterator[Figure]:
@@ -47,4 +59,35 @@ def _round(bench: Bench, program: Path) -> dict[str, float]:
     return found
 
 
-ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {"native-calls": native_calls}
+def native_hooks(bench: Bench) -> Iterator[Figure]:
+    """Measure making many hooks, their memory, and attaching until the first record of a native function."""
+    if not find_spec("iced_x86"):
+        return
+    cache = f"XDG_CACHE_HOME={bench.folder / 'cache'}"
+    command = ["env", cache, *bench.plain("hook_many.py")]
+    bench.result(command)  # makes the plans
+    rounds = [bench.result(command) for _ in range(bench.rounds)]
+    per_hook = median_of(rounds, lambda one: one["seconds"] / one["hooked"])
+    hooked = rounds[0]["hooked"]
+    yield at_most(
+        f"hooking {_HOOKS:,} functions of {hooked:,}, with plans cached",
+        per_hook * _HOOKS * 1000,
+        _HOOKING_MS,
+        " ms",
+        0,
+    )
+    native.build_tests("plain")
+    memory = bench.result([str(native.folder_of("plain") / "bench_native_calls"), "memory"])
+    yield at_most(
+        "  memory for a hook, beside the function's record", memory["hook"], _HOOK_BYTES, " bytes", 0
+    )
+    times = [attach.times(bench, _BUSY, "getppid:mod:libc", "getppid") for _ in range(bench.rounds)]
+    first, stopped = (1000 * median_of(times, lambda one, i=i: one[i]) for i in range(2))
+    yield at_most("attaching until the first record of a native function", first, _FIRST_RECORD_MS, " ms", 0)
+    yield at_most("  of which it is stopped to attach, at most", stopped, _STOPPED_MS, " ms", 1)
+
+
+ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "native-calls": native_calls,
+    "native-hooks": native_hooks,
+}

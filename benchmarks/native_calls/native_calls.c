@@ -1,14 +1,16 @@
 /* What a recorded call of a native function costs: two stamps and two records, beside two reads of the
  * same clock with two stores of 16 bytes, which is the least that any recording needs. Prints CPU time
  * in ns a call, the least of several rounds, as JSON. With the argument `plain`, only what a call takes
- * without hooks.
+ * without hooks; with `memory`, the bytes that a hook needs.
  *
  *     python3 -c "from tools import native; native.build_tests('plain')"; build/c-plain/bench_native_calls */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "arch/native/machine.h"
 #include "engine/base/clock.h"
 #include "engine/tracer/instance_start.h"
 #include "support/check.h"
@@ -135,6 +137,30 @@ static double with_callbacks(void)
     return ns;
 }
 
+/* The C library's memory that is in use, in bytes. */
+static double heap(void)
+{
+    return (double)mallinfo2().uordblks;
+}
+
+/* Prints what each of many hooks needs: the function's record, and all that it has while it is hooked. A
+ * trampoline stays. */
+static int print_memory(void)
+{
+    struct fg_native_object *object = native_begin_with_many();
+    double nothing = heap(), known;
+    struct probe probe;
+    long n = native_meet(object, "many_*:mod:target");
+
+    known = heap();
+    native_probe(&probe, "many_*:mod:target");
+    printf("{\"hooks\": %u, \"record\": %.1f, \"hook\": %.1f}\n", native_hooked(NULL),
+           (known - nothing) / (double)n, (heap() - known) / (double)n + (double)fg_machine_trampoline_bytes);
+    probe_unregister(&probe);
+    probe_done(&probe);
+    return 0;
+}
+
 /* For another tracer of the same program. */
 static int print_plain(void)
 {
@@ -149,6 +175,8 @@ int main(int argc, char *argv[])
 
     if (argc > 1 && strcmp(argv[1], "plain") == 0)
         return print_plain();
+    if (argc > 1 && strcmp(argv[1], "memory") == 0)
+        return print_memory();
     object = native_begin();
     native_meet(object, "*:mod:target");
     floor = best(two_clock_reads);
