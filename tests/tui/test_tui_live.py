@@ -19,8 +19,14 @@ pytest.importorskip("textual", reason="textual is not there for this CPython")
 
 from funcgraph.control.processes import running
 from funcgraph.steering.rates import Rate
-from funcgraph.tui.live_viewer import LiveViewer
+from funcgraph.tui.live_viewer import LiveViewer, RecordingError
+from funcgraph.view.served import Served
 from tui.running import lines_of, settle, trace_of
+
+
+def nothing() -> Served:
+    """What a viewer begins that records nothing."""
+    raise RecordingError("it ended")
 
 
 def test_the_table_is_made_again_and_again() -> None:
@@ -31,7 +37,7 @@ def test_the_table_is_made_again_and_again() -> None:
         return [Rate(1, "shop.pay", 10.0 * number, 1.0, 5.0), Rate(1, "shop.add", 1.0, 7.0, 9.5)]
 
     async def run() -> None:
-        app = LiveViewer("process 1", "own ms/s", look, lambda: False, 3600.0)
+        app = LiveViewer("process 1", "own ms/s", look, lambda: False, 3600.0, nothing)
         async with app.run_test(size=(80, 12)) as pilot:
             for number in (1, 2):
                 app._begin_look()
@@ -59,7 +65,37 @@ def test_it_ends_with_the_last_process_and_at_a_signal() -> None:
                 while app.is_running:
                     await pilot.pause(0.01)
 
-        asyncio.run(run(LiveViewer("process 1", "ms/s", look, has_ended, 0.01)))
+        asyncio.run(run(LiveViewer("process 1", "ms/s", look, has_ended, 0.01, nothing)))
+
+
+def test_what_cannot_be_recorded_is_told_and_a_recording_fills_the_other_views(tmp_path: Path) -> None:
+    served = Served(0, str(trace_of(tmp_path / "trace.dat")))
+    served.start()
+    answers = iter([nothing, lambda: served])
+
+    def record() -> Served:
+        return next(answers)()
+
+    async def run() -> None:
+        app = LiveViewer("process 1", "ms/s", list, lambda: False, 3600.0, record)
+        async with app.run_test(size=(80, 12)) as pilot:
+            await pilot.press("2")
+            await settle(app, pilot)
+            assert "nothing is recorded: it ended" in lines_of(app)[-1]
+            await pilot.press("1", "2")  # it is tried again
+            await settle(app, pilot)
+            assert lines_of(app)[1].startswith("call tree") and "app.main" in lines_of(app)[2]
+            await pilot.press("enter")
+            await settle(app, pilot)
+            assert lines_of(app)[0].startswith(" 1 functions   2 tree   3 callers")
+            assert lines_of(app)[1].startswith("callers")
+            await pilot.press("4")
+            await settle(app, pilot)
+            assert "app.main() {" in "\n".join(lines_of(app))
+            await pilot.press("1")
+            assert "calls/s" in lines_of(app)[-1]
+
+    asyncio.run(run())
 
 
 # ---- a real terminal
@@ -132,11 +168,24 @@ def spinning() -> Iterator[int]:
         process.kill()
 
 
+def calls_of(lines: list[str]) -> str:
+    """Return how many calls of `leaf` a tree shows."""
+    return next(line.split()[-4] for line in lines if "__main__.leaf" in line)
+
+
 @pytest.mark.one_python
 @pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 def test_a_running_process_is_shown_and_left_as_it_was(tmp_path: Path, spinning: int) -> None:
     terminal = Terminal(tmp_path, 80, "tui", "-P", spinning, "-d", "0.1")
     terminal.wait_for("__main__.spin")
     assert spinning in running()
+    terminal.press("2")
+    terminal.wait_for("call tree")
+    terminal.wait_for("__main__.leaf")
+    first = calls_of(terminal.wait_for("__main__.leaf"))
+    while calls_of(terminal.wait_for("__main__.leaf")) == first:  # it grows
+        time.sleep(0.05)
+    terminal.press("4")
+    terminal.wait_for("__main__.leaf();")
     terminal.quit()
     assert spinning not in running()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import IO
 
 from funcgraph.command_support.messages import CommandError
 
@@ -41,13 +42,16 @@ class LiveRecording:
 
 
 @contextmanager
-def live_recording(processes: Sequence[str], options: Sequence[str], size: str) -> Iterator[LiveRecording]:
+def live_recording(
+    processes: Sequence[str], options: Sequence[str], size: str, messages: IO[bytes] | None = None
+) -> Iterator[LiveRecording]:
     """Record processes for as long as the block runs. At its end their tracing has ended, and the files go.
 
     Args:
         processes: values of -P.
         options: other options of `funcgraph record`.
         size: of a file, as --rotate takes it: the newest and the one before are kept.
+        messages: gets what the recorder says; None: standard error.
 
     Raises:
         CommandError: nothing is recorded. The recorder has said why.
@@ -61,6 +65,7 @@ def live_recording(processes: Sequence[str], options: Sequence[str], size: str) 
             [*command, sys.executable, "-I", "-S", "-c", _WAIT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=messages,
             start_new_session=True,  # Ctrl-C at the terminal is for the server, which ends the recording
         )
         try:

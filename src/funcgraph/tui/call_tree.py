@@ -21,12 +21,13 @@ class CallTree:
     Args:
         queries: asks about the trace.
         filters: what of it is shown.
+        before: the same tree when the trace had less: its branches are open.
 
     Raises:
         FilterError, RequestError, TraceError, OSError: as of the queries.
     """
 
-    def __init__(self, queries: Queries, filters: Filters) -> None:
+    def __init__(self, queries: Queries, filters: Filters, before: CallTree | None = None) -> None:
         self._queries = queries
         filters.matching(queries.served)  # a bad pattern
         focus = {"focus": filters.pattern} if filters.pattern else {}
@@ -43,10 +44,28 @@ class CallTree:
         self._open: set[int] = set()
         self._lines: list[tuple[int, int]] = []  # of what is seen: place, depth
         place = _ROOT
-        while self._children.get(place):
+        while self._children.get(place) and before is None:
             place = self._children[place][0]
             self._open.add(place)
+        if before is not None:
+            paths = before.paths()
+            open_paths = {paths[place] for place in before._open}
+            self._open = {place for place, path in enumerate(self.paths()) if path in open_paths}
         self._lay_out()
+
+    def paths(self) -> list[tuple[str, ...]]:
+        """Return the names of the functions of each path."""
+        found: list[tuple[str, ...]] = []
+        for parent, function, *_ in self._nodes:
+            above = () if parent == _ROOT else found[parent]
+            found.append((*above, self._queries.name(function)))
+        return found
+
+    def place_of(self, before: CallTree, number: int) -> int:
+        """Return the line of the path that a line of another tree has; 0: it is not to be seen."""
+        path = before.paths()[before._lines[number][0]]
+        paths = self.paths()
+        return next((line for line, (place, _) in enumerate(self._lines) if paths[place] == path), 0)
 
     def _figures(self, place: int) -> list[str]:
         _, _, calls, total, own, _ = self._nodes[place]

@@ -33,25 +33,31 @@ _CHOOSE = "choose a function in the table or the tree: Enter shows its callers, 
 
 
 class TraceViewer(Viewer):
-    """Shows one trace.
+    """Shows one trace, also while it grows.
 
     Args:
-        served: the trace, whose index is made meanwhile.
+        served: the trace, whose index is made meanwhile; None: take_trace() brings it later.
     """
 
     VIEWS: ClassVar = ("table", "tree", "callers", "text", "call")
     BINDINGS: ClassVar = bindings(is_live=False)
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served | None) -> None:
         super().__init__()
-        self.served = served
-        self.queries = Queries(served)
+        if served is not None:
+            self.take_trace(served)
         self.filters = Filters()
         self._function: int | None = None
         self._before: list[int] = []  # functions whose callers were shown
         self._shown: dict[str, object] = {}  # view -> what it was made of
         self._head: dict[str, Any] | None = None  # of the call that is shown
         self._file_state = ""
+        self._is_growing = False  # a thread looks what there is more
+
+    def take_trace(self, served: Served) -> None:
+        """Show this trace from now on."""
+        self.served = served
+        self.queries = Queries(served)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -62,6 +68,34 @@ class TraceViewer(Viewer):
         if state in ("replaced", "damaged") and message != self._file_state:
             self._file_state = message
             self.say(message)
+        if self.served.is_indexed() and self.served.is_growing:
+            self._grow()
+
+    def _grow(self) -> None:
+        """Read in a thread what the trace has more, unless that goes on already."""
+        if self._is_growing:
+            return
+        self._is_growing = True
+
+        def work(_worker: Worker[Any]) -> None:
+            newer = self.served.grown()
+            self.call_from_thread(self._take_newer, newer)
+
+        self.in_thread("grow", work)
+
+    def _take_newer(self, newer: Served | None) -> None:
+        """Show the trace as it is now. The function that is chosen may have another number there."""
+        self._is_growing = False
+        if newer is None:
+            return
+        chosen = [*self._before, *([] if self._function is None else [self._function])]
+        numbers = {function: number for number, function in enumerate(newer.functions)}
+        moved = [numbers[self.served.functions[number]] for number in chosen]
+        self._before = moved[: len(self._before)]
+        self._function = moved[-1] if self._function is not None else None
+        self.take_trace(newer)
+        self._shown = {"call": "call"} if "call" in self._shown else {}
+        self.on_view()
 
     # ---- what is shown
 
@@ -89,12 +123,14 @@ class TraceViewer(Viewer):
             return
         self._shown[view] = key
         filters, function = self.filters, self._function
+        before = self.pane_of(view).listing
         if view == "table":
             self._make(view, lambda: FunctionTable(self.queries, filters))
         elif view == "tree":
-            self._make(view, lambda: CallTree(self.queries, filters))
+            tree = before if isinstance(before, CallTree) and len(before) else None
+            self._make(view, lambda: CallTree(self.queries, filters, tree))
         elif view == "text":
-            self._make(view, lambda: ReportPages(self.queries, filters).first())
+            self._make_text(before)
         elif view == "callers" and function is not None:
             self._make(view, lambda: Callers(self.queries, filters, function))
         elif view in ("callers", "call") and self._head is None:
@@ -109,14 +145,26 @@ class TraceViewer(Viewer):
     def _make(self, view: str, make: Callable[[], Listing]) -> None:
         """Make a listing in a thread, and show it."""
         pane = self.pane_of(view)
-        pane.show(PlainLines("reading ..."))
+        before, cursor = pane.listing, pane.cursor
+        if isinstance(before, PlainLines):
+            pane.show(PlainLines("reading ..."))
 
         def put(listing: Listing) -> None:
-            pane.show(listing, listing.middle if isinstance(listing, Callers) else 0)
+            pane.show(listing, _place(listing, before, cursor), at_top=type(listing) is not type(before))
             if getattr(listing, "is_cut", False):
                 self.say("the smallest are left out: a filter (& t T) shows them")
 
         self._answer(view, make, put)
+
+    def _make_text(self, before: Listing) -> None:
+        """Make the first page of the text. One of a trace that grows is the last one, and stands still while
+        another line than its last is chosen."""
+        pane, pages = self.pane_of("text"), ReportPages(self.queries, self.filters)
+        is_page = isinstance(before, ReportPage)
+        if not self.served.is_growing:
+            self._make("text", pages.first)
+        elif not is_page or pane.cursor == len(before) - 1:
+            self._answer("text", pages.last, lambda page: pane.show(page, len(page) - 1))
 
     def _answer(self, group: str, make: Callable[[], Any], put: Callable[[Any], None]) -> None:
         """Ask in a thread, and do something with the answer. While the index is made, ask again."""
@@ -362,6 +410,17 @@ class TraceViewer(Viewer):
             self.pane_of("call").show(page)
 
         self._answer("call", make, put)
+
+
+def _place(listing: Listing, before: Listing, cursor: int) -> int:
+    """Return the line to go to: that of what was chosen before in a listing of the same kind."""
+    if isinstance(listing, CallTree) and isinstance(before, CallTree) and len(before):
+        return listing.place_of(before, cursor)
+    if isinstance(listing, FunctionTable) and isinstance(before, FunctionTable) and len(before):
+        names = [listing.text(number) for number in range(len(listing))]
+        name = before.text(cursor)
+        return names.index(name) if name in names else 0
+    return listing.middle if isinstance(listing, Callers) else 0
 
 
 _searches = count()
