@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Funcgraph
 
 from funcgraph import cli
 from funcgraph.command_support.completion import Words, words_of
@@ -134,6 +135,53 @@ def test_of_processes_only_digits_are_completed(bash: Path) -> None:
     assert completed(bash, "funcgraph", "top", "-P", "9,47") == ["9,4711"]
     assert completed(bash, "funcgraph", "attach", "48") == ["48"]
     assert completed(bash, "funcgraph", "top", "-P", "$(touch HARM)") == []
+
+
+def test_of_functions_only_plain_names_are_completed(bash: Path) -> None:
+    asked = bash / "funcgraph"
+    asked.write_text(
+        '#!/bin/sh\n[ "$1 $2" = "completion --functions" ] || exit\necho "$*" > asked\n'
+        "printf '%s\\n' shop.pay 'shop.$(touch HARM)' 'shop.<locals>' 'shop;touch HARM' -x '' shop.price\n"
+    )
+    asked.chmod(0o755)
+    for words, question in (
+        (["record", "-P", "48", "-l"], "shop --of 48"),
+        (["report", "-i", "a.fg", "-g"], "shop --of a.fg"),
+        (["why"], "shop"),
+    ):
+        assert completed(bash, "funcgraph", *words, "shop") == ["shop.pay", "shop.price"]
+        assert (bash / "asked").read_text() == f"completion --functions {question}\n"
+    assert completed(bash, "funcgraph", "record", "-P", "$(touch HARM)", "-l", "$(touch HARM)") == []
+
+
+def test_the_functions_are_those_of_the_process_or_of_the_trace(
+    fg: Funcgraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def names(begin: str, of: str) -> list[str]:
+        assert cli.run(["completion", "--functions", begin, "--of", of]) == 0
+        return capsys.readouterr().out.split()
+
+    script = fg.script(
+        "import json, sys\ndef pay_now(): pass\ndef pay_later(): pass\n"
+        "pay_now()\nprint('ready', flush=True)\ninput()\n"
+    )
+    program = subprocess.Popen(
+        [sys.executable, script],
+        env={**fg.env, "FUNCGRAPH": "control"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with program:
+        assert program.stdout and program.stdout.readline() == "ready\n"
+        assert names("__main__.pay", str(program.pid)) == ["__main__.pay_later", "__main__.pay_now"]
+        many = names("", str(program.pid))
+        assert "json." in many and not any(name.startswith("json.dec") for name in many)
+        program.communicate("\n")
+    assert names("", str(program.pid)) == []  # nobody reads an error while typing
+    fg.record(fg.script("def pay_now(): pass\npay_now()\n"))
+    assert names("__main__.", str(fg.folder / "trace.fg")) == ["__main__.pay_now"]
+    assert names("", "/no/such") == []
 
 
 def test_the_ids_are_those_of_python_processes_without_ones_own(

@@ -11,17 +11,30 @@ from funcgraph.export.formats import all_formats
 from funcgraph.session.check import CHOICES
 from funcgraph.settings.table import OPTIONS
 
-__all__ = ["ANY_FILE", "COMMAND", "OTHER", "PROCESS", "TRACE", "Flag", "Value", "Words", "words_of"]
+__all__ = [
+    "ANY_FILE",
+    "COMMAND",
+    "FUNCTION",
+    "OTHER",
+    "PROCESS",
+    "TRACE",
+    "Flag",
+    "Value",
+    "Words",
+    "words_of",
+]
 
 TRACE = "trace"  # a trace, by the suffix of its name
 ANY_FILE = "file"
 PROCESS = "process"  # the id of a Python process
 COMMAND = "command"  # the words of a command to run
+FUNCTION = "function"  # the name of a function of the process after -P, or of the trace
 OTHER = "other"  # what no shell can know, such as a pattern
 #: The suffixes of traces, the last of those whose recording goes on.
 SUFFIXES = ("fg", "dat", "part")
 
 _FILE = re.compile(r"FILE|DIR|OBJECT|SESSION")
+_FUNCTION = ("PATTERN", "FUNCTION")
 _TRACE = re.compile(r"TRACE(?:\.fg)?|\[FORMAT\] FILE")
 
 
@@ -96,6 +109,8 @@ def _kind(action: argparse.Action) -> str:
         return PROCESS
     if _TRACE.fullmatch(metavar) or (metavar == "FILE" and action.dest in ("input", "file", "files")):
         return TRACE
+    if metavar in _FUNCTION or (metavar == "GLOB" and action.dest == "functions"):
+        return FUNCTION
     return ANY_FILE if _FILE.match(metavar) else OTHER
 
 

@@ -1,7 +1,8 @@
 """Completion scripts for bash, zsh and fish, from what can follow each command.
 
-All words in a script are our own, and stand in quotes. Only the ids of processes are asked for while a person
-types, and the script takes nothing but digits of the answer: the name of a process never reaches the shell.
+All words in a script are our own, and stand in quotes. While a person types only the ids of processes and
+the names of functions are asked for. The script takes nothing but digits of the one answer, and names of
+ASCII letters, digits, `_` and `.` of the other: nothing that a shell would obey reaches it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 
-from funcgraph.command_support.completion import COMMAND, OTHER, PROCESS, SUFFIXES, TRACE, Flag, Value, Words
+from funcgraph.command_support.completion import (
+    COMMAND,
+    FUNCTION,
+    OTHER,
+    PROCESS,
+    SUFFIXES,
+    TRACE,
+    Flag,
+    Value,
+    Words,
+)
 
 __all__ = ["SCRIPTS"]
 
@@ -34,11 +45,20 @@ _funcgraph_pids() {
     done < <(@PIDS@)
 }
 
-_funcgraph_complete() { # KIND WORDS CURRENT
+_funcgraph_functions() { # BEGIN OF
+    local name
+    while read -r name; do
+        [[ $name =~ ^[A-Za-z_][A-Za-z0-9_.]*$ && $name == "$1"* ]] && COMPREPLY+=("$name")
+    done < <(command funcgraph completion --functions "$1" ${2:+--of "$2"} 2>/dev/null)
+    [[ ${COMPREPLY[0]-} == *. ]] && compopt -o nospace 2>/dev/null
+}
+
+_funcgraph_complete() { # KIND WORDS CURRENT OF
     local name
     [[ -n $2 ]] && mapfile -t COMPREPLY < <(compgen -W "$2" -- "$3")
     case $1 in
         process) _funcgraph_pids "$3" ;;
+        function) _funcgraph_functions "$3" "${4-}" ;;
         trace)
             compopt -o filenames 2>/dev/null
             while IFS= read -r name; do
@@ -51,7 +71,7 @@ _funcgraph_complete() { # KIND WORDS CURRENT
 
 _funcgraph() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-}
-    local option= flags= valued= kind= words= word i
+    local option= flags= valued= kind= words= word i of=
     local names='@NAMES@'
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -67,6 +87,7 @@ _funcgraph() {
         if [[ $word == '=' ]]; then # of --color=auto, which bash splits
             continue
         elif [[ -n $option ]]; then
+            [[ $option == -P || $option == -i || $option == --input ]] && of=$word
             option=
         elif [[ " $valued " == *" $word "* ]]; then
             option=$word
@@ -84,7 +105,7 @@ _funcgraph() {
     elif [[ $current == -* ]]; then
         kind=other words=$flags
     fi
-    _funcgraph_complete "$kind" "$words" "$current"
+    _funcgraph_complete "$kind" "$words" "$current" "$of"
 }
 
 complete -F _funcgraph funcgraph
@@ -98,6 +119,17 @@ _funcgraph_pids() {
     local -a pids
     pids=(${(M)${(f)"$(@PIDS@)"}:#<->})
     compadd -a pids
+}
+
+_funcgraph_functions() {
+    local -a names of
+    local -i i
+    for ((i = 2; i < CURRENT; i++)); do
+        [[ $words[i] == (-P|-i|--input) ]] && of=(--of "$words[i+1]")
+    done
+    names=(${(M)${(f)"$(command funcgraph completion --functions "$PREFIX" $of 2>/dev/null)"}:#[A-Za-z_]*})
+    names=(${names:#*[^A-Za-z0-9_.]*})
+    compadd -S '' -a names
 }
 
 _funcgraph_traces() {
@@ -147,6 +179,19 @@ end
 
 function __funcgraph_pids
     @PIDS@ | string match -r '^[0-9]+$'
+end
+
+function __funcgraph_functions
+    set -l words (commandline -opc)
+    set -l of
+    for place in (seq (count $words))
+        if contains -- $words[$place] -P -i --input
+            set of --of $words[(math $place + 1)]
+        end
+    end
+    set -l begin (commandline -ct)
+    command funcgraph completion --functions "$begin" $of 2>/dev/null |
+        string match -r '^[A-Za-z_][A-Za-z0-9_.]*$'
 end
 
 function __funcgraph_traces
@@ -236,7 +281,12 @@ def _zsh_rest(value: Value) -> list[str]:
 
 
 def _zsh_value(value: Value) -> str:
-    of_kind = {PROCESS: "_funcgraph_pids", TRACE: "_funcgraph_traces", OTHER: " "}
+    of_kind = {
+        PROCESS: "_funcgraph_pids",
+        TRACE: "_funcgraph_traces",
+        FUNCTION: "_funcgraph_functions",
+        OTHER: " ",
+    }
     action = of_kind.get(value.kind, "_files")
     if not value.words:
         return action
@@ -272,7 +322,11 @@ def _fish_name(name: str) -> str:
 
 def _fish_value(value: Value) -> str:
     """Return the options of `complete` for a value; "": nothing is known of it."""
-    of_kind = {PROCESS: "(__funcgraph_pids)", TRACE: "(__funcgraph_traces)"}
+    of_kind = {
+        PROCESS: "(__funcgraph_pids)",
+        TRACE: "(__funcgraph_traces)",
+        FUNCTION: "(__funcgraph_functions)",
+    }
     words = " ".join([*value.words, *filter(None, [of_kind.get(value.kind)])])
     if words:
         return f"-x -a {_fish_quoted(words)}"
