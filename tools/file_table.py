@@ -99,7 +99,7 @@ FOLDERS = {
     "src/engine/users": "users of the function graph: registering them, and planning each function's list",
     "src/engine/writer": "the writing side of a ring, in the traced process",
     "src/funcgraph/view/page": "the page of `funcgraph view`",
-    "src/funcgraph/view/page/base": "what all modules of the page share: elements, names, times, state, questions",
+    "src/funcgraph/view/page/base": "what all of the page share: elements, names, times, state, questions",
     "src/funcgraph/view/page/export": "what stands for the server in an exported page",
     "src/funcgraph/view/page/timeline": "the time line: lanes, boxes, marks, arrows, the pointer",
     "src/funcgraph/view/page/views": "the views of the panel: tables, trees, flame graph, text, a call",

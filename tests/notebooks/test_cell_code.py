@@ -36,10 +36,11 @@ class Shell:
         tree = self.transformer.visit(ast.parse("".join(lines)))
         value = None
         for node in tree.body:
-            is_value = isinstance(node, ast.Expr)
-            part = ast.Expression(node.value) if is_value else ast.Module([node], [])  # type: ignore[attr-defined]
-            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            code = compile(part, "<cell>", "eval" if is_value else "exec", flags)
+            part: ast.Expression | ast.Module = ast.Module([node], [])
+            if isinstance(node, ast.Expr):
+                part = ast.Expression(node.value)
+            mode = "eval" if isinstance(part, ast.Expression) else "exec"
+            code = compile(part, "<cell>", mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             value = eval(code, self.names)
             if code.co_flags & inspect.CO_COROUTINE:
                 with pytest.raises(StopIteration):

@@ -1,5 +1,5 @@
-"""Promise: JupyterLab shows the page of a recorded cell, in its theme, and of a notebook that it does not trust
-the text alone."""
+"""Promise: JupyterLab shows the page of a recorded cell, in its theme, and of a notebook that it does not
+trust the text alone."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def answers(page: ViewPage, text: str, questions: list[tuple[str, dict[str, Any]
     data = text.partition('id="embedded-trace">')[2].partition("<")[0]
     found: list[list[Any]] = page.page.evaluate(
         """async ([data, questions]) => {
-            const {ask} = await import('/page/base/api.js'), {answersOf} = await import('/page/export/embedded_api.js');
+            const {ask} = await import('/page/base/api.js');
+            const {answersOf} = await import('/page/export/embedded_api.js');
             const {openEmbedded} = await import('/page/export/embedded_trace.js');
             const answers = answersOf(await openEmbedded(data)), found = [];
             for (const [name, question] of questions)

@@ -27,8 +27,8 @@ def imports() -> list[tuple[str, str]]:
     found = []
     for file in sorted(PAGE.rglob("*.js")):
         name = file.relative_to(PAGE).as_posix()
-        for path in re.findall(r'^import\b[^"]*"([^"]+)";$', file.read_text(), re.MULTILINE):
-            found.append((name, posixpath.normpath(posixpath.join(posixpath.dirname(name), path))))
+        paths = re.findall(r'^import\b[^"]*"([^"]+)";$', file.read_text(), re.MULTILINE)
+        found += [(name, posixpath.normpath(posixpath.join(posixpath.dirname(name), path))) for path in paths]
     return found
 
 

@@ -41,4 +41,8 @@ def _table() -> dict[str, str]:
 def page_file(name: str) -> tuple[bytes, str] | None:
     """Return a file's bytes and media type; None: the page has no such file."""
     kind = _table().get(name)
-    return None if kind is None else (files("funcgraph.view").joinpath("page", *name.split("/")).read_bytes(), kind)
+    return (
+        None
+        if kind is None
+        else (files("funcgraph.view").joinpath("page", *name.split("/")).read_bytes(), kind)
+    )
