@@ -114,6 +114,7 @@ export class CallAnswers {
             ended = trace.valuesAt("e", lane, head.end_ns, depth);
         return {
             ...head,
+            thread: lane,
             arguments: began?.arguments ?? null,
             result: ended?.result ?? null,
             exception: ended?.exception ?? null,
