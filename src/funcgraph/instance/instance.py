@@ -6,7 +6,7 @@ The semantics are those of Documentation/trace/ftrace.rst, section "Instances".
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from errno import EEXIST, EINVAL, ENAMETOOLONG
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from funcgraph.instance.control_files.access import checked_number, checked_patt
 from funcgraph.instance.control_files.files import Files
 from funcgraph.instance.filters import release_native, set_filters
 from funcgraph.instance.living import STATES
-from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw
+from funcgraph.instance.marker import TraceMarker, TraceMarkerRaw, TracePrintk
 from funcgraph.instance.options import Options, parse_words
 from funcgraph.instance.pipe import TracePipe
 from funcgraph.instance.snapshot import Snapshot
@@ -101,7 +101,7 @@ class Instance(FileAttributes):
     """Texts of the program into this trace: trace_marker.write(text)."""
     trace_marker_raw: TraceMarkerRaw
     """Data of the program into this trace: trace_marker_raw.write(id.to_bytes(4, "little") + data)."""
-    trace_printk: Callable[..., int]
+    trace_printk: TracePrintk
     """trace_printk(format, *args): puts `format % args` into this trace, as from the calling function."""
 
     def __init__(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from funcgraph import _engine
 
-__all__ = ["TraceMarker", "TraceMarkerRaw", "trace_marker"]
+__all__ = ["TraceMarker", "TraceMarkerRaw", "TracePrintk", "trace_marker"]
+
+
+class TracePrintk(Protocol):
+    """A builtin function, as `write` of TraceMarker: the kernel's trace_printk()."""
+
+    def __call__(self, format: str, /, *args: object) -> int: ...
 
 
 class TraceMarker:
