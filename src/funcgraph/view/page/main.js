@@ -23,7 +23,7 @@ import {clamped, moved, zoomed} from "./timeline/window.js";
 class Page {
     constructor() {
         this.state = new State();
-        this.timeline = new Timeline(this.state, status.sayError);
+        this.timeline = new Timeline(this.state, status.showError);
         this.details = new Details({
             go: (call) => this.go(call),
             status,
@@ -80,7 +80,7 @@ class Page {
         this.trace.info = info;
         this.showFacts(info);
         this.growth.look(info);
-        if (info.state !== before.state && info.message) status.say(info.message, "bad stays");
+        if (info.state !== before.state && info.message) status.show(info.message, "bad stays");
     }
 
     showNothing(text) {
@@ -97,13 +97,13 @@ class Page {
         this.showFacts(info);
         delete document.body.dataset.ready;
         const part = (progress) =>
-            status.say(`Making the index of ${info.name}: ${Math.round(100 * progress)}%`, "stays");
+            status.show(`Making the index of ${info.name}: ${Math.round(100 * progress)}%`, "stays");
         const trace = await status.guard(loadTrace(info, part));
         if (!trace) {
             this.showNothing("The trace cannot be shown.");
             return;
         }
-        if (byId("status").className === "stays") status.say("");
+        if (byId("status").className === "stays") status.show("");
         this.onTraces(this.traces);
         this.trace = trace;
         this.timeline.chosen = null;
@@ -178,7 +178,7 @@ class Page {
         if (!place || place.row < 0) {
             if (this.state.values.call) this.state.set({call: null}, {step: true});
         } else if (place.isCell) {
-            status.say(`${counted(place.spans.count[place.row], "short call")}: zoom in to see each.`);
+            status.show(`${counted(place.spans.count[place.row], "short call")}: zoom in to see each.`);
             this.timeline.show(zoomed(this.timeline.view, 0.2, place.time, this.trace.whole));
         } else
             this.state.set({call: {lane: place.lane, time: place.begin, depth: place.depth}}, {step: true});
@@ -198,7 +198,7 @@ class Page {
         if (!answer || this.state.values.call !== call || this.trace !== trace) return;
         this.timeline.chosen = this.details.call = answer.call;
         if (answer.call) status.tell(sentence(answer.call, trace));
-        else status.say("There is no such call in this trace.");
+        else status.show("There is no such call in this trace.");
         this.timeline.draw();
         if (this.state.values.tab === "") this.showView();
     }
@@ -326,7 +326,7 @@ class Page {
     /** Go to a neighbour of the chosen call in the picture. */
     goTo(found) {
         if (found) this.go({lane: found.lane, begin_ns: found.begin, end_ns: found.end, depth: found.depth});
-        else status.say("There is none in the picture.");
+        else status.show("There is none in the picture.");
     }
 
     actions() {
@@ -339,7 +339,7 @@ class Page {
         const withCall = (run) => () =>
             timeline.chosen
                 ? run(timeline.chosen)
-                : status.say("Choose a call first: click on one, or press Enter.");
+                : status.show("Choose a call first: click on one, or press Enter.");
         const table = {
             zoomIn: () => timeline.show(zoomed(timeline.view, 0.7, this.pointed() ?? middle(), whole())),
             zoomOut: () => timeline.show(zoomed(timeline.view, 1 / 0.7, this.pointed() ?? middle(), whole())),
@@ -430,7 +430,7 @@ class Page {
                 return;
             }
         }
-        status.say("No call is in the middle of the picture.");
+        status.show("No call is in the middle of the picture.");
     }
 }
 

@@ -5,7 +5,7 @@ import {byId} from "./dom.js";
 let timer = 0;
 
 /** Say something for a while. */
-export function say(text, kind = "") {
+export function show(text, kind = "") {
     const line = byId("status");
     clearTimeout(timer);
     line.textContent = text;
@@ -17,14 +17,14 @@ export function say(text, kind = "") {
 }
 
 /** Say what went wrong. */
-export const sayError = (error) => say(error?.message || String(error), "bad");
+export const showError = (error) => show(error?.message || String(error), "bad");
 
 /** Wait for an answer; null if there was an error, which is said. */
 export async function guard(answer) {
     try {
         return await answer;
     } catch (error) {
-        if (error?.name !== "AbortError") sayError(error);
+        if (error?.name !== "AbortError") showError(error);
         return null;
     }
 }

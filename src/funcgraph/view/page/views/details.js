@@ -158,7 +158,7 @@ export class Details {
         const answer = await this.status.guard(ask("step", question));
         if (answer?.call) this.go(answer.call);
         else if (answer)
-            this.status.say(
+            this.status.show(
                 more.raised
                     ? "No call of this function ended by an exception."
                     : `There is no ${direction} call of this function.`,

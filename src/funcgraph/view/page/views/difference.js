@@ -88,7 +88,7 @@ function rangesOf({trace, traces, state}) {
 
 function askDifference(page, signal) {
     const [a, b] = rangesOf(page).map((range) => range && {begin: Math.round(range.begin), end: Math.round(range.end)}),
-        asked = {
+        parameters = {
             trace: pairOf(page.traces).number,
             begin: b?.begin,
             end: b?.end,
@@ -96,7 +96,7 @@ function askDifference(page, signal) {
             base_end: a?.end,
             ...operations(page.state.values),
         };
-    return guard(ask("diff", asked, {signal, onProgress: () => {}}));
+    return guard(ask("diff", parameters, {signal, onProgress: () => {}}));
 }
 
 /** Return what is above table and graph. */

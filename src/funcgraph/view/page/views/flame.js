@@ -84,7 +84,7 @@ class Canvases {
         this.stage.addEventListener("pointermove", (event) => this.hover(event));
         this.stage.addEventListener("keydown", (event) => this.onKey(event));
         this.stage.addEventListener("click", (event) => this.onClick(event));
-        this.asked = false;
+        this.isScheduled = false;
     }
 
     /** What is above the picture. */
@@ -106,10 +106,10 @@ class Canvases {
     }
 
     draw() {
-        if (this.asked) return;
-        this.asked = true;
+        if (this.isScheduled) return;
+        this.isScheduled = true;
         requestAnimationFrame(() => {
-            this.asked = false;
+            this.isScheduled = false;
             if (!this.controller.signal.aborted) this.drawNow();
         });
     }
