@@ -14,7 +14,7 @@ _ANSWERS = (["values", "__main__.fib"], ["repeat"], ["exceptions"])
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
 _MOST_S = 3
 #: Rounds of the program whose trace gets an index: 50 million events. Questions of each kind to it.
-_INDEXED_ROUNDS, _ASKED = 191_000, 500
+_INDEXED_ROUNDS, _QUESTIONS = 191_000, 500
 #: Rounds of a cluster's work in one process, and what collecting may add to it.
 _CLUSTER_ROUNDS, _COLLECTED = 6, 1.1
 
@@ -56,7 +56,7 @@ def index(bench: Bench) -> Iterator[Figure]:
     words = ["record", "-q", "-o", trace, *bench.program("many_calls.py", bench.sized(_INDEXED_ROUNDS))]
     bench.run([*bench.funcgraph, *words])
     bench.environment["XDG_CACHE_HOME"] = str(bench.folder / "cache")
-    made, kept = (bench.result(bench.plain("ask_index.py", trace, _ASKED)) for _ in range(2))
+    made, kept = (bench.result(bench.plain("ask_index.py", trace, _QUESTIONS)) for _ in range(2))
     label = f"index of {made['events'] / 1e6:.1f} million events"
     yield at_most(f"{label}: made", made["made_s"], 4, " s")
     yield at_most(f"{label}: from the cache", kept["made_s"], 1, " s")

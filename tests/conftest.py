@@ -40,9 +40,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
     Tests that look at every function or object of the process have more to look at then.
     """
-    unwanted = "\npytestmark = pytest.mark.one_python\n"
+    mark = "\npytestmark = pytest.mark.one_python\n"
     if config.getoption("markexpr") == "not one_python" and collection_path.suffix == ".py":
-        return unwanted in collection_path.read_text(encoding="utf-8") or None
+        return mark in collection_path.read_text(encoding="utf-8") or None
     return None
 
 

@@ -350,7 +350,7 @@ GOOD = "ring: wake the reader once\n\nIt was woken at each record."
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected"),
     [
         (GOOD, []),
         ("ring, arch/elf: wake the reader once\n\nIt was woken at each record.\n", []),
@@ -364,10 +364,10 @@ GOOD = "ring: wake the reader once\n\nIt was woken at each record."
         ("", ["area: imperative", "no body"]),
     ],
 )
-def test_a_commits_message_has_an_area_a_verb_and_a_reason(message: str, said: list[str]) -> None:
+def test_a_commits_message_has_an_area_a_verb_and_a_reason(message: str, expected: list[str]) -> None:
     found = list(commits.faults(message))
-    assert len(found) == len(said)
-    assert all(part in fault for part, fault in zip(said, found, strict=True))
+    assert len(found) == len(expected)
+    assert all(part in fault for part, fault in zip(expected, found, strict=True))
 
 
 @pytest.fixture

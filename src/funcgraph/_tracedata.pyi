@@ -60,11 +60,11 @@ REPORT_OPTIONS: Final[
     tuple[tuple[str, int, Literal["on", "off", "auto"], str], ...]
 ]  # name, bit, default, help
 
-# A selection (selection.c): of each function bits, 1: its calls are wanted, 2: and all that they call;
+# A selection (selection.c): of each function bits, 1: its calls are selected, 2: and all that they call;
 # whether any function has bit 1, bit 2; the first and last time; levels of calls (0: all); nanoseconds that
-# a call ran at least; whether calls are hidden; the events that are wanted (None: all): type, program of a
+# a call ran at least; whether calls are hidden; the selected events (None: all): type, program of a
 # filter (None: all of that type), and fields of the event: type, count, offset, fault bit; which calls are
-# wanted by their values (None: all): for each function a u32, 1 + the place of its filter, 0 for none;
+# selected by their values (None: all): for each function a u32, 1 + the place of its filter, 0 for none;
 # filters and their fields; how many calls around each are shown; whether all that they call is.
 SelectionTuple: TypeAlias = tuple[
     bytes,
@@ -354,7 +354,7 @@ class Reader:
         functions: list[tuple[str, str, int]],
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
-        wanted: bytes,
+        function_mask: bytes,
         selection: SelectionTuple | None,
         /,
     ) -> list[ValuesTuple]:
@@ -362,10 +362,10 @@ class Reader:
 
         Args:
             functions, tasks, select_unknown, selection: as of calls().
-            wanted: a byte for each function; not 0: its calls are grouped.
+            function_mask: a byte for each function; not 0: its calls are grouped.
 
         Raises:
-            ValueError: the file is damaged; or more than 64 wanted functions were called.
+            ValueError: the file is damaged; or more than 64 of these functions were called.
             OSError: it cannot be read.
         """
     def repeats(
@@ -373,7 +373,7 @@ class Reader:
         functions: list[tuple[str, str, int]],
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
-        wanted: bytes,
+        function_mask: bytes,
         least: int,
         selection: SelectionTuple | None,
         folds: bytes | None,
@@ -383,7 +383,7 @@ class Reader:
 
         Args:
             functions, tasks, select_unknown, selection: as of calls().
-            wanted: a byte for each function; not 0: its calls are compared.
+            function_mask: a byte for each function; not 0: its calls are compared.
             least: so many calls below one call are a repetition, at least 2.
             folds: as of summary().
 

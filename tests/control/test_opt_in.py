@@ -16,7 +16,7 @@ from funcgraph import _boot
 from funcgraph.control import serving
 from funcgraph.control.client import connect
 
-SAY = "import os, sys; print('ready', flush=True); sys.stdin.read()"
+READY = "import os, sys; print('ready', flush=True); sys.stdin.read()"
 MODULES = """
     import sys
     print('ready', *sorted(name for name in sys.modules if name.startswith('funcgraph')), flush=True)
@@ -30,7 +30,7 @@ def has_thread(program: Served) -> bool:
 
 @pytest.mark.one_python
 def test_nobody_asks(tmp_path: Path) -> None:
-    with served(tmp_path, "import funcgraph; " + SAY) as program:
+    with served(tmp_path, "import funcgraph; " + READY) as program:
         assert not has_thread(program)
         assert not list(tmp_path.glob("funcgraph-*"))
 
@@ -51,7 +51,7 @@ def test_the_variable_asks_and_little_is_loaded(tmp_path: Path) -> None:
 
 
 def test_the_variable_asks_beside_other_parameters(tmp_path: Path) -> None:
-    with served(tmp_path, SAY, FUNCGRAPH="ftrace=function ftrace_filter=json.* control") as program:
+    with served(tmp_path, READY, FUNCGRAPH="ftrace=function ftrace_filter=json.* control") as program:
         with program.connect() as process:
             assert process.read_text("current_tracer") == "function\n"
 
@@ -65,7 +65,7 @@ def test_the_variable_asks_beside_other_parameters(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_the_variable_is_told(tmp_path: Path, text: str, error: str) -> None:
-    with served(tmp_path, SAY, FUNCGRAPH=text) as program:
+    with served(tmp_path, READY, FUNCGRAPH=text) as program:
         assert not has_thread(program)
         assert error in program.errors.read_text()
 

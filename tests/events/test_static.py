@@ -201,7 +201,7 @@ def suppressed_by_manager() -> None:
         raise_one()
 
 
-def asked_for_missing() -> None:
+def missing_attribute() -> None:
     hasattr(object(), "missing")
     next(iter(()), None)
 
@@ -220,7 +220,7 @@ def asked_for_missing() -> None:
         (loop_of_own_iterator, ["StopIteration"]),
         (thrown, ["KeyError"]),
         (suppressed_by_manager, ["ValueError", "StopIteration"]),  # the manager's generator has ended
-        (asked_for_missing, []),
+        (missing_attribute, []),
     ],
 )
 def test_an_exception_is_raised_once(

@@ -115,7 +115,7 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "said"),
+    ("attribute", "value", "message"),
     [
         ("current_tracer", "irqsoff", "function_graph, function, nop"),
         ("tracing_on", 2, "must be 0 or 1"),
@@ -130,10 +130,10 @@ def test_names() -> None:
         ("tracing_max_latency", -1, "from 0 to"),
     ],
 )
-def test_an_error_lists_the_allowed_values(attribute: str, value: object, said: str) -> None:
+def test_an_error_lists_the_allowed_values(attribute: str, value: object, message: str) -> None:
     with graph() as instance:
         before = getattr(instance, attribute)
-        assert said in refusal(errno.EINVAL, lambda: setattr(instance, attribute, value))
+        assert message in refusal(errno.EINVAL, lambda: setattr(instance, attribute, value))
         assert getattr(instance, attribute) == before
         outer()
         assert len(calls_in(instance.trace())) == 5

@@ -57,13 +57,13 @@ class MovedCode:
     """
 
     def __init__(self, path: Path, entries: Iterable[PlanEntry]) -> None:
-        wanted = [entry for entry in entries if entry.original]
+        hooked = [entry for entry in entries if entry.original]
         self.bias = _base(path)
-        self._bytes = -(-sum(len(entry.moved) + 32 for entry in wanted) // _PAGE) * _PAGE
+        self._bytes = -(-sum(len(entry.moved) + 32 for entry in hooked) // _PAGE) * _PAGE
         self._address = place_near(self.bias, self._bytes, _READ | _WRITE)
         self._functions: dict[int, int] = {}
         at = self._address
-        for entry in wanted:
+        for entry in hooked:
             rest = self.bias + entry.address + entry.patch + len(entry.original)
             code = fixed_up(entry, at, self.bias) + JUMP + struct.pack("<Q", rest)
             ctypes.memmove(at, code, len(code))

@@ -72,16 +72,16 @@ print(json.dumps([result.testsRun, len(result.failures) + len(result.errors)]), 
 
 @contextmanager
 def program(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the program; what it says goes to the file "said"."""
+    """Run the program; its messages go to the file "errors"."""
     pytest.importorskip("test.support")
     source = folder / "program.py"
     source.write_text(PROGRAM.replace("TESTS_FOLDER", repr(str(Path(__file__).parent))))
-    said = open(folder / "said", "w")
+    errors = open(folder / "errors", "w")
     process = subprocess.Popen(
         [sys.executable, "-X", "faulthandler", str(source), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=said,
+        stderr=errors,
         text=True,
         cwd=folder,
     )
@@ -90,7 +90,7 @@ def program(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.communicate()
-        said.close()
+        errors.close()
 
 
 def ask(process: subprocess.Popen[str], request: Any = None) -> str:
@@ -144,7 +144,7 @@ def test_everything_works_with_all_heads_moved(tmp_path: Path) -> None:
                     memory.write(data)
         os.kill(process.pid, signal.SIGCONT)
         run, failed = json.loads(ask(process, "go"))
-        assert failed == 0, (tmp_path / "said").read_text()[-3000:]
+        assert failed == 0, (tmp_path / "errors").read_text()[-3000:]
     assert run > 100
     assert sum(map(len, entries)) > 5000
 

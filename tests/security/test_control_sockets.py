@@ -85,7 +85,7 @@ class Listener:
             finally:
                 os._exit(1)
         os.close(write_fd)
-        self._said = open(read_fd)
+        self._output = open(read_fd)
         assert self.line() == "listens"
 
     @staticmethod
@@ -107,13 +107,13 @@ class Listener:
 
     def line(self) -> str:
         """Return the next line that it writes."""
-        return self._said.readline().rstrip("\n")
+        return self._output.readline().rstrip("\n")
 
     def end(self) -> None:
         """Kill it and wait for it."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
-        self._said.close()
+        self._output.close()
 
 
 Listen = Callable[..., Listener]

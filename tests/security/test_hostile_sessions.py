@@ -179,12 +179,12 @@ def test_no_attack_on_a_session_reaches_what_is_roots(
     assert "Traceback" not in helper.errors
     assert status == 0, helper.errors
     assert calls(fg.trace)["__main__.turn"] > 0
-    assert SAID.get(attack, "") in helper.errors
+    assert ERRORS.get(attack, "") in helper.errors
     assert "\033" not in helper.errors and len(helper.errors) < 1 << 20
 
 
 #: What is said of an attack.
-SAID = {
+ERRORS = {
     "many": "more than 1,000 notes: the others are not looked at",
     "huge": "1.0 TiB are more than a ring buffer of this recording has",
     "pipes": "2.1.ring: not a ring-buffer file: not a regular file",

@@ -125,12 +125,12 @@ def test_bash_completes(bash: Path, words: list[str], found: list[str]) -> None:
 
 
 def test_of_processes_only_digits_are_completed(bash: Path) -> None:
-    asked = bash / "funcgraph"
-    asked.write_text(
+    command = bash / "funcgraph"
+    command.write_text(
         '#!/bin/sh\n[ "$*" = "completion --pids" ] || exit\n'
         "printf '%s\\n' 4711 '$(touch HARM)' '12;touch HARM' 'a[$(touch HARM)]' '-x' '' 48\n"
     )
-    asked.chmod(0o755)
+    command.chmod(0o755)
     assert completed(bash, "funcgraph", "top", "-P", "") == ["4711", "48"]
     assert completed(bash, "funcgraph", "top", "-P", "9,47") == ["9,4711"]
     assert completed(bash, "funcgraph", "attach", "48") == ["48"]

@@ -229,7 +229,7 @@ def record_events(tmp_path: Path, *events: str) -> tuple[bytes, str, str]:
     record = [sys.executable, "-m", "funcgraph", "record", "-o", str(trace), "--redact", "password|token"]
     options = [word for event in events for word in ("-e", event)]
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import app"
-    said = subprocess.run(
+    errors = subprocess.run(
         [*record, *options, "-p", "nop", "-c", code], capture_output=True, text=True, check=False
     ).stderr
     data = trace.read_bytes() if trace.exists() else b""
@@ -239,11 +239,11 @@ def record_events(tmp_path: Path, *events: str) -> tuple[bytes, str, str]:
         text=True,
         check=False,
     )
-    return data, report.stdout, said
+    return data, report.stdout, errors
 
 
 def test_fields_of_events_are_redacted(tmp_path: Path) -> None:
-    data, report, said = record_events(
+    data, report, errors = record_events(
         tmp_path,
         "f:x/login app.login password=password user=user limit=limit",
         "f:x/typed app.login other=password:string password=user",
@@ -258,17 +258,17 @@ def test_fields_of_events_are_redacted(tmp_path: Path) -> None:
         'result="<redacted>" user="ann"',
         'w="<redacted>"',
     ):
-        assert line in report.replace("'", '"'), said
+        assert line in report.replace("'", '"'), errors
     assert 'a="<redacted>" b="<redacted>"' in report
     if WITH_GIL:
         assert 'c="bob"' in report.replace("'", '"')
 
 
 def test_an_event_that_the_program_declares_with_such_a_field_is_not_recorded(tmp_path: Path) -> None:
-    data, report, said = record_events(tmp_path, "shop:paid", "shop:sent")
+    data, report, errors = record_events(tmp_path, "shop:paid", "shop:sent")
     assert SECRET.encode() not in data
     assert 'sent: user="ann"' in report
-    assert "shop:paid: shop/paid records the field new_password, which is redacted" in said
+    assert "shop:paid: shop/paid records the field new_password, which is redacted" in errors
 
 
 @pytest.mark.parametrize(

@@ -250,8 +250,8 @@ def test_the_limit_grows_with_what_comes_and_ends() -> None:
 def test_all_processes_of_a_round_have_one_deadline_that_answers_move() -> None:
     clock = Ticks()
     limit = CommandLimit(10.0, clock=clock)
-    asked = limit.round(3)
-    silent, answering, sending = asked.share(), asked.share(), asked.share()
+    limits = limit.round(3)
+    silent, answering, sending = limits.share(), limits.share(), limits.share()
     clock.now_s = 8.0
     answering.answered(1)
     sending.answered(1 << 20)
@@ -272,8 +272,8 @@ def test_processes_that_are_late_in_turn_do_not_add_up() -> None:
 
 def test_answers_that_are_kept_have_one_limit_for_all_and_the_longest_is_refused() -> None:
     """Broken: 32 processes with endless answers have 32 GiB of memory when all are asked at once."""
-    asked = CommandLimit(most_bytes=100).round(4)
-    short, long, longer = asked.share(), asked.share(), asked.share()
+    limits = CommandLimit(most_bytes=100).round(4)
+    short, long, longer = limits.share(), limits.share(), limits.share()
     AnswerLimit("x", share=long).take(60)
     AnswerLimit("x", share=short).take(25)
     with pytest.raises(OSError, match="y does not end: it has more than 29 bytes"):

@@ -305,9 +305,9 @@ def test_what_is_interrupted_is_abandoned_only_if_it_does_not_end() -> None:
             never.wait(60)
         return item
 
-    asked = at_once([0, 1, 2, 3], act, abandon=abandoned.append)
-    assert next(asked) == (0, 0)
-    asked.close()
+    answers = at_once([0, 1, 2, 3], act, abandon=abandoned.append)
+    assert next(answers) == (0, 0)
+    answers.close()
     never.set()
     assert abandoned == [2]
 

@@ -105,8 +105,8 @@ def test_an_exported_page_works_from_its_file(opened: Callable[..., ViewPage], t
     page = opened()
     path = tmp_path / "hostile.html"
     path.write_text(exported(page, HOSTILE, Selection()))
-    asked: list[str] = []
-    page.page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.page.on("request", lambda request: requests.append(request.url))
     page.address = path.as_uri()
     page.open()
     page.find("<script>")
@@ -122,7 +122,7 @@ def test_an_exported_page_works_from_its_file(opened: Callable[..., ViewPage], t
     page.until("/hit/.test(document.getElementById('search-count').textContent)")
     assert page.page.title() == "hostile.fg - funcgraph view"
     assert page.page.locator("#broken").count() == 0
-    assert {url.partition("#")[0] for url in asked if not url.startswith(("data:", "about:"))} == {
+    assert {url.partition("#")[0] for url in requests if not url.startswith(("data:", "about:"))} == {
         page.address
     }
 

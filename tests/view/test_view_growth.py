@@ -41,15 +41,15 @@ class Recording:
         words = ["record", "-q", "-o", str(self.trace), "-l", "__main__.*", "-c", _PROGRAM]
         streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen([sys.executable, "-m", "funcgraph", *words], cwd=folder, **streams)
-        assert self._said() == "begun\n"
+        assert self._line() == "begun\n"
 
     def call(self, times: int) -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{times}\n")
         self.process.stdin.flush()
-        assert self._said() == "done\n"
+        assert self._line() == "done\n"
 
-    def _said(self) -> str:
+    def _line(self) -> str:
         assert self.process.stdout
         return self.process.stdout.readline()
 

@@ -87,8 +87,8 @@ def test_a_process_is_shown_live_and_left_as_it_was(
     assert trace["name"] == f"process {program.process.pid}" and trace["calls"] == 1202
     assert [path.name for path in folder.glob("funcgraph-view-*/*")] == ["live.fg.part"]
     server.process.send_signal(signal.SIGINT)
-    _, said = server.process.communicate(timeout=60)
-    assert server.process.returncode == 0 and said.startswith("funcgraph: kept.fg: ")
+    _, errors = server.process.communicate(timeout=60)
+    assert server.process.returncode == 0 and errors.startswith("funcgraph: kept.fg: ")
     assert list(folder.glob("funcgraph-view-*")) == []
     program.call(10)
     with funcgraph.open(tmp_path / "kept.fg") as kept:

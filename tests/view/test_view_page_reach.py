@@ -48,10 +48,10 @@ def test_axe_finds_nothing(opened: Open, axe: str, scheme: str) -> None:
 def test_calls_are_gone_through_by_keys_and_read_aloud(opened: Open) -> None:
     view = opened()
     view.find("Shop.total")
-    said = view.page.locator("#live")
+    status = view.page.locator("#live")
     view.until("/Shop.total/.test(document.getElementById('live').textContent)")
-    assert said.inner_text().startswith("__main__.Shop.total, ")
-    assert "returned, level 2 of worker-" in said.inner_text()
+    assert status.inner_text().startswith("__main__.Shop.total, ")
+    assert "returned, level 2 of worker-" in status.inner_text()
     for key, name in (("Shift+ArrowUp", "serve"), ("Shift+ArrowUp", "work"), ("Shift+ArrowDown", "serve")):
         view.press(key)
         view.until(f"document.getElementById('live').textContent.startsWith('__main__.{name},')")

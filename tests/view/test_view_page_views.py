@@ -138,16 +138,16 @@ def test_the_flame_graph_is_gone_through_by_keys(opened: Open) -> None:
     show(view, "flame")
     view.until("Number(document.getElementById('flame').dataset.drawn) > 0")
     view.page.focus("#flame")
-    said = "document.getElementById('live').textContent"
+    status = "document.getElementById('live').textContent"
     view.page.keyboard.press("ArrowDown")
-    view.until(f"{said}.startsWith('__main__.')")
-    first = view.page.evaluate(said)
+    view.until(f"{status}.startsWith('__main__.')")
+    first = view.page.evaluate(status)
     view.page.keyboard.press("ArrowDown")
-    view.until(f"{said} !== {first!r}")
+    view.until(f"{status} !== {first!r}")
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Escape")
     view.page.keyboard.press("ArrowUp")
-    view.until(f"{said} === {first!r}")
+    view.until(f"{status} === {first!r}")
 
 
 def test_the_table_sorts_by_each_column(opened: Open) -> None:

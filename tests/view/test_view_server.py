@@ -40,10 +40,10 @@ def events(response: HTTPResponse) -> dict[str, Any]:
             return traces[0]
 
 
-def states(page: HTTPConnection, wanted: str) -> dict[str, Any]:
+def states(page: HTTPConnection, state: str) -> dict[str, Any]:
     """Read a page's stream until the first trace is in a state."""
     response = page.getresponse()
-    while (trace := events(response))["state"] != wanted:
+    while (trace := events(response))["state"] != state:
         pass
     return trace
 
@@ -275,10 +275,10 @@ def test_a_long_question_that_nobody_waits_for_is_not_answered(
     trace_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that has moved on closes its request. Broken by answering each request in its turn."""
-    asked: list[str] = []
+    texts: list[str] = []
 
     def answer(_served: Served, parameters: Parameters) -> dict[str, Any]:
-        asked.append(parameters.text("text"))
+        texts.append(parameters.text("text"))
         return {}
 
     monkeypatch.setitem(QUESTIONS, "search", Question(answer, ("text",), is_long=True))
@@ -308,7 +308,7 @@ def test_a_long_question_that_nobody_waits_for_is_not_answered(
     asyncio.run(requests())
     application.close()
     one.close()
-    assert asked == ["there"]
+    assert texts == ["there"]
     assert [status for status in statuses if status] == [204, 200]
 
 

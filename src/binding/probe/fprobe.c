@@ -87,14 +87,14 @@ static int call_entry_handler(struct fprobe *fp, struct fg_func *func, uintptr_t
 {
     struct fg_client *client = &self_of(fp)->probe.client;
     struct fg_callback callback;
-    int is_unwanted;
+    int skips_return;
 
     if (fg_client_is_disabled(client))
         return 0;
     fg_callback_enter(&callback, client, func, regs, true);
-    is_unwanted = call(&callback, client->entryfunc, ret_ip, data, fg_truth_of);
+    skips_return = call(&callback, client->entryfunc, ret_ip, data, fg_truth_of);
     fg_callback_leave(&callback);
-    return is_unwanted;
+    return skips_return;
 }
 
 FG_ALWAYS_INLINE void call_exit(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip,

@@ -21,8 +21,8 @@ struct question {
     struct fg_merge merge;
     PyObject *functions, *tasks, *selection, *folds;
     int select_unknown;
-    const char *wanted; /* NULL: the answer has no use for it */
-    Py_ssize_t wanted_bytes;
+    const char *function_mask; /* NULL: the answer has no use for it */
+    Py_ssize_t function_mask_bytes;
 };
 
 static void close_question(struct question *question)
@@ -44,8 +44,9 @@ static int open_question(struct question *question)
         fg_selected_parse(&question->selected, file, question->selection) < 0 ||
         fg_selected_parse_folds(&question->selected, file, &question->names, question->folds) < 0)
         return -1;
-    if (question->wanted && question->wanted_bytes != (Py_ssize_t)question->names.nr_functions) {
-        PyErr_SetString(PyExc_ValueError, "wanted must have a byte for each function of the trace");
+    if (question->function_mask &&
+        question->function_mask_bytes != (Py_ssize_t)question->names.nr_functions) {
+        PyErr_SetString(PyExc_ValueError, "function_mask must have a byte for each function of the trace");
         return -1;
     }
     Py_BEGIN_ALLOW_THREADS;
@@ -177,11 +178,11 @@ PyObject *fg_reader_call_values(PyObject *self, PyObject *args)
     PyObject *result = NULL;
 
     if (!PyArg_ParseTuple(args, "O!O!py#O:call_values", &PyList_Type, &question.functions, &PyList_Type,
-                          &question.tasks, &question.select_unknown, &question.wanted, &question.wanted_bytes,
-                          &question.selection))
+                          &question.tasks, &question.select_unknown, &question.function_mask,
+                          &question.function_mask_bytes, &question.selection))
         return NULL;
     if (open_question(&question) == 0) {
-        if (fg_value_groups_new(&question.merge, (const uint8_t *)question.wanted, &groups) < 0)
+        if (fg_value_groups_new(&question.merge, (const uint8_t *)question.function_mask, &groups) < 0)
             PyErr_NoMemory();
         else if (run(&question, step_values, groups) == 0)
             result = value_functions(groups);
@@ -343,13 +344,13 @@ PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
     PyObject *result = NULL;
 
     if (!PyArg_ParseTuple(args, "O!O!py#KOO:repeats", &PyList_Type, &question.functions, &PyList_Type,
-                          &question.tasks, &question.select_unknown, &question.wanted, &question.wanted_bytes,
-                          &least, &question.selection, &question.folds))
+                          &question.tasks, &question.select_unknown, &question.function_mask,
+                          &question.function_mask_bytes, &least, &question.selection, &question.folds))
         return NULL;
     if (least < 2)
         return PyErr_Format(PyExc_ValueError, "least must be at least 2, got %llu", least);
     if (open_question(&question) == 0) {
-        if (fg_repeats_new(&question.merge, (const uint8_t *)question.wanted, least, &repeats) < 0)
+        if (fg_repeats_new(&question.merge, (const uint8_t *)question.function_mask, least, &repeats) < 0)
             PyErr_NoMemory();
         else if (run(&question, step_repeats, repeats) == 0)
             result = repeats_tuple(&question, repeats);

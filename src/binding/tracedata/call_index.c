@@ -71,14 +71,14 @@ static int make(struct call_index *made, struct fg_name_table *names, size_t mos
 {
     struct fg_reader *reader = made->reader;
     struct watch watch = {.progress = progress};
-    struct fg_index_progress told = {report, &watch};
+    struct fg_index_progress reporter = {report, &watch};
     struct fg_merge merge = {0};
     int error;
 
     watch.thread = PyEval_SaveThread();
     error = fg_merge_open(&merge, &reader->file, names);
     if (!error)
-        error = fg_call_index_make(&merge, most_bytes, &told, &made->index);
+        error = fg_call_index_make(&merge, most_bytes, &reporter, &made->index);
     PyEval_RestoreThread(watch.thread);
     if (error && !PyErr_Occurred())
         fg_reader_raise(reader, error, merge.reason);

@@ -244,12 +244,13 @@ PyDoc_STRVAR(run_table_doc,
              "run_table($self, functions, tasks, func_flags, most_runs, most_roots, /)\n--\n\n"
              "Read the whole trace, and return when coroutines and greenlets run. See the stub.");
 PyDoc_STRVAR(call_values_doc,
-             "call_values($self, functions, tasks, select_unknown, wanted, selection, /)\n--\n\n"
+             "call_values($self, functions, tasks, select_unknown, function_mask, selection, /)\n--\n\n"
              "Read the whole trace, and group the calls of some functions by their values. See the stub.");
 
-PyDoc_STRVAR(repeats_doc,
-             "repeats($self, functions, tasks, select_unknown, wanted, least, selection, folds, /)\n--\n\n"
-             "Read the whole trace, and return which calls were made more than once. See the stub.");
+PyDoc_STRVAR(
+    repeats_doc,
+    "repeats($self, functions, tasks, select_unknown, function_mask, least, selection, folds, /)\n--\n\n"
+    "Read the whole trace, and return which calls were made more than once. See the stub.");
 
 PyDoc_STRVAR(exceptions_doc,
              "exceptions($self, functions, tasks, select_unknown, number, selection, folds, /)\n--\n\n"

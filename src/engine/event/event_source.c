@@ -91,7 +91,7 @@ static int start(struct fg_event_source *source, void *scope)
 }
 
 /* Stops the source where it has no probe. While another thread starts or stops it, that thread does this. */
-static void stop_if_unwanted(struct fg_event_source *source, void *scope)
+static void stop_if_unused(struct fg_event_source *source, void *scope)
 {
     if (!source->ops || source->is_changing || count(probes_of(source), scope))
         return;
@@ -108,7 +108,7 @@ int fg_event_source_attach(struct fg_event_source *source, struct fg_source_prob
         return error;
     error = add(source, probe);
     if (error)
-        stop_if_unwanted(source, probe->scope);
+        stop_if_unused(source, probe->scope);
     return error;
 }
 
@@ -120,7 +120,7 @@ void fg_event_source_detach(struct fg_source_probe *probe)
         return;
     probe->source = NULL;
     take_out(source, probe);
-    stop_if_unwanted(source, probe->scope);
+    stop_if_unused(source, probe->scope);
 }
 
 uint64_t fg_source_probe_missed(const struct fg_source_probe *probe)

@@ -13,19 +13,19 @@
 static bool fill_window(struct fg_ring_reader *reader, uint64_t bytes, uint64_t committed)
 {
     uint64_t left = committed - reader->symbols_read;
-    size_t wanted = bytes > SYMBOL_WINDOW_BYTES ? bytes : SYMBOL_WINDOW_BYTES;
+    size_t window_bytes = bytes > SYMBOL_WINDOW_BYTES ? bytes : SYMBOL_WINDOW_BYTES;
 
     if (reader->window_bytes - reader->window_at >= bytes)
         return true;
-    if (wanted > left)
-        wanted = left;
-    if (bytes > left || fg_array_reserve(&reader->window, &reader->window_capacity, wanted) != 0)
+    if (window_bytes > left)
+        window_bytes = left;
+    if (bytes > left || fg_array_reserve(&reader->window, &reader->window_capacity, window_bytes) != 0)
         return false;
     reader->window_at = reader->window_bytes = 0;
-    if (fg_ring_access_read(&reader->access, reader->window, wanted,
+    if (fg_ring_access_read(&reader->access, reader->window, window_bytes,
                             reader->symbols_offset + reader->symbols_read) != 0)
         return false;
-    reader->window_bytes = wanted;
+    reader->window_bytes = window_bytes;
     return true;
 }
 

@@ -387,12 +387,12 @@ static bool acquire(struct fg_ring *ring, struct fg_task *task, uint32_t *index,
 static void begin(struct fg_ring *ring, struct fg_subbuf *subbuf, uint32_t task, uint64_t lost)
 {
     struct fg_orphan_loss *orphan = &ring->pool.orphans[task % FG_RING_ORPHANS];
-    uint64_t untold = atomic_exchange(&subbuf->lost, 0) - subbuf->lost_reported, lost_in_copy = 0;
+    uint64_t unreported = atomic_exchange(&subbuf->lost, 0) - subbuf->lost_reported, lost_in_copy = 0;
 
     /* A loss was added to this sub-buffer's former contents after the reader had read them: it is still
      * unreported. */
-    if (untold)
-        pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){untold, 0});
+    if (unreported)
+        pass_loss_on(ring, subbuf->task, subbuf->seq, (struct loss){unreported, 0});
     subbuf->task = task;
     subbuf->seq = ring->pool.next_seq++;
     if (orphan->task == task) {

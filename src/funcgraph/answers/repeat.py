@@ -139,13 +139,13 @@ def repeat(
         raise ValueError(f"least must be at least 2, got {least}")
     reading = trace.reading(select, fold_imports=not imports)
     has_arguments = recorded(trace.meta, "args")
-    wanted = (b"\1" if has_arguments else b"\0") * len(trace.functions)
+    function_mask = (b"\1" if has_arguments else b"\0") * len(trace.functions)
     try:
         below, functions, raised, forgotten, counts, names = reading.reader.repeats(
             reading.functions,
             reading.tasks,
             reading.select_unknown,
-            wanted,
+            function_mask,
             least,
             reading.selection,
             reading.folds,

@@ -62,10 +62,10 @@ class ValueGroup:
 
     def quantile_ns(self, share: float) -> float:
         """Return the duration below which so many calls are, to about 12 percent."""
-        wanted, seen = share * self.timed, 0
+        least, seen = share * self.timed, 0
         for number, count in enumerate(self.bins):
             seen += count
-            if count and seen >= wanted:
+            if count and seen >= least:
                 return min(max(_bin_ns(number), self.min_ns), self.max_ns)
         return float(self.max_ns)
 
@@ -154,10 +154,10 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
         ...         print(field.name, field.slow_share)
     """
     reading = trace.reading(select)
-    wanted = _wanted(trace, function)
+    function_mask = _function_mask(trace, function)
     try:
         rows = reading.reader.call_values(
-            reading.functions, reading.tasks, reading.select_unknown, wanted, reading.selection
+            reading.functions, reading.tasks, reading.select_unknown, function_mask, reading.selection
         )
     except ValueError as error:
         raise TraceError(str(error)) from None
@@ -165,14 +165,14 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
     names = Names(trace.functions)
     for row in rows:
         found = names.function(row[0])
-        assert found is not None  # only functions of the trace are wanted
+        assert found is not None  # the mask has only functions of the trace
         calls = merged.setdefault(function_key(found), _Calls(found))
         calls.add(row, trace.tasks)
     made = [calls.values() for calls in merged.values()]
     return sorted(made, key=lambda calls: (-calls.all.total_ns, calls.function.name))
 
 
-def _wanted(trace: Trace, pattern: str) -> bytes:
+def _function_mask(trace: Trace, pattern: str) -> bytes:
     names = [(encodable(f.name), encodable(f.module)) for f in trace.functions]
     exact = bytes(name == pattern for name, _ in names)
     if any(exact):

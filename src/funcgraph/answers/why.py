@@ -260,10 +260,10 @@ def _parts(trace: Trace, name: str, buffer: str, begins: array[int], groups: byt
 
 def _gc_types(trace: Trace) -> tuple[int, int] | None:
     names = [f"{kind.system}/{kind.name}" for kind in trace.event_types]
-    wanted = ("py/gc_start", "py/gc_done")
-    if not all(name in names for name in wanted):
+    events = ("py/gc_start", "py/gc_done")
+    if not all(name in names for name in events):
         return None
-    return names.index(wanted[0]), names.index(wanted[1])
+    return names.index(events[0]), names.index(events[1])
 
 
 # ---- what was not recorded

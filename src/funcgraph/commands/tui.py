@@ -89,18 +89,18 @@ def _run_trace(args: argparse.Namespace) -> int:
 
 
 def _run_live(args: argparse.Namespace) -> int:
-    said = io.StringIO()
+    errors = io.StringIO()
     with Processes(args, leave_nothing=True) as processes:
         with watched(processes, args, f"{NAME}-{os.getpid()}") as watch:
             if watch is not None:
-                _show(watch, args, said)
-        for line in said.getvalue().splitlines():
+                _show(watch, args, errors)
+        for line in errors.getvalue().splitlines():
             print_message(line.removeprefix("funcgraph: "))
         return processes.status
 
 
-def _show(watch: RateWatch, args: argparse.Namespace, said: io.StringIO) -> None:
-    """Show the processes until `q`, a signal, or until no process is left. What is said of processes
+def _show(watch: RateWatch, args: argparse.Namespace, errors: io.StringIO) -> None:
+    """Show the processes until `q`, a signal, or until no process is left. What is errors of processes
     meanwhile is kept: it would be in the middle of the table."""
     from funcgraph.tui.live_viewer import LiveViewer, RecordingError  # only now: it needs the extra
     from funcgraph.view.live_files import LiveFiles
@@ -110,7 +110,7 @@ def _show(watch: RateWatch, args: argparse.Namespace, said: io.StringIO) -> None
     end = End()
 
     def look() -> list[Rate] | None:
-        with redirect_stderr(said):
+        with redirect_stderr(errors):
             rates = watch.look()
         return rates if processes.living else None
 

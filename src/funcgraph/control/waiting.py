@@ -21,7 +21,7 @@ __all__ = ["RemoteWait", "Waits", "wait_until_ready"]
 
 _TIMEOUT_S = 10.0  # for a connection, and for an answer that has begun
 #: The process cannot be waited for: how long until the reader looks again.
-_UNTOLD_S = 0.2
+_POLL_S = 0.2
 _STEP_S = 1.0
 
 
@@ -115,7 +115,7 @@ class RemoteWait:
         except OSError:
             self.close()
         if self._stream is None:
-            self._look_at_s = time.monotonic() + _UNTOLD_S
+            self._look_at_s = time.monotonic() + _POLL_S
 
     def _receive(self) -> None:
         assert self._stream is not None
@@ -123,7 +123,7 @@ class RemoteWait:
             header, _ = wire.unpack(wire.receive(self._stream))
         except (OSError, EOFError, wire.WireError):  # it has ended, or has too many clients
             self.close()
-            self._look_at_s = time.monotonic() + _UNTOLD_S
+            self._look_at_s = time.monotonic() + _POLL_S
             return
         if header.get("ok") is False:
             self._send_request()

@@ -35,8 +35,8 @@ class CallPage:
 
     def __init__(self, queries: Queries, head: dict[str, Any]) -> None:
         self._queries = queries
-        asked = {"lane": head["lane"], "time": head["begin_ns"], "depth": head["depth"]}
-        self.call: dict[str, Any] | None = queries.ask("call", **asked)["call"]
+        parameters = {"lane": head["lane"], "time": head["begin_ns"], "depth": head["depth"]}
+        self.call: dict[str, Any] | None = queries.ask("call", **parameters)["call"]
         self._rows = [_Row("this call cannot be told from its neighbours")]
         if self.call is not None:
             self._rows = [*self._facts(self.call), *self._callers(self.call), *self._source(self.call)]

@@ -36,10 +36,10 @@ class FunctionTable:
 
     def __init__(self, queries: Queries, filters: Filters) -> None:
         self._queries = queries
-        wanted = filters.matching(queries.served)
+        matches = filters.matching(queries.served)
         answer = queries.ask("table", **filters.parameters())
         self._rows: list[list[Any]] = [
-            row for row in answer["rows"] if wanted is None or row[_NUMBER] in wanted
+            row for row in answer["rows"] if matches is None or row[_NUMBER] in matches
         ]
         shown = [name for name, place in _COLUMNS.items() if any(row[place] for row in self._rows)]
         self._shown = {name: _COLUMNS[name] for name in shown or ["calls"]}

@@ -58,9 +58,9 @@ class PlainLines:
 def find(listing: Listing, number: int, step: int, word: str) -> int | None:
     """Return the next line, or with a `step` of -1 the previous one, that has a word, in any case; from the
     last line it goes on at the first. None: no line has it."""
-    wanted, count = word.casefold(), len(listing)
+    needle, count = word.casefold(), len(listing)
     for far in range(1, count + 1):
         there = (number + step * far) % count
-        if wanted in listing.text(there).casefold():
+        if needle in listing.text(there).casefold():
             return there
     return None

@@ -22,8 +22,8 @@ class LiveTable:
     """
 
     def __init__(self, rates: Sequence[Rate], key: str, is_reversed: bool, time: str, word: str) -> None:
-        wanted = [rate for rate in rates if word.casefold() in rate.name.casefold()]
-        self._rows = sorted(wanted, key=KEYS[key][1], reverse=is_reversed)
+        matches = [rate for rate in rates if word.casefold() in rate.name.casefold()]
+        self._rows = sorted(matches, key=KEYS[key][1], reverse=is_reversed)
         headings = ("calls/s", time, "avg us")
         self._columns = Columns(headings, [self._figures(row) for row in self._rows])
 

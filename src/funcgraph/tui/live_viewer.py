@@ -71,7 +71,7 @@ class LiveViewer(TraceViewer):
         for view in self.VIEWS[1:]:
             self.pane_of(view).show(PlainLines("beginning to record ..."))
         self.set_interval(self._delay_s, self._begin_look)
-        self.set_interval(_END_S, self._end_if_wanted)
+        self.set_interval(_END_S, self._end_on_request)
 
     def on_view(self) -> None:
         """Have a recording for all views but the first."""
@@ -88,7 +88,7 @@ class LiveViewer(TraceViewer):
             served = self._record()
         except (RecordingError, TraceError, OSError) as error:
             self._begins_trace = False
-            self.call_from_thread(self.say, f"nothing is recorded: {error}")
+            self.call_from_thread(self.show_message, f"nothing is recorded: {error}")
         else:
             self.call_from_thread(self._put_trace, served)
 
@@ -101,7 +101,7 @@ class LiveViewer(TraceViewer):
         if self._has_trace and self.view != "functions" and not self._is_paused:
             super()._look_at_file()
 
-    def _end_if_wanted(self) -> None:
+    def _end_on_request(self) -> None:
         if self._has_ended():
             self.exit()
 
@@ -173,7 +173,7 @@ class LiveViewer(TraceViewer):
             if number is not None:
                 self._show_callers(number)
                 return
-        self.say(f"{name}: choose it in the tree (2), which shows what is recorded from then on")
+        self.show_message(f"{name}: choose it in the tree (2), which shows what is recorded from then on")
 
     def action_detail(self) -> None:
         if self.view != "functions":

@@ -67,7 +67,7 @@ class TraceViewer(Viewer):
         state, message = self.served.state()
         if state in ("replaced", "damaged") and message != self._file_state:
             self._file_state = message
-            self.say(message)
+            self.show_message(message)
         if self.served.is_indexed() and self.served.is_growing:
             self._grow()
 
@@ -152,7 +152,7 @@ class TraceViewer(Viewer):
         def put(listing: Listing) -> None:
             pane.show(listing, _place(listing, before, cursor), at_top=type(listing) is not type(before))
             if getattr(listing, "is_cut", False):
-                self.say("the smallest are left out: a filter (& t T) shows them")
+                self.show_message("the smallest are left out: a filter (& t T) shows them")
 
         self._answer(view, make, put)
 
@@ -173,7 +173,7 @@ class TraceViewer(Viewer):
         def refuse(message: str) -> None:
             if isinstance(pane.listing, PlainLines):
                 pane.show(PlainLines(message))
-            self.say(message)
+            self.show_message(message)
 
         def work(worker: Worker[Any]) -> None:
             while not worker.is_cancelled:
@@ -212,10 +212,10 @@ class TraceViewer(Viewer):
             else:
                 filters = replace(self.filters, lane=self._lane_of(answer))
         except FilterError as error:
-            self.say(str(error))
+            self.show_message(str(error))
             return
         except RequestError as error:
-            self.say(error.message)
+            self.show_message(error.message)
             return
         self.filters = filters
         self.on_view()
@@ -278,7 +278,7 @@ class TraceViewer(Viewer):
         if isinstance(listing, CallTree):
             there = listing.find(pane.cursor, step, self.word) if len(listing) else None
             if there is None:
-                self.say(f"not found: {self.word}")
+                self.show_message(f"not found: {self.word}")
             else:
                 pane.go(there)
         elif isinstance(listing, ReportPage):
@@ -296,7 +296,7 @@ class TraceViewer(Viewer):
                 pane.go(number)
                 return
         pages = ReportPages(self.queries, self.filters)
-        self.say(f"searching for {word} ...")
+        self.show_message(f"searching for {word} ...")
         group = f"search-{next(_searches)}"
 
         def look() -> tuple[ReportPage, int] | None:
@@ -310,7 +310,7 @@ class TraceViewer(Viewer):
 
         def put(found: tuple[ReportPage, int] | None) -> None:
             if found is None:
-                self.say(f"not found {'after' if step > 0 else 'before'} this line: {word}")
+                self.show_message(f"not found {'after' if step > 0 else 'before'} this line: {word}")
             elif pane.listing is page:
                 self._message = ""
                 pane.show(*found)
@@ -351,14 +351,14 @@ class TraceViewer(Viewer):
     def _sort(self, table: FunctionTable, key: str, is_reversed: bool) -> None:
         table.sort(key, is_reversed)
         self.pane.show(table)
-        self.say(f"sorted by {key}{', reversed' if is_reversed else ''}")
+        self.show_message(f"sorted by {key}{', reversed' if is_reversed else ''}")
 
     def _chosen(self) -> int | None:
         """Return the function of the line; says so if there is none."""
         listing = self.pane.listing
         function = listing.function(self.pane.cursor) if len(listing) else None
         if function is None:
-            self.say("this line is about no function")
+            self.show_message("this line is about no function")
         return function
 
     def action_choose(self) -> None:
@@ -390,7 +390,7 @@ class TraceViewer(Viewer):
     def action_step(self, direction: str) -> None:
         head = self._head
         if self.view != "call" or head is None:
-            self.say("d shows a call; then ] and [ go to the next and the previous one")
+            self.show_message("d shows a call; then ] and [ go to the next and the previous one")
             return
 
         def neighbour() -> CallPage | None:
@@ -403,7 +403,7 @@ class TraceViewer(Viewer):
     def _show_call(self, make: Callable[[], CallPage | None], none: str) -> None:
         def put(page: CallPage | None) -> None:
             if page is None:
-                self.say(none)
+                self.show_message(none)
                 return
             self._head, self._shown["call"] = page.call, "call"
             self.show_view(self.VIEWS.index("call"))

@@ -111,7 +111,7 @@ class Viewer(App[None]):
         """Return what the last line says, the name of what is shown first."""
         return ()
 
-    def say(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show a sentence in the last line until the next key."""
         self._message = message
         self.show_status()
@@ -196,7 +196,7 @@ class Viewer(App[None]):
 
     def action_search(self, step: int) -> None:
         if not self.word:
-            self.say("nothing is searched for: begin with /")
+            self.show_message("nothing is searched for: begin with /")
             return
         self.search(step)
 
@@ -204,7 +204,7 @@ class Viewer(App[None]):
         """Go to the next or previous line that has the word."""
         there = find(self.pane.listing, self.pane.cursor, step, self.word)
         if there is None:
-            self.say(f"not found: {self.word}")
+            self.show_message(f"not found: {self.word}")
         else:
             self.pane.go(there)
 

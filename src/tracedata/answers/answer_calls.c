@@ -46,7 +46,7 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .has_arguments = !level->is_late && !level->is_resumed,
         .arguments = arguments,
     };
-    if (call->has_arguments && fg_answer_wants(answer, level->func)) {
+    if (call->has_arguments && fg_answer_keeps_arguments(answer, level->func)) {
         const uint8_t *values = fg_graph_values(event);
 
         fg_text_put(&call->arguments, (const char *)values, fg_values_bytes(values, fg_event_end(event)));
@@ -161,12 +161,12 @@ static const struct fg_call_consumer consumer = {
 };
 
 void fg_answer_init(struct fg_answer *answer, struct fg_merge *merge, const struct fg_answer_ops *ops,
-                    const uint8_t *wanted)
+                    const uint8_t *function_mask)
 {
     fg_call_assembler_init(&answer->calls, &consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     answer->merge = merge;
     answer->ops = ops;
-    answer->wanted = wanted;
+    answer->function_mask = function_mask;
     answer->nr_functions = merge->names->nr_functions;
 }
 

@@ -48,7 +48,7 @@ struct fg_answer {
     struct fg_call_assembler calls;
     struct fg_merge *merge;
     const struct fg_answer_ops *ops;
-    const uint8_t *wanted; /* by function: its arguments are kept; NULL: of no function */
+    const uint8_t *function_mask; /* by function: its arguments are kept; NULL: of no function */
     uint32_t nr_functions;
     uint64_t nr_calls;     /* that began, or of which only a later event is in the trace */
     uint64_t nr_open;      /* whose end is not in the trace */
@@ -56,7 +56,7 @@ struct fg_answer {
 };
 
 void fg_answer_init(struct fg_answer *answer, struct fg_merge *merge, const struct fg_answer_ops *ops,
-                    const uint8_t *wanted);
+                    const uint8_t *function_mask);
 void fg_answer_free(struct fg_answer *answer);
 
 /* Takes up to @events more events. Return: 1; 0: that was all; or an error of fg_merge_next(). */
@@ -68,9 +68,9 @@ bool fg_answer_each_caller(struct fg_answer *answer, const struct fg_stretch *st
                            bool (*visit)(const struct fg_answer_call *caller, const void *argument),
                            const void *argument);
 
-static inline bool fg_answer_wants(const struct fg_answer *answer, uint32_t func)
+static inline bool fg_answer_keeps_arguments(const struct fg_answer *answer, uint32_t func)
 {
-    return answer->wanted && func < answer->nr_functions && answer->wanted[func];
+    return answer->function_mask && func < answer->nr_functions && answer->function_mask[func];
 }
 
 #endif

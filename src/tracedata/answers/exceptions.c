@@ -129,7 +129,7 @@ static int settle(struct fg_exceptions *exceptions, struct fg_exception *excepti
             group->last_ns = exception->raised_ns;
         }
     }
-    if (!error && exception->number == exceptions->wanted)
+    if (!error && exception->number == exceptions->target)
         error = copy(&exceptions->found, exception);
     free_exception(exception);
     return error;
@@ -311,14 +311,14 @@ static int end_call(struct fg_answer *answer, const struct fg_answer_end *end)
 
 static const struct fg_answer_ops ops = {.end = end_call, .drop = fg_exceptions_drop};
 
-int fg_exception_answer_new(struct fg_merge *merge, uint64_t wanted, struct fg_exception_answer **answer)
+int fg_exception_answer_new(struct fg_merge *merge, uint64_t target, struct fg_exception_answer **answer)
 {
     struct fg_exception_answer *made = calloc(1, sizeof(*made));
 
     if (!made)
         return -ENOMEM;
     fg_answer_init(&made->answer, merge, &ops, NULL);
-    made->exceptions.wanted = wanted;
+    made->exceptions.target = target;
     *answer = made;
     return 0;
 }

@@ -70,7 +70,7 @@ struct fg_exceptions {
     size_t nr_groups, groups_capacity;
     struct fg_hash_table table;
     uint64_t nr_exceptions;
-    uint64_t wanted; /* the number of one that is kept; 0: none */
+    uint64_t target; /* the number of one that is kept; 0: none */
     struct fg_exception found;
     uint64_t nr_left_out;
 };
@@ -87,7 +87,7 @@ void fg_exceptions_drop(struct fg_answer_call *call);
 struct fg_exception_answer;
 
 /* @wanted: the number of the one that is kept whole, or 0. Return: 0 or -ENOMEM. */
-int fg_exception_answer_new(struct fg_merge *merge, uint64_t wanted, struct fg_exception_answer **answer);
+int fg_exception_answer_new(struct fg_merge *merge, uint64_t target, struct fg_exception_answer **answer);
 void fg_exception_answer_free(struct fg_exception_answer *answer);
 int fg_exception_answer_run(struct fg_exception_answer *answer, uint64_t events);
 const struct fg_answer *fg_exception_answer_calls(const struct fg_exception_answer *answer);

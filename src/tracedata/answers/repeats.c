@@ -261,7 +261,7 @@ static int begin_call(struct fg_answer *answer, struct fg_answer_call *call)
 {
     struct fg_repeats *repeats = repeats_of(answer);
 
-    if (!call->has_arguments || !fg_answer_wants(answer, call->func))
+    if (!call->has_arguments || !fg_answer_keeps_arguments(answer, call->func))
         return 0;
     call->key = fg_hash_values(call->func, call->arguments.data, call->arguments.bytes) | 1;
     repeats->functions[call->func].open++;
@@ -314,13 +314,14 @@ static const struct fg_answer_ops ops = {.begin = begin_call, .end = end_call, .
 
 /* ---- the whole */
 
-int fg_repeats_new(struct fg_merge *merge, const uint8_t *wanted, uint64_t least, struct fg_repeats **repeats)
+int fg_repeats_new(struct fg_merge *merge, const uint8_t *function_mask, uint64_t least,
+                   struct fg_repeats **repeats)
 {
     struct fg_repeats *made = calloc(1, sizeof(*made));
 
     if (!made)
         return -ENOMEM;
-    fg_answer_init(&made->answer, merge, &ops, wanted);
+    fg_answer_init(&made->answer, merge, &ops, function_mask);
     made->least = least;
     made->functions = calloc(merge->names->nr_functions + (size_t)1, sizeof(*made->functions));
     if (!made->functions) {

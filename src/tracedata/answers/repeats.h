@@ -46,7 +46,7 @@ struct fg_repeat_function {
 struct fg_repeats;
 
 /* @least: repetitions below one call that count. The other arguments as of fg_value_groups_new(). */
-int fg_repeats_new(struct fg_merge *merge, const uint8_t *wanted, uint64_t least,
+int fg_repeats_new(struct fg_merge *merge, const uint8_t *function_mask, uint64_t least,
                    struct fg_repeats **repeats);
 void fg_repeats_free(struct fg_repeats *repeats);
 int fg_repeats_run(struct fg_repeats *repeats, uint64_t events);

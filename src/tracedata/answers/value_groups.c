@@ -248,7 +248,7 @@ static int end_call(struct fg_answer *answer, const struct fg_answer_end *end)
     struct fg_value_function *function;
     int error;
 
-    if (!fg_answer_wants(answer, call->func))
+    if (!fg_answer_keeps_arguments(answer, call->func))
         return 0;
     if (!groups->places[call->func] && groups->n == FG_MOST_VALUE_FUNCTIONS)
         return -E2BIG;
@@ -267,13 +267,13 @@ static const struct fg_answer_ops ops = {.end = end_call};
 
 /* ---- the whole */
 
-int fg_value_groups_new(struct fg_merge *merge, const uint8_t *wanted, struct fg_value_groups **groups)
+int fg_value_groups_new(struct fg_merge *merge, const uint8_t *function_mask, struct fg_value_groups **groups)
 {
     struct fg_value_groups *made = calloc(1, sizeof(*made));
 
     if (!made)
         return -ENOMEM;
-    fg_answer_init(&made->answer, merge, &ops, wanted);
+    fg_answer_init(&made->answer, merge, &ops, function_mask);
     made->places = calloc(merge->names->nr_functions + (size_t)1, sizeof(*made->places));
     if (!made->places) {
         fg_value_groups_free(made);

@@ -61,7 +61,8 @@ struct fg_value_groups;
 
 /* Begins with the calls in @merge of the functions with a byte that is not 0. Both stay the caller's. Return:
  * 0 or -ENOMEM. */
-int fg_value_groups_new(struct fg_merge *merge, const uint8_t *wanted, struct fg_value_groups **groups);
+int fg_value_groups_new(struct fg_merge *merge, const uint8_t *function_mask,
+                        struct fg_value_groups **groups);
 void fg_value_groups_free(struct fg_value_groups *groups);
 /* As fg_answer_run(). -E2BIG: calls of more functions than FG_MOST_VALUE_FUNCTIONS. */
 int fg_value_groups_run(struct fg_value_groups *groups, uint64_t events);

@@ -12,11 +12,11 @@
 
 /* Bits of fg_selection.functions. */
 enum fg_selection_mark {
-    FG_SELECT_NAMED = 1, /* its calls are wanted (-l) */
-    FG_SELECT_ROOT = 2,  /* its calls and all that they call are wanted (-g) */
+    FG_SELECT_NAMED = 1, /* -l selects its calls */
+    FG_SELECT_ROOT = 2,  /* -g selects its calls and all that they call */
 };
 
-/* A kind of event that is wanted (-F). */
+/* A kind of event that -F selects. */
 struct fg_selected_event {
     uint32_t type;                  /* as of fg_event */
     struct fg_event_filter *filter; /* which of them; NULL: all */

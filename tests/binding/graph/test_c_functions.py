@@ -308,7 +308,7 @@ def test_what_the_callback_itself_calls_is_not_told() -> None:
 # ---- users that want the C calls of their functions (record --c-calls)
 
 
-def asked() -> float:
+def root_of_four() -> float:
     return math.sqrt(4)
 
 
@@ -324,20 +324,20 @@ def test_a_recording_has_c_calls_of_its_functions_alone(tmp_path: Path, other: l
     """This also holds while another user wants all calls of this C function or another."""
     with (
         hearing("nothing", *other) as received,
-        funcgraph.record(tmp_path / "trace.fg", filter=["*.asked"], c_calls=True),
+        funcgraph.record(tmp_path / "trace.fg", filter=["*.root_of_four"], c_calls=True),
     ):
         square_root(4)
-        asked()
+        root_of_four()
         square_root(4)
-        asked()
+        root_of_four()
     assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 2
     assert received.entries.count("math.sqrt") == (4 if other == ["math.sqrt"] else 0)
 
 
 def test_a_recording_that_names_one_too_has_all_calls_of_that(tmp_path: Path) -> None:
-    with funcgraph.record(tmp_path / "trace.fg", filter=["*.asked", "math.floor"], c_calls=True):
+    with funcgraph.record(tmp_path / "trace.fg", filter=["*.root_of_four", "math.floor"], c_calls=True):
         square_root(4)
-        asked()
+        root_of_four()
         math.floor(1.5)
     assert _count_in(tmp_path / "trace.fg", "math.sqrt") == 1
     assert _count_in(tmp_path / "trace.fg", "math.floor") == 1

@@ -154,7 +154,7 @@ def test_a_path_may_be_longer_than_pythons_stack(tmp_path: Path, command: Comman
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--tree", "--callers", "m.f"], "--tree, --callers and --callees: only one of them at a time"),
         (["--by", "task"], "--by needs --tree, --callers or --callees"),
@@ -167,11 +167,11 @@ def test_a_path_may_be_longer_than_pythons_stack(tmp_path: Path, command: Comman
     ],
 )
 def test_what_does_not_fit_together_is_refused(
-    sample: Path, command: Command, words: list[str], said: str
+    sample: Path, command: Command, words: list[str], message: str
 ) -> None:
     ran = command("report", *words, sample)
     assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err and len(ran.err.splitlines()) == 1
+    assert message in ran.err and len(ran.err.splitlines()) == 1
 
 
 def test_a_selection_holds_for_a_tree(sample: Path, command: Command) -> None:

@@ -488,21 +488,21 @@ static PyObject *former_numbers(const struct fg_recorder *recorder)
 static PyObject *recorder_rotate(PyObject *self, PyObject *arg)
 {
     struct recorder *recorder = (struct recorder *)self;
-    struct fg_recorder_counts told;
+    struct fg_recorder_counts counts;
     struct fg_file_arg part;
     PyObject *figures;
     int error;
 
     if (!recorder_begin(recorder) || !fg_file_arg_convert(arg, &part))
         return NULL;
-    WITHOUT_GIL(recorder, error = part.path
-                                      ? fg_recorder_rotate(&recorder->c, PyBytes_AS_STRING(part.path), &told)
-                                      : fg_recorder_rotate_in(&recorder->c, part.fd, &told));
+    WITHOUT_GIL(recorder,
+                error = part.path ? fg_recorder_rotate(&recorder->c, PyBytes_AS_STRING(part.path), &counts)
+                                  : fg_recorder_rotate_in(&recorder->c, part.fd, &counts));
     fg_file_arg_clear(&part);
     if (error < 0)
         return fg_raise_errno(error, arg);
     figures = PyDict_New();
-    if (figures && set_counts(figures, &told) < 0)
+    if (figures && set_counts(figures, &counts) < 0)
         Py_CLEAR(figures);
     return figures ? Py_BuildValue("(NN)", former_numbers(&recorder->c), figures) : NULL;
 }

@@ -44,7 +44,7 @@
     // ---- the flame graph
 
     const holder = byId("flame"), canvas = holder.querySelector("canvas"), pen = canvas.getContext("2d");
-    let zoomed = -1, flipped = false, boxes = [], hovered = null, wanted = "", chosen = -1, dimText = "";
+    let zoomed = -1, flipped = false, boxes = [], hovered = null, needle = "", chosen = -1, dimText = "";
 
     function around(i) {
         const list = [];
@@ -71,7 +71,7 @@
         }
     }
 
-    const isFound = (path) => wanted && !isRoot(path) && nameOf(path).toLowerCase().includes(wanted);
+    const isFound = (path) => needle && !isRoot(path) && nameOf(path).toLowerCase().includes(needle);
 
     function fitting(name, room) {
         if (name.length <= room)
@@ -85,7 +85,7 @@
 
     function drawBox(box, y) {
         const isChosen = chosen >= 0 && !isRoot(box.path) && paths.func[box.path] === chosen;
-        const isDim = box.isAround || wanted && !isFound(box.path);
+        const isDim = box.isAround || needle && !isFound(box.path);
         pen.globalAlpha = isDim ? 0.35 : 1;
         pen.fillStyle = isFound(box.path) ? "#b566ff" : colorOf(box.path);
         pen.beginPath();
@@ -242,7 +242,7 @@
 
     function showTable() {
         const value = columns[sorted][1];
-        const list = called.filter((number) => functions[number][0].toLowerCase().includes(wanted));
+        const list = called.filter((number) => functions[number][0].toLowerCase().includes(needle));
         list.sort((a, b) => {
             const x = value(functions[a]), y = value(functions[b]);
             return (x < y ? -1 : x > y ? 1 : 0) * direction || a - b;
@@ -259,7 +259,7 @@
             rows.push(more);
         }
         document.querySelector("#functions tbody").replaceChildren(...rows);
-        byId("count").textContent = wanted ? `${count(list.length)} of ${count(called.length)}` : count(called.length);
+        byId("count").textContent = needle ? `${count(list.length)} of ${count(called.length)}` : count(called.length);
     }
 
     // ---- one function, with its callers and callees
@@ -302,7 +302,7 @@
     // ---- search, and all the rest
 
     function search(word) {
-        wanted = word.trim().toLowerCase();
+        needle = word.trim().toLowerCase();
         rowsShown = ROWS;
         let matched = 0;
         const stack = [...tops];
@@ -313,7 +313,7 @@
             else
                 stack.push(...callees[path]);
         }
-        byId("matched").textContent = wanted ? `matched ${percent(matched)}` : "";
+        byId("matched").textContent = needle ? `matched ${percent(matched)}` : "";
         showTable();
         draw();
     }
