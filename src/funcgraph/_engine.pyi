@@ -426,11 +426,18 @@ class FuncCommand:
     def close(self) -> None:
         """Take it off its functions. A second call does nothing."""
 
-def set_print_dump(function: Callable[[int, int], object], /) -> None:
+def set_print_dump(function: Callable[[int, int], object], /) -> bool:
     """Have function(handle, tid) print the trace of an instance that a command dumps; tid 0: of all threads.
 
-    The main thread calls it. Only the first function is kept.
+    The main thread calls it. Only the first function is kept. Return True if this is the main interpreter:
+    others print nothing.
     """
+
+def take_dump() -> tuple[int, int] | None:
+    """Return (handle, tid) of a dump that a command of a native function wants printed, or None."""
+
+def wait_for_dump() -> None:
+    """Wait until take_dump() has something, or a signal comes. Releases the GIL."""
 
 def command_action(name: str, count: int, target: EventSwitch | None, /) -> Trigger:
     """Make an action for a FuncCommand. Raises: ValueError: no such command, or not with that target."""

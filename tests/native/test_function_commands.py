@@ -1,11 +1,13 @@
 """Function commands on native functions of a Python program.
 
 Broken by hand: the fprobe of commands did not say that it sees native functions (EOPNOTSUPP); its shared user
-did not (nothing happened); `:mod:` was taken for the command (EINVAL).
+did not (nothing happened); `:mod:` was taken for the command (EINVAL); a subinterpreter had the thread that
+waits for dumps (the program ended with "not the last thread").
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,29 +150,75 @@ def test_an_event_is_enabled_and_disabled_by_native_calls(fg: Funcgraph, tmp_pat
     assert printed.splitlines() == ["1"]
 
 
-def test_a_dump_is_refused(fg: Funcgraph, tmp_path: Path) -> None:
+def test_a_dump_is_printed_by_a_thread_of_its_own(fg: Funcgraph, tmp_path: Path) -> None:
+    """Also if the call is within the allocator, and if the program ends at once."""
     printed = program(
         fg,
         tmp_path,
         """
-    import errno
+    import os, threading
     library = load()
-    with Instance("x", tracer="nop") as instance:
-        for command in "walk:mod:libcounter:dump", "walk:mod:libcounter:cpudump", "walk:mod:libm:traceoff":
-            try:
-                instance.function_commands.add(command)
-            except OSError as error:
-                print(error.errno == errno.EOPNOTSUPP, error.strerror)
-        print(len(instance.function_commands))
+    read, write = os.pipe()
+    os.dup2(write, 2)
+    def dumped():
+        text = os.read(read, 65536).decode()
+        print(text.count("funcgraph: dump of instance 'x'"), text.count("step [libcounter]"))
+    with Instance("x", tracer="function_graph", filter=["step:mod:libcounter"]) as instance:
+        instance.tracing_on = True
+        instance.function_commands.add("walk:mod:libcounter:dump")
+        print([str(one) for one in instance.function_commands], threading.active_count())
+        library.step(1)
+        library.walk(3)
+        dumped()
+        library.walk(3)
+        instance.function_commands.remove("walk:mod:libcounter:dump")
+        instance.function_commands.add("malloc:mod:libc:dump")
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        libc.free(ctypes.c_void_p(libc.malloc(ctypes.c_size_t(1 << 20))))
+        dumped()
+        instance.function_commands.remove("malloc:mod:libc:dump")
+        instance.function_commands.add("walk:mod:libcounter:cpudump")
+        instance.tracing_on = True
+        thread = threading.Thread(target=library.walk, args=(ctypes.c_long(3),))
+        thread.start()
+        thread.join()
+        dumped()
+    last = Instance("y", tracer="function_graph", filter=["step:mod:libcounter"])
+    last.tracing_on = True
+    last.function_commands.add("walk:mod:libcounter:dump")
+    sys.stdout.flush()
+    os.dup2(1, 2)
+    library.walk(3)
+    """,
+    ).splitlines()
+    assert printed[0] == "['walk:mod:libcounter:dump:count=1'] 1"
+    assert printed[1:4] == ["1 1", "1 1", "1 0"]
+    assert printed[4] == "funcgraph: dump of instance 'y'"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="_interpreters")
+def test_a_subinterpreter_prints_no_dump_of_native_functions(fg: Funcgraph, tmp_path: Path) -> None:
+    """It must end without its threads: a thread that waits for dumps would abort the program."""
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import _interpreters
+    library = load()
+    one = _interpreters.create("legacy")
+    text = (
+        "from funcgraph import Instance\\n"
+        "try:\\n"
+        " with Instance('x', tracer='nop') as one:\\n"
+        "  one.function_commands.add('getppid:mod:libc:dump')\\n"
+        "except OSError as error: print(error.errno == 95, flush=True)\\n"
+    )
+    print(_interpreters.exec(one, text))
+    _interpreters.destroy(one)
     """,
     )
-    refused = "True invalid set_ftrace_filter 'walk:mod:libcounter': a native function can have no "
-    assert printed.splitlines() == [
-        f"{refused}dump: Python code prints it",
-        f"{refused}cpudump: Python code prints it",
-        "False invalid set_ftrace_filter 'walk:mod:libm': no function has that name",
-        "0",
-    ]
+    assert printed.splitlines() == ["True", "None"]
 
 
 def test_functions_of_a_python_module_have_commands_by_its_name(fg: Funcgraph, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arch/cpython/hook/dump.h"
 #include "arch/cpython/register/users.h"
 #include "binding/base/raise.h"
 #include "binding/core/state.h"
@@ -370,12 +371,34 @@ static PyObject *set_print_dump(PyObject *Py_UNUSED(module), PyObject *function)
         return NULL;
     if (!interp->print_dump)
         interp->print_dump = Py_NewRef(function);
+    return PyBool_FromLong(interp->is_main);
+}
+
+static PyObject *take_dump(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    int handle, tid;
+
+    if (!fg_dump_take(&handle, &tid))
+        Py_RETURN_NONE;
+    return Py_BuildValue("ii", handle, tid);
+}
+
+static PyObject *wait_for_dump(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Py_BEGIN_ALLOW_THREADS;
+    fg_dump_wait();
+    Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
 
 PyMethodDef fg_trigger_functions[] = {
+    {"take_dump", take_dump, METH_NOARGS,
+     "take_dump() -> (handle, tid): what a command of a native function wants printed, or None."},
+    {"wait_for_dump", wait_for_dump, METH_NOARGS,
+     "wait_for_dump(): wait until take_dump() has something, or a signal comes."},
     {"set_print_dump", set_print_dump, METH_O,
-     "set_print_dump(function): have function(handle, tid) print the trace of an instance that a command "
+     "set_print_dump(function) -> bool: have function(handle, tid) print the trace of an instance that a "
+     "command "
      "dumps."},
     {"command_action", command_action, METH_VARARGS,
      "command_action(name, count, target) -> Trigger: make one for calls of a function."},

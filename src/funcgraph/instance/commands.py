@@ -8,7 +8,7 @@ native functions: `FUNCTION:mod:NAME:COMMAND[:COUNT]`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from errno import EINVAL, ENODEV, EOPNOTSUPP
+from errno import EINVAL, ENODEV
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph import _engine
@@ -171,7 +171,7 @@ class FunctionCommands:
         if request.command in _FIXED:
             from funcgraph.instance import dump  # with what reading needs: not in the program's work
 
-            dump.prepare(self._state)
+            dump.prepare(self._state, are_native=any(_OF_MODULE in name for name, _ in functions))
         switch = target.switch if target else None
         times = _FIXED.get(request.command, request.times)
         actions = [
@@ -258,11 +258,7 @@ class FunctionCommands:
         return _CommandRequest(functions, command, event, times, bool(colon), members)
 
     def _functions(self, request: _CommandRequest) -> list[_Named]:
-        native = _native(request.functions)
-        if native and request.command in _FIXED:
-            reason = f"a native function can have no {request.command}: Python code prints it"
-            raise OSError(EOPNOTSUPP, f"invalid set_ftrace_filter {request.functions!r}: {reason}")
-        found = _engine.untraced(_matching, request.functions) + native
+        found = _engine.untraced(_matching, request.functions) + _native(request.functions)
         if not found:
             raise _invalid(request.functions, "no function has that name")
         return found
