@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -82,7 +83,7 @@ def native_hooks(bench: Bench) -> Iterator[Figure]:
         "  memory for a hook, beside the function's record", memory["hook"], _HOOK_BYTES, " bytes", 0
     )
     times = [attach.times(bench, _BUSY, "getppid:mod:libc", "getppid") for _ in range(bench.rounds)]
-    first, stopped = (1000 * median_of(times, lambda one, i=i: one[i]) for i in range(2))
+    first, stopped = (1000 * statistics.median(column) for column in list(zip(*times, strict=True))[:2])
     yield at_most("attaching until the first record of a native function", first, _FIRST_RECORD_MS, " ms", 0)
     yield at_most("  of which it is stopped to attach, at most", stopped, _STOPPED_MS, " ms", 1)
 
