@@ -195,6 +195,20 @@ def _steady_count(bench: Bench, options: list[str], traced_by: Sequence[str] = (
     return six - two
 
 
+def why(bench: Bench) -> Iterator[Figure]:
+    """Count what `record --why` costs beside a default recording: instructions of the program (callgrind)."""
+
+    def count(*options: str) -> int:
+        record = [*bench.funcgraph, "record", "-q", "-o", str(bench.trace), *options, "--"]
+        return _steady_count(bench, [], record)
+
+    default = count()
+    for options in ("--c-calls", "--why"):
+        yield at_most(
+            f"mixed.py, record {options}: instructions, of a default recording", count(options) / default, 1.3
+        )
+
+
 def nothing_matches(bench: Bench) -> Iterator[Figure]:
     """Measure the cost for a program of a recording that watches another function."""
     options = ["-l", "__main__.wanted"]
@@ -537,6 +551,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
         "values": values,
         "parts": parts,
         "part-instructions": part_instructions,
+        "why": why,
         "nothing-matches": nothing_matches,
         "native-users": native_users,
         "arguments": arguments,
