@@ -49,6 +49,7 @@ FOLDERS = {
     "examples/answers": "a shop on sqlite with three faults, which docs/guides/answers.md finds",
     "examples/guide": "a small web service with three faults, which docs/start/guide.md finds",
     "examples/native_user": "a user of the C API, with its own build",
+    "examples/sidecar": "a service in a container, and a second container that records it",
     "examples/running_service": "a service to look into while it runs",
     "examples/two_tools": "the two tools of the tutorial, and the program that they watch",
     "src": "the layers; `funcgraph.pth` starts the engine in a process of a session",
