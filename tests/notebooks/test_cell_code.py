@@ -36,11 +36,9 @@ class Shell:
         tree = self.transformer.visit(ast.parse("".join(lines)))
         value = None
         for node in tree.body:
-            part: ast.Expression | ast.Module = ast.Module([node], [])
-            if isinstance(node, ast.Expr):
-                part = ast.Expression(node.value)
-            mode = "eval" if isinstance(part, ast.Expression) else "exec"
-            code = compile(part, "<cell>", mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            part = ast.Expression(node.value) if isinstance(node, ast.Expr) else ast.Module([node], [])
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            code = compile(part, "<cell>", "eval" if isinstance(part, ast.Expression) else "exec", flags)
             value = eval(code, self.names)
             if code.co_flags & inspect.CO_COROUTINE:
                 with pytest.raises(StopIteration):

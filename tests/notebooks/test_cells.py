@@ -156,6 +156,8 @@ def test_a_large_page_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     assert text is not None
     assert "<iframe" not in text
     assert "the page is not shown: it has " in text
+    monkeypatch.setattr(notebook_html, "_MOST_EVENTS", 39_999)
+    assert "the page is not shown: the trace has 40,000 events" in (recording._repr_html_() or "")
 
 
 def test_no_name_of_ours_is_left(outputs: Below) -> None:

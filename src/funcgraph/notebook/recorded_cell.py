@@ -103,6 +103,7 @@ class RecordedCell:
         if self.path is None:
             self._folder = tempfile.TemporaryDirectory(prefix="funcgraph-")
             self.path = os.path.join(self._folder.name, "cell.fg")
+        self._pid = os.getpid()
         self._block = _Block(self.path, self._settings, self.notes)
         try:
             self._block.__enter__()
@@ -116,6 +117,8 @@ class RecordedCell:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End the recording. An error of it does not become one of the cell."""
+        if os.getpid() != self._pid:
+            return  # a fork's child: the recording is its parent's
         try:
             self._block.__exit__(kind, error, traceback)
         except (OSError, RuntimeError) as failure:

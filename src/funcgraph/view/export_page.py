@@ -31,6 +31,7 @@ MOST_BYTES = 20_000_000
 
 _REPLACED = {"base/api.js": "export/embedded_api.js"}
 _MOST_ROWS = 1_500_000  # what a browser holds without effort: 50 bytes each
+_LEAST_ROW_BYTES = 4  # that a row takes in a page, with few exceptions: a first guess of how many have room
 _MOST_PATHS = 20_000
 _MOST_MARKS = 2000  # of a lane
 _MAX_TIME = 2**64 - 1
@@ -83,7 +84,7 @@ def export_page(
     tree = _tree(served, part)
     values = values_of(served, part.lanes, part.times, selection.functions, most_bytes // 2)
     sources = _sources(served, tree, most_bytes // 10) if has_source else {}
-    most_rows = _MOST_ROWS
+    most_rows = min(_MOST_ROWS, most_bytes // _LEAST_ROW_BYTES)
     while True:
         rows, short_ns = _rows(served, part, most_rows)
         if not any(rows):

@@ -27,6 +27,8 @@ __all__ = ["ShownTrace", "trace_html"]
 _MOST_FUNCTIONS = 10
 #: Of a page. Jupyter's server drops the output of a kernel that sends more than 3 MB within three seconds.
 _MOST_BYTES = 1_400_000
+_MOST_EVENTS = 20_000_000  # of a trace with a page: it takes ten seconds then
+_LARGE = "the page is not shown: {}; funcgraph view shows a trace that was kept"
 _HEIGHT = 640  # pixels
 
 
@@ -87,12 +89,13 @@ class ShownTrace:
         """Return the page, and what it lacks; "": there is none: the trace has no calls, or is too large."""
         try:
             with closing(Served(0, self.path)) as served:
+                if served.trace.nr_events > _MOST_EVENTS:
+                    return "", [_LARGE.format(f"the trace has {served.trace.nr_events:,} events")]
                 page, remarks = export_page(served, Selection(), most_bytes=_MOST_BYTES, first="tab=flame")
         except (OSError, TraceError, SelectionError, RequestError):
             return "", []
         if len(page) > 2 * _MOST_BYTES:  # it has too many functions
-            size = f"{len(page) / 1e6:.1f} MB"
-            return "", [f"the page is not shown: it has {size}; funcgraph view shows a trace that was kept"]
+            return "", [_LARGE.format(f"it has {len(page) / 1e6:.1f} MB")]
         return page, [f"in the picture, {remark}" for remark in remarks]
 
 
