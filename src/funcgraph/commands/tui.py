@@ -100,7 +100,7 @@ def _run_live(args: argparse.Namespace) -> int:
 
 
 def _show(watch: RateWatch, args: argparse.Namespace, errors: io.StringIO) -> None:
-    """Show the processes until `q`, a signal, or until no process is left. What is errors of processes
+    """Show the processes until `q`, a signal, or until no process is left. What is said of processes
     meanwhile is kept: it would be in the middle of the table."""
     from funcgraph.tui.live_viewer import LiveViewer, RecordingError  # only now: it needs the extra
     from funcgraph.view.live_files import LiveFiles
