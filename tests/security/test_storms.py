@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from builds import HAS_GIL
-from sizes import ATTACH_STORM, CONNECTION_STORM, FETCH_STORM, seed
+from sizes import ATTACH_STORM, CONNECTION_STORM, FETCH_STORM, NIGHTLY, seed
 
 import funcgraph
 from funcgraph.attach.errors import AttachError
@@ -23,7 +23,7 @@ from funcgraph.control import wire
 from funcgraph.control.client import connect
 from funcgraph.control.server import _OPERATIONS
 
-pytestmark = pytest.mark.one_python
+pytestmark = [pytest.mark.one_python, pytest.mark.timeout(1800 if NIGHTLY else 300)]
 
 HERE = Path(__file__).parent
 sys.path += [str(HERE.parent / "attach"), str(HERE.parent / "control")]
