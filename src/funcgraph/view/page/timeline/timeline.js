@@ -187,7 +187,8 @@ export class Timeline {
     tell(missing) {
         const {body} = document,
             isComplete = !missing && this.store.idle;
-        Object.assign(body.dataset, {boxes: this.painter.name, begin: this.view.begin, end: this.view.end});
+        const {begin, end} = this.view;
+        Object.assign(body.dataset, {boxes: this.painter.name, drawn: this.boxes.n, begin, end});
         body.dataset.picture = isComplete ? "complete" : "partial";
         if (isComplete) body.dataset.ready = "";
     }
