@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from errno import EBUSY, EINVAL, EPERM
 from pathlib import Path
 
@@ -96,12 +96,13 @@ def test_an_instance_with_words_takes_no_older_event_that_records_such_a_value(
     events.define(LOGIN)
     one.value_redact = WORDS
     event = one.events["x/login"]
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: setattr(event, "enable", True),
         lambda: setattr(event, "trigger", "hist:keys=user"),
         lambda: one.files.__setitem__("set_event", "x:"),
         lambda: one.files.__setitem__("events/x/login/enable", "1"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(PermissionError, match="x/login records password=password: define it") as caught:
             change()
         assert caught.value.errno == EPERM
