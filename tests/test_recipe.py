@@ -23,7 +23,9 @@ def test_the_recipe_is_of_this_version_with_these_requirements() -> None:
     (build,) = project["build-system"]["requires"]
     assert re.sub(r"([<>=])", r" \1", build, count=1) in RECIPE
     (need,) = about["dependencies"]
-    name, least, limit = re.fullmatch(r"([\w.]+)(>=[\d.]+); python_version < '([\d.]+)'", need).groups()  # type: ignore[union-attr]
+    match = re.fullmatch(r"([\w.]+)(>=[\d.]+); python_version < '([\d.]+)'", need)
+    assert match
+    name, least, limit = match.groups()
     assert f'if: match(python, "<{limit}")\n      then: {name} {least}\n' in RECIPE
 
 
