@@ -54,6 +54,28 @@ def test_other_objects_have_a_page(outputs: Below, cell: int, title: str) -> Non
     assert 'id="embedded-trace"' in html.unescape(frame)
 
 
+@pytest.mark.filterwarnings("ignore:funcgraph. no function that matches")
+def test_objects_without_a_trace_have_their_text_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.fg")
+    recording = funcgraph.record(path, filter=["no.such.function"])
+    assert recording._repr_html_() is None
+    assert repr(recording) == f"<funcgraph.RecordBlock {path!r}, not started>"
+    with recording:
+        assert recording._repr_html_() is None
+        assert "in progress" in repr(recording)
+    assert "complete" in (recording._repr_html_() or "")
+    trace = funcgraph.open(path)
+    trace.close()
+    assert trace._repr_html_() is None
+    with open(path, "rb") as file:
+        trace = funcgraph.open(file.fileno())
+    assert "0 functions" in (trace._repr_html_() or "")
+    instance = funcgraph.Instance("shown")
+    assert "shown" in (instance._repr_html_() or "")
+    instance.close()
+    assert instance._repr_html_() is None
+
+
 def test_the_page_is_in_a_frame_that_reaches_nothing(outputs: Below) -> None:
     """Without scripts the text is left, which is before it."""
     (text,) = outputs(page_cells()[2]).html
