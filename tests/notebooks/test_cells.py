@@ -54,7 +54,7 @@ def test_other_objects_have_a_page(outputs: Below, cell: int, title: str) -> Non
     assert 'id="embedded-trace"' in html.unescape(frame)
 
 
-@pytest.mark.filterwarnings("ignore:funcgraph. no function that matches")
+@pytest.mark.filterwarnings("ignore:funcgraph. nothing matched")
 def test_objects_without_a_trace_have_their_text_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "t.fg")
     recording = funcgraph.record(path, filter=["no.such.function"])

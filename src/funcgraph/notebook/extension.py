@@ -63,7 +63,6 @@ class _Extension:
     def _magic(self) -> Any:
         from IPython.core.magic import no_var_expand
 
-        @no_var_expand  # an event has `$retval`, a filter braces
         def funcgraph(line: str, cell: str) -> RecordedCell | None:
             if cell != BODY:  # it was called by its name, without a cell of its own
                 self._shell.run_cell(f"%%{MAGIC} {line}\n{cell}")
@@ -71,7 +70,7 @@ class _Extension:
             return RecordedCell(line, self._finished.cells.append)
 
         funcgraph.__doc__ = options_parser().format_all()
-        return funcgraph
+        return no_var_expand(funcgraph)  # an event has `$retval`, a filter braces
 
     def _show(self) -> None:
         """Show what was recorded, below what the cell printed."""
