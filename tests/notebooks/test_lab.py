@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not NIGHTLY, reason="JupyterLab is started by nightly runs alone"),
     pytest.mark.skipif(find_spec("jupyterlab") is None, reason="needs JupyterLab"),
     pytest.mark.timeout(900),
+    pytest.mark.flaky(reruns=1, reason="JupyterLab and its kernel have time limits of their own"),
 ]
 
 _LIMIT_S = 120
