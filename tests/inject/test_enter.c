@@ -29,7 +29,7 @@
 /* What the child tells, and the memory where the stub is put. */
 static struct shared {
     _Atomic int nr_runs, nr_ensured, nr_released, nr_queued, wrong;
-    _Atomic int ready, stop, nr_runs;
+    _Atomic int ready, stop, most_runs;
     int (*queued)(void *);
     void *argument;
 } * shared;
@@ -139,7 +139,7 @@ static pid_t start(void (*program)(void))
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigaction(SIGUSR1, &action, NULL);
         program();
-        while (shared->nr_released < shared->nr_runs)
+        while (shared->nr_released < shared->most_runs)
             usleep(1000);
         _exit(shared->wrong ? 1 : 0);
     }
@@ -210,7 +210,7 @@ static enum fg_place enter_soon(pid_t child, const struct fg_entry *entry)
 
 static void wait_for_runs(int runs)
 {
-    shared->nr_runs = runs;
+    shared->most_runs = runs;
     while (shared->nr_released < runs)
         usleep(1000);
     assert(shared->nr_runs == runs && shared->nr_ensured == runs);
@@ -269,7 +269,7 @@ static void test_a_signal_meanwhile_ends_the_call(void)
     stub.signal_mask = thread.signal_mask;
     fg_place_resume(&thread, &stub.resume_rip, &stub.resume_rax, &stub.eintr_rip);
     fg_stub_write(cave, &stub, TEXT);
-    shared->nr_runs = 1;
+    shared->most_runs = 1;
     shared->stop = 1; /* EINTR is right from now on */
     assert(fg_thread_redirect(&thread, entry.cave.low + fg_stub_entry_offset()) == 0);
     assert(kill(child, SIGUSR1) == 0);
