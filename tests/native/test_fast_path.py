@@ -87,7 +87,7 @@ def test_registers_are_read_where_they_are() -> None:
     lines = [line.split("\t")[-1] for line in code.splitlines() if _VECTORS.search(line)]
     assert {re.sub(r"\d", "N", line).split()[0] for line in lines} == {"movq"}
     assert all(re.match(r"movq +%xmm[0-7],%r\w+$", line) for line in lines)
-    assert len(lines) == 8
+    assert len({line.split(",")[0] for line in lines}) == 8  # a compiler may have some twice
 
 
 def test_the_fast_path_calls_nothing() -> None:
