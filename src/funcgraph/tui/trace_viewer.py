@@ -88,11 +88,10 @@ class TraceViewer(Viewer):
         self._is_growing = False
         if newer is None:
             return
-        chosen = [*self._before, *([] if self._function is None else [self._function])]
         numbers = {function: number for number, function in enumerate(newer.functions)}
-        moved = [numbers[self.served.functions[number]] for number in chosen]
-        self._before = moved[: len(self._before)]
-        self._function = moved[-1] if self._function is not None else None
+        known = self.served.functions  # the newer one may lack functions of a file that was dropped
+        self._before = [numbers[known[number]] for number in self._before if known[number] in numbers]
+        self._function = None if self._function is None else numbers.get(known[self._function])
         self.take_trace(newer)
         self._shown = {"call": "call"} if "call" in self._shown else {}
         self.on_view()
