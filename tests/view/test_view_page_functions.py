@@ -106,9 +106,9 @@ def test_rows_out_of_order_are_put_in_order(page: Any) -> None:
         const found = [[12, 0], [17, 0], [17, 3]].map(([time, within]) => m.rowAt(spans, 0, time, within));
         return [[...spans.begin], [...spans.function], found];
     })()"""
-    assert page.module("timeline/spans", code) == [[10, 20, 30], [1, 2, 0], [0, -1, 0]]
+    assert page.module("base/spans", code) == [[10, 20, 30], [1, 2, 0], [0, -1, 0]]
     with pytest.raises(Exception, match="not an answer with spans"):
-        page.module("timeline/spans", "m.decodeSpans(new ArrayBuffer(16))")
+        page.module("base/spans", "m.decodeSpans(new ArrayBuffer(16))")
 
 
 def test_a_merged_tree_is_placed_by_time(page: Any) -> None:
