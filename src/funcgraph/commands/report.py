@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from funcgraph.command_support.messages import CommandError
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _text(args: argparse.Namespace, trace: TraceFile, options: Mapping[str, bool]) -> Iterable[bytes]:
+def _text(args: argparse.Namespace, trace: TraceFile, options: Mapping[str, bool]) -> Iterator[bytes]:
     """Return the text in pieces. For a person it ends with what could be recorded besides."""
     selection = selection_of(args)
     pieces = trace.report(
