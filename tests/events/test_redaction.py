@@ -231,12 +231,11 @@ def test_verbs_for_running_programs(app: subprocess.Popen[str], verb: str, tmp_p
 def test_a_recording_of_a_running_program(app: subprocess.Popen[str], tmp_path: Path) -> None:
     file = tmp_path / "t.fg"
     words = ["record", "-q", "-P", str(app.pid), "--redact", WORDS, "-e", EVENT, "-p", "nop", "-o", str(file)]
-    go = f"import os; os.write({app.stdin.fileno() if app.stdin else 0}, b'\\n')"
     assert app.stdin and app.stdout
-    subprocess.run(
-        [*COMMAND, *words, "--", sys.executable, "-c", go], check=True, pass_fds=[app.stdin.fileno()]
-    )
-    assert app.stdout.readline() == "done\n"
+    ends = app.stdin.fileno(), app.stdout.fileno()
+    # The recording ends with its command: not before the program has made its calls.
+    go = f"import os; os.write({ends[0]}, b'\\n'); assert os.read({ends[1]}, 5) == b'done\\n'"
+    subprocess.run([*COMMAND, *words, "--", sys.executable, "-c", go], check=True, pass_fds=ends)
     assert SECRET.encode() not in file.read_bytes()
     assert 'password="<redacted>"' in run("report", "-i", str(file))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import threading
 
 import pytest
 from conftest import Funcgraph
@@ -97,10 +98,14 @@ def test_counts_of_threads(fg: Funcgraph) -> None:
         theirs, _ = profile(fg, "threads", "cprofile")
     else:
         theirs, _ = profile(fg, "threads", "setprofile")
-        # A thread sets its profile function when it runs: it does not see threading's calls before and after.
-        import threading
 
-        ours = type(ours)({key: calls for key, calls in ours.items() if key[0] != threading.__file__})
-        theirs = type(ours)({key: calls for key, calls in theirs.items() if key[0] != threading.__file__})
+    def is_compared(key: tuple[str, int, str]) -> bool:
+        """A thread sets its profile function when it runs, so it does not see threading's calls before and
+        after that. Whether start() has to wait for its thread is chance."""
+        in_threading = key[0] == threading.__file__
+        return not in_threading or (sys.version_info >= (3, 12) and not key[2].startswith("Condition."))
+
+    kept = [{key: calls for key, calls in counts.items() if is_compared(key)} for counts in (ours, theirs)]
+    ours, theirs = map(type(ours), kept)
     assert difference(ours, theirs) == {}
     assert sum(ours.values()) > 14_000

@@ -378,7 +378,7 @@ def test_a_process_that_ends_as_soon_as_it_is_attached_to_is_not_said_to_need_th
     def refuse(pid: int) -> NoReturn:
         raise NotServedError(errno.ECONNREFUSED, "attach to it")
 
-    monkeypatch.setattr(serving, "attach", lambda pid: True)
+    monkeypatch.setattr(serving, "attach", lambda pid, within: True)
     monkeypatch.setattr(connecting, "connect", refuse)
     with pytest.raises(NotServedError, match="process 4711 has closed its control socket again"):
         connecting.connected(4711, borrows=True)

@@ -16,22 +16,13 @@ from event_image import FAULT, TYPES, decode_element, size_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
-_READ = (
-    "values",
-    "plain_values",
-    "shown_values",
-    "value_parts",
-    "attribute",
-    "cfunction",
-    "numpy",
-    "regs",
-    "variables",
-    "utf8",
-)
+_READ = ("values", "cfunction", "regs", "variables")
+_VALUE = ("plain_values", "shown_values", "value_parts", "attribute", "numpy", "utf8")
 SOURCES = [
     ROOT / "tests/events/fetch_probe.c",
     *sorted((SRC / "arch/cpython/fetch").glob("*.c")),
     *(SRC / f"arch/cpython/read/{name}.c" for name in _READ),
+    *(SRC / f"arch/cpython/value/{name}.c" for name in _VALUE),
     SRC / "arch/cpython/base/assumptions.c",
     *(SRC / f"engine/fetch/{name}.c" for name in ("layout", "texts")),
     *(SRC / f"engine/core/{name}.c" for name in ("value_style", "pattern")),

@@ -49,6 +49,12 @@ static uint8_t flags_of(const struct maker *maker, uint32_t func)
     return func < maker->source->nr_functions ? maker->source->func_flags[func] : 0;
 }
 
+/* The number of a function in a table of runs. */
+static uint32_t number_in_table(const struct maker *maker, uint32_t func)
+{
+    return func < maker->source->nr_functions ? func : FG_FUNC_UNKNOWN;
+}
+
 /* ---- what becomes of calls */
 
 static uint32_t function_around(const struct maker *maker, const struct fg_stretch *stretch);
@@ -61,7 +67,8 @@ static bool is_awaited(const struct maker *maker, const struct fg_stretch *stret
 
 static int add_root(struct maker *maker, struct call *call, uint32_t func, enum fg_root_kind kind)
 {
-    struct fg_run_root root = {.func = func, .maker = call->maker, .cpu = FG_NO_CPU, .kind = kind};
+    struct fg_run_root root = {
+        .func = number_in_table(maker, func), .maker = call->maker, .cpu = FG_NO_CPU, .kind = kind};
     int error = fg_run_set_add_root(&maker->set, &root, &call->root);
 
     if (error || call->root == FG_LEFT_OUT || !call->has_first)
@@ -166,7 +173,7 @@ static uint32_t function_around(const struct maker *maker, const struct fg_stret
 {
     const struct fg_call_level *parent = fg_parent_level(&consumer, stretch);
 
-    return parent && parent->func < maker->source->nr_functions ? parent->func : FG_FUNC_UNKNOWN;
+    return parent ? number_in_table(maker, parent->func) : FG_FUNC_UNKNOWN;
 }
 
 static int begin(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
