@@ -1,5 +1,5 @@
 /* The state that a program has beside its general registers: x87, SSE, AVX and AVX-512, whichever parts of it
- * are in use. It is as it was after the entry and after the return of a call whose handlers change all of it,
+ * are in use. The handlers of a call change all of it. After the entry and after the return it is as it was,
  * and no part is in use that was not. Both ways of saving it are tested. */
 #include <cpuid.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #define FG_VALUE_MAX_BYTES                                                                                   \
     (1 + 8 + 1 + (FG_VALUE_MAX_TEXT > FG_VALUE_MAX_TYPE ? FG_VALUE_MAX_TEXT : FG_VALUE_MAX_TYPE))
 
-/* ---- at an address: each returns where it ends. A byte that is stored may be a part of fg_out for all that
- * a compiler knows, so what is written many times keeps its place in a variable of its own. */
+/* ---- at an address: each returns where it ends. For all that a compiler knows, a byte that is stored may be
+ * a part of fg_out. So what is written many times keeps its place in a variable. */
 
 static inline uint8_t *fg_copy_tag(uint8_t *at, enum fg_value_tag tag)
 {
