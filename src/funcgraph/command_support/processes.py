@@ -6,13 +6,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
 
 from funcgraph.attach.connecting import connect_all
 from funcgraph.attach.errors import AttachError
-from funcgraph.command_support.messages import CommandError, print_message, process_error_lines
+from funcgraph.command_support.messages import (
+    CommandError,
+    print_message,
+    process_error_lines,
+    process_error_text,
+)
 from funcgraph.command_support.parser import Common, Option
 from funcgraph.command_support.settings import check_instance
 from funcgraph.control.answer_limit import CommandLimit, Share
@@ -28,9 +33,11 @@ __all__ = [
     "add_instance_names",
     "add_instances",
     "add_processes",
+    "check_named",
     "chosen",
     "folders",
     "lane_file",
+    "leave_out",
     "named_folders",
 ]
 
@@ -348,3 +355,48 @@ def _connect(pids: Sequence[int], *, borrows: bool) -> Iterator[tuple[int, Proce
             yield pid, CommandError(made.reason)
         else:
             yield pid, made if isinstance(made, Exception) else Process(pid, made)
+
+
+def check_named(errors: Mapping[int, Exception], named: Container[int], nothing: str = "") -> None:
+    """Check that no process that a user named has failed.
+
+    Args:
+        errors: processes, with why they cannot be reached.
+        named: those that a user named.
+        nothing: the end of the message.
+
+    Raises:
+        CommandError: one has.
+    """
+    for pid, error in errors.items():
+        if pid in named:
+            raise CommandError(process_error_text(pid, error) + nothing)
+
+
+def leave_out(
+    errors: Mapping[int, Exception],
+    named: Container[int],
+    *,
+    goes_on: bool,
+    nothing: str = "",
+    without: str,
+) -> None:
+    """Say which processes a command goes on without: found ones alone. Those that have ended are counted.
+
+    Args:
+        errors, named, nothing: as of check_named().
+        goes_on: whether any process is left.
+        without: the end of the line about each.
+
+    Raises:
+        CommandError: one was named, or none is left.
+    """
+    check_named(errors, named, nothing)
+    lines = [process_error_text(pid, error) for pid, error in errors.items() if not has_ended(pid)]
+    ended = ended_text(len(errors) - len(lines))
+    if errors and not goes_on:
+        raise CommandError((lines[0] if lines else ended) + nothing)
+    for line in lines:
+        print_message(line + without)
+    if len(lines) < len(errors):
+        print_message(ended)

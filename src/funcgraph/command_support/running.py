@@ -6,16 +6,20 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import suppress
 
 from funcgraph.attach.connecting import connect_all
-from funcgraph.command_support.messages import CommandError, print_message, process_error_text
+from funcgraph.command_support.messages import CommandError, process_error_text
 from funcgraph.command_support.plan_handover import PlanHandover
+from funcgraph.command_support.processes import check_named, leave_out
 from funcgraph.control.at_once import at_once
 from funcgraph.control.client import Connection
 from funcgraph.recorder.process import ProcessWatch
 from funcgraph.recorder.recording import Recording
 from funcgraph.rights.identity import ProcessIdentity
-from funcgraph.steering.processes import command_line, ended_text, has_ended
+from funcgraph.steering.processes import command_line, has_ended
 
 __all__ = ["RunningProcess", "RunningProcesses", "reach_all"]
+
+#: The ends of messages: no process, or one of them, is not recorded.
+_NOTHING, _WITHOUT = "; nothing is recorded", "; it is not recorded"
 
 
 class RunningProcess:
@@ -143,7 +147,7 @@ class RunningProcesses:
                     self.all.append(process)
                 else:
                     errors[pid] = process
-                    self._check_named(pid, process)
+                    check_named({pid: process}, self._named, _NOTHING)
             errors |= {one.pid: ProcessLookupError() for one in self.all if self._has_left(one.pid)}
             self._leave_out(errors)
         except BaseException:
@@ -153,32 +157,14 @@ class RunningProcesses:
     def _has_left(self, pid: int) -> bool:
         return pid not in self._named and has_ended(pid)
 
-    def _check_named(self, pid: int, error: Exception) -> None:
-        if pid in self._named:
-            raise CommandError(_refusal(pid, error))
-
-    def _leave_out(self, errors: dict[int, Exception]) -> None:
-        """Go on without processes that were found, not named. Those that have ended are counted.
-
-        Raises:
-            CommandError: one was named, or none is left.
-        """
-        living = {pid: error for pid, error in errors.items() if not self._has_left(pid)}
+    def _leave_out(self, errors: Mapping[int, Exception]) -> None:
+        """Go on without processes. Raises CommandError as leave_out()."""
         others = [process for process in self.all if process.pid not in errors]
-        for pid, error in living.items():
-            self._check_named(pid, error)
-        left = len(errors) - len(living)
-        if errors and not others:
-            reasons = [_refusal(pid, error) for pid, error in living.items()]
-            raise CommandError(reasons[0] if reasons else f"{ended_text(left)}; nothing is recorded")
+        leave_out(errors, self._named, goes_on=bool(others), nothing=_NOTHING, without=_WITHOUT)
         for process in self.all:
             if process.pid in errors:
                 process.close()
         self.all = others
-        for line in _not_recorded(living):
-            print_message(line)
-        if left:
-            print_message(ended_text(left))
 
     def join(self, recording: Recording, patterns: Sequence[str]) -> None:
         """Have all of them join the recording, at about the same time.
@@ -255,9 +241,5 @@ class RunningProcesses:
         return {one.pid: error for one, error in outcomes if isinstance(error, Exception)}
 
 
-def _refusal(pid: int, error: Exception) -> str:
-    return f"{process_error_text(pid, error)}; nothing is recorded"
-
-
 def _not_recorded(errors: Mapping[int, Exception]) -> list[str]:
-    return [f"{process_error_text(pid, error)}; it is not recorded" for pid, error in errors.items()]
+    return [process_error_text(pid, error) + _WITHOUT for pid, error in errors.items()]

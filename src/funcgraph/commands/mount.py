@@ -8,13 +8,8 @@ from collections.abc import Callable, Container
 
 from funcgraph.attach.connecting import connected
 from funcgraph.attach.errors import AttachError
-from funcgraph.command_support.messages import (
-    CommandError,
-    os_error_text,
-    print_message,
-    process_error_text,
-)
-from funcgraph.command_support.processes import add_processes, chosen
+from funcgraph.command_support.messages import CommandError, os_error_text
+from funcgraph.command_support.processes import add_processes, check_named, chosen, leave_out
 from funcgraph.mount.background import in_background
 from funcgraph.mount.ending import when_all_ended
 from funcgraph.mount.libfuse import MissingError
@@ -22,7 +17,7 @@ from funcgraph.mount.mountpoint import MountError, prepare
 from funcgraph.mount.process import ProcessTree
 from funcgraph.mount.processes import Processes
 from funcgraph.mount.serving import OPTIONS, serve, stop
-from funcgraph.steering.processes import ended_text, has_ended, named
+from funcgraph.steering.processes import named
 from funcgraph.tracefs.interface import Tree
 
 NAME = "mount"
@@ -113,23 +108,15 @@ def _process_trees(pids: list[int], named: Container[int]) -> list[ProcessTree]:
     Raises:
         CommandError: one that was named cannot be attached to, or none is left.
     """
-    trees, left, lines = [], 0, []
+    trees: list[ProcessTree] = []
+    errors: dict[int, Exception] = {}
     for pid in pids:
         try:
             trees.append(ProcessTree(pid, connected(pid, borrows=False)))
         except (OSError, AttachError) as error:
-            if pid in named:
-                raise CommandError(process_error_text(pid, error)) from None
-            if has_ended(pid):
-                left += 1
-            else:
-                lines.append(process_error_text(pid, error))
-    if pids and not trees:
-        raise CommandError(lines[0] if lines else ended_text(left))
-    for line in lines:
-        print_message(f"{line}; it is not in the mount")
-    if left:
-        print_message(ended_text(left))
+            errors[pid] = error
+            check_named({pid: error}, named)
+    leave_out(errors, named, goes_on=bool(trees), without="; it is not in the mount")
     return trees
 
 
