@@ -186,6 +186,23 @@ def test_a_call_with_another_result_each_time_is_not_the_same(tmp_path: Path) ->
 
 
 @pytest.mark.one_python
+def test_the_evidence_is_that_call_and_not_its_neighbours_in_the_same_microsecond(fg: Any) -> None:
+    """Broken by: the time of a place in microseconds, as a report prints it."""
+    trace = Trace(["m.page", ("m", "q", "/m.py", 3, 0, ["key"])])
+    task = trace.task(69)
+    for begin, count in ((S + 100, 1), (S + 200, 5), (S + 300, 1)):  # three calls of page(), 100 ns each
+        task.enter(begin, 0, 0)
+        for at in range(begin, begin + 10 * count, 10):
+            task.enter(at + 1, 1, 1, args=values("same"))
+            task.leave(at + 5, 1, 1, calltime=at + 1, result=values(None))
+        task.leave(begin + 90, 0, 0, calltime=begin)
+    trace.save(fg.trace)
+    printed = fg.run("repeat").stdout
+    evidence = next(line for line in printed.splitlines() if "funcgraph report" in line).split()
+    assert fg.run(*evidence[1:]).stdout.count("key='same'") == 5
+
+
+@pytest.mark.one_python
 def test_what_recursion_saves_is_counted_once(tmp_path: Path) -> None:
     """Broken by: the time of a hit that counts in each hit around it."""
     trace = Trace([("m", "fib", "/m.py", 3, 0, ["n"])])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from funcgraph import _tracedata
-from funcgraph.answers.facts import Counts, Names, Place, task_at
+from funcgraph.answers.facts import Counts, Names, Place, place_at
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
@@ -186,6 +186,6 @@ def _raised(trace: Trace, row: ExceptionTuple, names: Names) -> Raised:
         tuple(Frame(names.function(function), line) for function, line in frames),
         None if handler == _NO_FUNCTION else names.function(handler),
         Cause(after, before, names.function(origin)) if after else None,
-        Place(begin, left, task_at(trace.tasks, task)),
+        place_at(trace, begin, left, task),
         raised,
     )

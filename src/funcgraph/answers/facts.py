@@ -11,6 +11,7 @@ from funcgraph.tracedata.description import Function, Task
 from funcgraph.tracedata.imports import import_function
 from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.selected_time import exact_time
 
 _NS = 1_000_000_000
 _PRINTED_NS = 1000  # a report prints microseconds
@@ -36,22 +37,24 @@ class Place(NamedTuple):
     Attributes:
         begin_ns, end_ns: on the trace's clock.
         task: the thread; None: it is not known.
+        clock: the name of that clock.
     """
 
     begin_ns: int
     end_ns: int
     task: Task | None
+    clock: str
 
     def command(self, path: object, *more: str) -> str:
-        """Return the command that shows it: `funcgraph report FILE --task TID --from T --to T`.
+        """Return the command that shows it alone: `funcgraph report --task TID --from T --to T FILE`.
 
         Args:
             path: the trace.
             more: further words.
         """
-        begin = self.begin_ns // _PRINTED_NS * _PRINTED_NS
+        begin, end = (exact_time(self.clock, time) for time in (self.begin_ns, self.end_ns))
         words = ["funcgraph", "report", *more, *(["--task", str(self.task.tid)] if self.task else [])]
-        words += ["--from", seconds(begin), "--to", seconds(self.end_ns)]
+        words += ["--from", begin, "--to", end]
         return shlex.join([*words, *([str(path)] if str(path) != "trace.fg" else [])])
 
     def as_json(self) -> dict[str, Any]:
@@ -92,9 +95,10 @@ def place_of(function: Function | None, links: Links = NO_LINKS) -> str:
     return f" ({links.function(f'{printable(function.file)}:{function.line}', function)})"
 
 
-def task_at(tasks: Sequence[Task], number: int) -> Task | None:
-    """Return a task by its number; None: the trace's description lacks it."""
-    return tasks[number] if number < len(tasks) else None
+def place_at(trace: Trace, begin_ns: int, end_ns: int, number: int) -> Place:
+    """Return a place by the number of its task, which a damaged trace may not describe."""
+    task = trace.tasks[number] if number < len(trace.tasks) else None
+    return Place(begin_ns, end_ns, task, trace.clock)
 
 
 # ---- what is missing

@@ -10,6 +10,7 @@ from funcgraph.names import nearest_names, printable
 from funcgraph.tracedata.call_columns import CallColumns
 from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.selected_time import exact_time
 from funcgraph.tracedata.selection import Selection, find_tasks, pattern_names, time_range
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class NamedCall(NamedTuple):
         number: the how many-th call of the function it is, in the order of beginnings, from 1.
         task: the thread in which it ended, or was last.
         buffer: the name of the instance that recorded it.
+        clock: the name of the clock of its times.
         begin_ns, end_ns: when it began and ended; of a call that is open: its last event.
         is_open: its end is not in the trace.
         resumes: how often it was resumed after it was suspended.
@@ -40,6 +42,7 @@ class NamedCall(NamedTuple):
     number: int
     task: Task
     buffer: str
+    clock: str
     begin_ns: int
     end_ns: int
     is_open: bool
@@ -48,10 +51,14 @@ class NamedCall(NamedTuple):
     def __str__(self) -> str:
         return f"{self.function}:{self.number}"
 
+    def times(self) -> tuple[str, str]:
+        """Return when it began and ended, as a selection takes it."""
+        return exact_time(self.clock, self.begin_ns), exact_time(self.clock, self.end_ns)
+
     def selection(self) -> Selection:
         """Return what selects the call and all that it calls; and other calls of its function in the thread,
         if it was suspended meanwhile."""
-        begin, end = (f"{time // 10**9}.{time % 10**9:09}" for time in (self.begin_ns, self.end_ns))
+        begin, end = self.times()
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", self.function)
         return Selection(
             tasks=(str(self.task.tid),), buffers=(self.buffer,), graph=(pattern,), begin=begin, end=end
@@ -134,7 +141,7 @@ def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterato
     name, buffer, batches = call_batches_of(trace, pattern, buffers)
     for batch in batches:
         for place in range(len(batch)):
-            yield call_of(batch, place, name, buffer)
+            yield call_of(trace, batch, place, name, buffer)
 
 
 # ----
@@ -159,13 +166,14 @@ def _chained(first: CallColumns, others: Iterator[CallColumns]) -> Iterator[Call
     yield from others
 
 
-def call_of(batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
+def call_of(trace: Trace, batch: CallColumns, place: int, name: str, buffer: str) -> NamedCall:
     """Return a call of a batch."""
     return NamedCall(
         name,
         batch.id[place],
         batch.tasks[batch.task[place]],
         buffer,
+        trace.clock,
         batch.begin_ns[place],
         batch.end_ns[place],
         batch.ended[place] == _OPEN,
@@ -183,7 +191,7 @@ def _numbered(trace: Trace, pattern: str, number: int, buffers: Sequence[str]) -
     for batch in batches:
         ids = batch.id.tolist()
         if number in ids:
-            return call_of(batch, ids.index(number), name, buffer)
+            return call_of(trace, batch, ids.index(number), name, buffer)
         count += len(ids)
     raise SelectionError(f"'{printable(name)}' has {count:,} calls")
 
@@ -207,7 +215,7 @@ def _timed(trace: Trace, thread: str, time: str, buffers: Sequence[str]) -> Name
 
 def _start_of(trace: Trace, task: Task, time_ns: int) -> int:
     """Return when the call began that was resumed then."""
-    text = f"{time_ns // 10**9}.{time_ns % 10**9:09}"
+    text = exact_time(trace.clock, time_ns)
     for batch in trace.columns(tasks=[task], select=Selection(begin=text, end=text)):
         for kind, start_ns in zip(batch.kind, batch.start_ns, strict=True):
             if kind == _RESUME:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from funcgraph.answers.exceptions import ExceptionGroup, exceptions_of
-from funcgraph.answers.facts import Counts, Names, Place, task_at
+from funcgraph.answers.facts import Counts, Names, Place, place_at
 from funcgraph.answers.value_text import value_text
 from funcgraph.names import printable
 from funcgraph.tracedata.description import Function, TraceError
@@ -177,7 +177,7 @@ def _repetition(trace: Trace, names: Names, row: RepeatGroupTuple) -> Repetition
         text = printable(recorded_text.decode("utf-8", "backslashreplace")) if recorded_text else None
     else:
         text = arguments_text(function, values)
-    place = Place(begin, end, task_at(trace.tasks, task))
+    place = place_at(trace, begin, end, task)
     is_partial = any(isinstance(value, PartialValue) for value in values)
     return Repetition(
         names.function(below), function, is_sql, text, is_partial, runs, calls, total, repeated, most, place

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from funcgraph import _tracedata
-from funcgraph.answers.facts import Names, Place, task_at
+from funcgraph.answers.facts import Names, Place, place_at
 from funcgraph.answers.value_text import recorded_text, size_text
 from funcgraph.names import nearest_names, printable
 from funcgraph.tracedata.description import SelectionError, TraceError, encodable
@@ -17,7 +17,7 @@ from funcgraph.tracedata.summary import function_key
 
 if TYPE_CHECKING:
     from funcgraph._tracedata import ValueFieldTuple, ValueGroupTuple, ValuesTuple
-    from funcgraph.tracedata.description import Function, Task
+    from funcgraph.tracedata.description import Function
     from funcgraph.tracedata.opened import Trace
 
 FieldKind: TypeAlias = Literal["argument", "result", "exception"]
@@ -167,7 +167,7 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
         found = names.function(row[0])
         assert found is not None  # the mask has only functions of the trace
         calls = merged.setdefault(function_key(found), _Calls(found))
-        calls.add(row, trace.tasks)
+        calls.add(row, trace)
     made = [calls.values() for calls in merged.values()]
     return sorted(made, key=lambda calls: (-calls.all.total_ns, calls.function.name))
 
@@ -214,9 +214,9 @@ class _Calls:
         self.open = 0
         self.fields: dict[tuple[FieldKind, int], tuple[_Grouping, _Grouping]] = {}
 
-    def add(self, row: ValuesTuple, tasks: Sequence[Task]) -> None:
+    def add(self, row: ValuesTuple, trace: Trace) -> None:
         _, whole, log_squares, nr_open, arguments, outcomes = row
-        group = _group(whole, "", tasks)
+        group = _group(whole, "", trace)
         if self.all is None:
             self.all = group
         else:
@@ -224,17 +224,17 @@ class _Calls:
         self.log_squares += log_squares
         self.open += nr_open
         for number, one in enumerate(arguments):
-            self._add_field(("argument", number), one, tasks)
+            self._add_field(("argument", number), one, trace)
         for kind, one in zip(_OUTCOMES, outcomes, strict=True):
-            self._add_field((kind, 0), one, tasks)
+            self._add_field((kind, 0), one, trace)
 
-    def _add_field(self, key: tuple[FieldKind, int], rows: ValueFieldTuple, tasks: Sequence[Task]) -> None:
+    def _add_field(self, key: tuple[FieldKind, int], rows: ValueFieldTuple, trace: Trace) -> None:
         groupings = self.fields.setdefault(key, (_Grouping(), _Grouping()))
         for grouping, (groups, rest), text in zip(groupings, rows, (recorded_text, size_text), strict=True):
             for group in groups:
-                grouping.add(group[0], _group(group, text(group[0]), tasks))
+                grouping.add(group[0], _group(group, text(group[0]), trace))
             if rest is not None:
-                grouping.add(None, _group(rest, "", tasks))
+                grouping.add(None, _group(rest, "", trace))
 
     def values(self) -> FunctionValues:
         assert self.all is not None  # a row was added
@@ -266,10 +266,10 @@ class _Calls:
         return slow, _information_share(self.all, groups) if kind == "argument" else None
 
 
-def _group(row: ValueGroupTuple, text: str, tasks: Sequence[Task]) -> ValueGroup:
+def _group(row: ValueGroupTuple, text: str, trace: Trace) -> ValueGroup:
     _, calls, raised, timed, total, least, most, log_sum, begin, end, task, bins = row
     counts = list(memoryview(bins).cast("I"))
-    place = Place(begin, end, task_at(tasks, task))
+    place = place_at(trace, begin, end, task)
     return ValueGroup(text, calls, raised, timed, total, least, most, log_sum, place, counts)
 
 

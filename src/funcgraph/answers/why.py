@@ -108,7 +108,7 @@ def why(
     if _is_call(trace, function):
         return _of_one(trace, find_call(trace, function, buffers), 1, 0)
     name, buffer, batches = call_batches_of(trace, function, buffers, tasks)
-    calls = _Durations(batches, name, buffer)
+    calls = _Durations(trace, batches, name, buffer)
     if calls.slowest is None:
         raise SelectionError(f"no call of '{name}' has both its begin and its end in the trace: --nth 1")
     if slowest or len(calls.durations) == 1:
@@ -128,7 +128,7 @@ def _is_call(trace: Trace, text: str) -> bool:
 class _Durations:
     """The calls of a function that ended and are not inside of another: how long they took, and when."""
 
-    def __init__(self, batches: Iterable[CallColumns], name: str, buffer: str) -> None:
+    def __init__(self, trace: Trace, batches: Iterable[CallColumns], name: str, buffer: str) -> None:
         self.durations, self.begins = array("Q"), array("Q")
         self.unfinished = 0
         self.slowest: NamedCall | None = None
@@ -139,7 +139,7 @@ class _Durations:
             longest = max(memoryview(self.durations)[known:], default=-1)
             if longest > most:
                 most = longest
-                self.slowest = self._found(batch, longest, name, buffer)
+                self.slowest = call_of(trace, batch, self._found(batch, longest), name, buffer)
 
     def _add(self, batch: CallColumns) -> None:
         if not any(batch.parent) and _OPEN not in bytes(batch.ended) and min(batch.duration_ns) >= 0:
@@ -157,9 +157,9 @@ class _Durations:
             self.begins.append(begin)
 
     @staticmethod
-    def _found(batch: CallColumns, took: int, name: str, buffer: str) -> NamedCall:
-        """Return the outermost call of a batch that ended and took so long."""
-        place = next(
+    def _found(batch: CallColumns, took: int) -> int:
+        """Return the place of the outermost call of a batch that ended and took so long."""
+        return next(
             place
             for place, (begin, end) in enumerate(zip(batch.begin_ns, batch.end_ns, strict=True))
             if end - begin == took
@@ -167,7 +167,6 @@ class _Durations:
             and batch.ended[place] != _OPEN
             and batch.duration_ns[place] >= 0
         )
-        return call_of(batch, place, name, buffer)
 
     def between(self, least: int, most: int) -> array[int]:
         """Return the places of the calls that took so long."""
@@ -234,7 +233,7 @@ def _spread(places: Sequence[int]) -> Sequence[int]:
 
 
 def _selection(call: NamedCall) -> tuple[str, ...]:
-    begin, end = (f"{time // 10**9}.{time % 10**9:09}" for time in (call.begin_ns, call.end_ns))
+    begin, end = call.times()
     return ("--task", str(call.task.tid), "--from", begin, "--to", end)
 
 

@@ -111,9 +111,8 @@ def _lines(found: CallComparison | None, paths: tuple[str, ...], width: int) -> 
     if len(found.counts) > _COUNTS:
         yield f"  {len(found.counts) - _COUNTS} more functions are called more often by one"
     for mark, call, path in (("-", found.a, paths[0]), ("+", found.b, paths[-1])):
-        select = call.selection()
-        times = f"--from {select.begin} --to {select.end}"
-        yield f"{mark} funcgraph report -i {path} --task {call.task.tid} {times}"
+        begin, end = call.times()
+        yield f"{mark} funcgraph report -i {path} --task {call.task.tid} --from {begin} --to {end}"
 
 
 def _difference_lines(found: CallComparison, width: int) -> Iterator[str]:

@@ -26,6 +26,7 @@ from funcgraph.command_support.trace import (
 )
 from funcgraph.names import printable
 from funcgraph.output_file import whole_file
+from funcgraph.tracedata.selected_time import exact_time
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
@@ -128,8 +129,8 @@ def _lines(name: str, trace: Trace, found: ThreadDifference | None) -> Iterator[
     task, difference = found
     yield f"{name}: {title_of(difference)} in {printable(task.name)}-{task.tid}"
     yield from difference_lines(difference)
-    seconds, rest = divmod(difference.time_ns, 10**9)
-    shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {seconds}.{rest:09}"
+    begin = exact_time(trace.clock, difference.time_ns)
+    shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {begin}"
     yield f"from there on: {shown} -n 20"
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from funcgraph import _tracedata
-from funcgraph.export.source import COUNTING_CLOCKS, Source
+from funcgraph.export.source import Source
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.threads import Threads, arrays_of
 
 (BEGIN, RESUME, RETURN, RAISE, SUSPEND, CLOSE, LOST, OPEN, SUSPENDED) = range(9)

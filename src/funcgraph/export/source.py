@@ -9,12 +9,10 @@ from funcgraph.tracedata.dat_format import DatFormat
 from funcgraph.tracedata.description import Buffer, EventType, Function, Task
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.selection import select as work_out
 from funcgraph.tracedata.threads import Threads, threads_of
-
-#: The clocks whose times are no nanoseconds.
-COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
 
 NEWEST_DAT = DatFormat()
 

@@ -47,6 +47,13 @@ def select_times(scale: TimeScale, begin: str | None, end: str | None) -> tuple[
     return first, last
 
 
+def exact_time(clock: str, time: int) -> str:
+    """Return the text with which a selection takes exactly this time of a trace's clock."""
+    if clock in COUNTING_CLOCKS:
+        return str(time)
+    return f"{time // _NS}.{time % _NS:09}"
+
+
 def _time(scale: TimeScale, flag: str, text: str) -> tuple[int, int]:
     """Return the first and the last time that print as `text`."""
     counts = scale.clock in COUNTING_CLOCKS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from funcgraph.tracedata.call_index import Lane, Span, SpanColumns
 from funcgraph.tracedata.events import Event
-from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
+from funcgraph.tracedata.selected_time import exact_time
 from funcgraph.tracedata.selection import Selection
 from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters, rounding_ns
@@ -156,9 +156,7 @@ def source(served: Served, parameters: Parameters) -> dict[str, Any]:
 
 def time_text(served: Served, time_ns: int) -> str:
     """Return a time as a selection takes it, exact."""
-    if served.trace.clock in COUNTING_CLOCKS:
-        return str(time_ns)
-    return f"{time_ns // 10**9}.{time_ns % 10**9:09}"
+    return exact_time(served.trace.clock, time_ns)
 
 
 def report_command(served: Served, lane: Lane, begin_ns: int, end_ns: int) -> str:
