@@ -337,6 +337,7 @@ class Reader:
         select_unknown: bool,
         size: int,
         selection: SelectionTuple | None = None,
+        texts: bool = True,
         /,
     ) -> CallsIterator:
         """Return an iterator over all calls, in the order of their ends; those that did not end come last.
@@ -345,6 +346,7 @@ class Reader:
             functions, tasks, select_unknown: as of set_names().
             size: calls in a batch, 1 to 2**24; a few more if one event ends several.
             selection: the events that are read; None: all.
+            texts: whether arguments and results are printed; else their texts are empty.
 
         Raises:
             ValueError, OSError: as columns().

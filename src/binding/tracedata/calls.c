@@ -15,18 +15,26 @@ struct calls_iterator {
 
 static int start(struct fg_batches *batches)
 {
-    return fg_call_reader_new(&batches->merge, &((struct calls_iterator *)batches)->calls);
+    return fg_call_reader_new(&batches->merge, true, &((struct calls_iterator *)batches)->calls);
+}
+
+static int start_without_texts(struct fg_batches *batches)
+{
+    return fg_call_reader_new(&batches->merge, false, &((struct calls_iterator *)batches)->calls);
 }
 
 PyObject *fg_reader_calls(PyObject *self, PyObject *args)
 {
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct fg_batch_arguments arguments = {0};
+    int has_texts = true;
 
-    if (!PyArg_ParseTuple(args, "O!O!pn|O:calls", &PyList_Type, &arguments.functions, &PyList_Type,
-                          &arguments.tasks, &arguments.select_unknown, &arguments.size, &arguments.selection))
+    if (!PyArg_ParseTuple(args, "O!O!pn|Op:calls", &PyList_Type, &arguments.functions, &PyList_Type,
+                          &arguments.tasks, &arguments.select_unknown, &arguments.size, &arguments.selection,
+                          &has_texts))
         return NULL;
-    return fg_batches_new(state->calls_iterator_type, self, &arguments, start);
+    return fg_batches_new(state->calls_iterator_type, self, &arguments,
+                          has_texts ? start : start_without_texts);
 }
 
 /* ---- CallsIterator */

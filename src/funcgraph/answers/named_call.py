@@ -128,7 +128,7 @@ def call_batches_of(
     name, _ = function_named(trace, pattern)
     for buffer in _graph_buffers(trace, buffers):
         select = Selection(functions=(_literal(name, trace),), tasks=tasks)
-        batches = trace.call_columns(select=select, buffers=[buffer])
+        batches = trace.call_columns(select=select, buffers=[buffer], texts=False)
         first = next(batches, None)
         if first is not None:
             return name, buffer, _chained(first, batches)

@@ -52,7 +52,7 @@ def _handle_runs(trace: Trace, buffer: int) -> dict[int, list[tuple[int, int]]]:
     runs: dict[int, list[tuple[int, int]]] = {}
     if any(function.name == _RUN for function in trace.functions):
         names = [trace.buffers[buffer].name]
-        for batch in trace.call_columns(select=Selection(functions=(_RUN,)), buffers=names):
+        for batch in trace.call_columns(select=Selection(functions=(_RUN,)), buffers=names, texts=False):
             for task, begin_ns, end_ns in zip(batch.task, batch.begin_ns, batch.end_ns, strict=True):
                 runs.setdefault(task, []).append((begin_ns, end_ns))
     return runs

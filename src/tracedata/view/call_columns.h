@@ -59,8 +59,9 @@ void fg_call_columns_free(struct fg_call_columns *columns);
 
 struct fg_call_reader;
 
-/* Begins to read the calls of @merge, which stays the caller's and lives as long. Return: 0 or -ENOMEM. */
-int fg_call_reader_new(struct fg_merge *merge, struct fg_call_reader **reader);
+/* Begins to read the calls of @merge, which stays the caller's and lives as long. Without @has_texts the texts
+ * are empty, which is faster. Return: 0 or -ENOMEM. */
+int fg_call_reader_new(struct fg_merge *merge, bool has_texts, struct fg_call_reader **reader);
 void fg_call_reader_free(struct fg_call_reader *reader);
 
 /* Adds @size rows or a few more: those that one event ends. Return: 1; 0: there are no more; or an error of

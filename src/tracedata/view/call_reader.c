@@ -26,6 +26,7 @@ struct fg_call_reader {
     struct fg_call_columns *columns;
     uint64_t nr_calls;
     size_t nr_finished; /* at the end: threads, then calls with a name */
+    bool has_texts;
     bool at_end;
 };
 
@@ -82,8 +83,10 @@ static int put_row(struct fg_call_reader *reader, const struct call *call, const
     columns->depth[i] = end->depth;
     columns->resumes[i] = call->resumes;
     columns->ended[i] = (uint8_t)end->ended;
-    fg_text_put(&columns->arguments.text, call->arguments.data, call->arguments.bytes);
-    put_result(&columns->result.text, end);
+    if (reader->has_texts) {
+        fg_text_put(&columns->arguments.text, call->arguments.data, call->arguments.bytes);
+        put_result(&columns->result.text, end);
+    }
     if (columns->arguments.text.failed || columns->result.text.failed)
         return -ENOMEM;
     columns->arguments.offsets[i + 1] = (int32_t)columns->arguments.text.bytes;
@@ -118,7 +121,7 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .is_whole = fg_begins_whole(level, graph),
         .arguments = arguments,
     };
-    if (fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END))
+    if (reader->has_texts && fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END))
         fg_put_arguments(&call->arguments, reader->merge->names, graph->func, values, values_end);
     return call->arguments.failed ? -ENOMEM : 0;
 }
@@ -216,13 +219,14 @@ static const struct fg_call_consumer consumer = {
 
 /* ---- the whole */
 
-int fg_call_reader_new(struct fg_merge *merge, struct fg_call_reader **reader)
+int fg_call_reader_new(struct fg_merge *merge, bool has_texts, struct fg_call_reader **reader)
 {
     struct fg_call_reader *made = calloc(1, sizeof(*made));
 
     if (!made)
         return -ENOMEM;
     made->merge = merge;
+    made->has_texts = has_texts;
     fg_call_assembler_init(&made->calls, &consumer, merge->names, merge->file->unit == FG_UNIT_NS);
     *reader = made;
     return 0;

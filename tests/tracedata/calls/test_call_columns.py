@@ -64,12 +64,17 @@ def test_a_call_knows_its_parent_arguments_and_result(tmp_path: Path) -> None:
     task.leave(S + 50, 0, 0, calltime=S, result=values(7))
     with funcgraph.open(trace.save(tmp_path / "trace.dat")) as read:
         (batch,) = read.call_columns()
+        (numbers,) = read.call_columns(texts=False)
     assert (batch.id.tolist(), batch.parent.tolist()) == ([3, 2, 1], [2, 1, 0])
     assert batch.duration_ns.tolist() == [4, 20, 50]
     assert batch.self_ns.tolist() == [4, 16, 30]
     assert (batch.caller.tolist(), batch.caller_line.tolist()) == ([3, 0, 3], [0, 12, 0])
     assert texts(batch.arguments_offsets, batch.arguments) == ["", "1", 'n=3, text="it\'s"']
     assert texts(batch.result_offsets, batch.result) == ["'KeyError'", "", "7"]
+    assert texts(numbers.arguments_offsets, numbers.arguments) == [""] * 3
+    assert texts(numbers.result_offsets, numbers.result) == [""] * 3
+    same = [name for name in CallColumns.__slots__ if not name.startswith(("arguments", "result"))]
+    assert [getattr(numbers, name) for name in same] == [getattr(batch, name) for name in same]
 
 
 def test_a_call_that_goes_on_twice_is_one(tmp_path: Path) -> None:

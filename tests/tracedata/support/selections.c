@@ -46,7 +46,7 @@ static void check_columns(const struct fg_call_columns *columns, const struct fg
 static int read_calls(struct fg_merge *merge)
 {
     struct fg_call_reader *calls = NULL;
-    int result = fg_call_reader_new(merge, &calls) == 0 ? 1 : -ENOMEM;
+    int result = fg_call_reader_new(merge, true, &calls) == 0 ? 1 : -ENOMEM;
 
     while (result == 1) {
         struct fg_call_columns columns = {0};
