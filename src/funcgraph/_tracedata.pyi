@@ -1,6 +1,6 @@
 """Writing a trace while a program runs, and reading traces."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, type_check_only
 
@@ -11,6 +11,13 @@ class _HasFileno(Protocol):
     def fileno(self) -> int: ...
 
 _Descriptor: TypeAlias = int | _HasFileno
+
+@type_check_only
+class FunctionRows(Protocol):
+    """Functions as a Reader takes them, see Reader.set_names()."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[str, str, int]]: ...
 
 # Compression: src/binding/tracedata/python_codec.c
 
@@ -164,6 +171,15 @@ class Reader:
     def meta(self) -> bytes | None:
         """The trace's own JSON, not decoded; None of a kernel's trace, which trace-cmd recorded."""
     @property
+    def nr_unlisted(self) -> int:
+        """How many functions a .fg has, if they are so many that `meta` lists none; else 0."""
+    def function(self, number: int, /) -> str:
+        """Return one of the functions that `meta` does not list, as JSON, as the list would have it.
+
+        Raises:
+            IndexError: there is none.
+        """
+    @property
     def buffer_names(self) -> list[bytes]:
         """The names of a trace.dat's buffers, as they are in its head."""
     @property
@@ -220,7 +236,7 @@ class Reader:
         """How many lanes the trace has in all buffers."""
     def set_names(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         /,
@@ -230,6 +246,7 @@ class Reader:
 
         Args:
             functions: by index: name, argument names joined by ',', size in bytes of native code (else 0).
+                They are gone through once, so that they need not be there all at a time.
             tasks: lane, tid, pid, name, first_ns, last_ns, selected. Only events of selected tasks are read.
             select_unknown: read the events of tasks that are not listed too.
         """
@@ -332,7 +349,7 @@ class Reader:
         """
     def calls(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         size: int,
@@ -353,7 +370,7 @@ class Reader:
         """
     def call_values(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         function_mask: bytes,
@@ -372,7 +389,7 @@ class Reader:
         """
     def repeats(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         function_mask: bytes,
@@ -395,7 +412,7 @@ class Reader:
         """
     def exceptions(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         select_unknown: bool,
         number: int,
@@ -420,7 +437,7 @@ class Reader:
         """
     def call_index(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         most_bytes: int,
         progress: Callable[[int], object] | None = None,
@@ -452,7 +469,7 @@ class Reader:
         """
     def run_table(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         func_flags: bytes,
         most_runs: int,
@@ -479,7 +496,7 @@ class Reader:
         """
     def call_parts(
         self,
-        functions: list[tuple[str, str, int]],
+        functions: FunctionRows,
         tasks: list[tuple[int, int, int, str, int, int, bool]],
         classes: Buffer,
         begins: Buffer,

@@ -177,9 +177,9 @@ PyObject *fg_reader_call_values(PyObject *self, PyObject *args)
     struct fg_value_groups *groups = NULL;
     PyObject *result = NULL;
 
-    if (!PyArg_ParseTuple(args, "O!O!py#O:call_values", &PyList_Type, &question.functions, &PyList_Type,
-                          &question.tasks, &question.select_unknown, &question.function_mask,
-                          &question.function_mask_bytes, &question.selection))
+    if (!PyArg_ParseTuple(args, "OO!py#O:call_values", &question.functions, &PyList_Type, &question.tasks,
+                          &question.select_unknown, &question.function_mask, &question.function_mask_bytes,
+                          &question.selection))
         return NULL;
     if (open_question(&question) == 0) {
         if (fg_value_groups_new(&question.merge, (const uint8_t *)question.function_mask, &groups) < 0)
@@ -261,9 +261,8 @@ PyObject *fg_reader_exceptions(PyObject *self, PyObject *args)
     unsigned long long number;
     PyObject *result = NULL;
 
-    if (!PyArg_ParseTuple(args, "O!O!pKOO:exceptions", &PyList_Type, &question.functions, &PyList_Type,
-                          &question.tasks, &question.select_unknown, &number, &question.selection,
-                          &question.folds))
+    if (!PyArg_ParseTuple(args, "OO!pKOO:exceptions", &question.functions, &PyList_Type, &question.tasks,
+                          &question.select_unknown, &number, &question.selection, &question.folds))
         return NULL;
     if (open_question(&question) == 0) {
         if (fg_exception_answer_new(&question.merge, number, &answer) < 0)
@@ -343,9 +342,9 @@ PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
     unsigned long long least;
     PyObject *result = NULL;
 
-    if (!PyArg_ParseTuple(args, "O!O!py#KOO:repeats", &PyList_Type, &question.functions, &PyList_Type,
-                          &question.tasks, &question.select_unknown, &question.function_mask,
-                          &question.function_mask_bytes, &least, &question.selection, &question.folds))
+    if (!PyArg_ParseTuple(args, "OO!py#KOO:repeats", &question.functions, &PyList_Type, &question.tasks,
+                          &question.select_unknown, &question.function_mask, &question.function_mask_bytes,
+                          &least, &question.selection, &question.folds))
         return NULL;
     if (least < 2)
         return PyErr_Format(PyExc_ValueError, "least must be at least 2, got %llu", least);

@@ -94,8 +94,8 @@ PyObject *fg_reader_call_index(PyObject *self, PyObject *args)
     struct call_index *made;
     Py_ssize_t most_bytes;
 
-    if (!PyArg_ParseTuple(args, "O!O!n|O:call_index", &PyList_Type, &functions, &PyList_Type, &tasks,
-                          &most_bytes, &progress))
+    if (!PyArg_ParseTuple(args, "OO!n|O:call_index", &functions, &PyList_Type, &tasks, &most_bytes,
+                          &progress))
         return NULL;
     if (most_bytes < 1) {
         PyErr_Format(PyExc_ValueError, "most_bytes must be >= 1, got %zd", most_bytes);

@@ -34,13 +34,13 @@ static void free_arguments(struct arguments *arguments)
 }
 
 /* Puts begins and groups together, and looks at all numbers. Return: false with an exception. */
-static bool take_calls(struct arguments *arguments, uint32_t nr_functions)
+static bool take_calls(struct arguments *arguments, Py_ssize_t nr_functions)
 {
     struct fg_call_parts_input *input = &arguments->input;
     size_t n = (size_t)arguments->begins.len / sizeof(uint64_t);
     const uint8_t *groups = arguments->groups.buf;
 
-    if ((size_t)arguments->groups.len != n || (size_t)arguments->classes.len != nr_functions) {
+    if ((size_t)arguments->groups.len != n || arguments->classes.len != nr_functions) {
         PyErr_SetString(PyExc_ValueError, "a class for each function, a group for each call must be given");
         return false;
     }
@@ -155,17 +155,19 @@ PyObject *fg_reader_call_parts(PyObject *self, PyObject *args)
     struct arguments given = {0};
     PyObject *result = NULL;
     struct fg_call_parts_input *input = &given.input;
+    Py_ssize_t nr_functions;
 
-    if (!PyArg_ParseTuple(args, "O!O!y*y*y*y*y*(II)(II):call_parts", &PyList_Type, &given.functions,
-                          &PyList_Type, &given.tasks, &given.classes, &given.begins, &given.groups,
-                          &given.gil, &given.ready, &input->nr_groups, &input->nr_labels, &input->gc_start,
+    if (!PyArg_ParseTuple(args, "OO!y*y*y*y*y*(II)(II):call_parts", &given.functions, &PyList_Type,
+                          &given.tasks, &given.classes, &given.begins, &given.groups, &given.gil,
+                          &given.ready, &input->nr_groups, &input->nr_labels, &input->gc_start,
                           &input->gc_done))
         return NULL;
     input->gil = given.gil.buf;
     input->nr_gil = (size_t)given.gil.len / sizeof(struct fg_overlay);
     input->ready = given.ready.buf;
     input->nr_ready = (size_t)given.ready.len / sizeof(struct fg_overlay);
-    if (take_calls(&given, (uint32_t)PyList_GET_SIZE(given.functions))) {
+    nr_functions = PyObject_Size(given.functions);
+    if (nr_functions >= 0 && take_calls(&given, nr_functions)) {
         if (!check(&given))
             PyErr_SetString(PyExc_ValueError, "no such kind of part, or no such label");
         else if (fg_fill_names(&names, &reader->file, given.functions, given.tasks, false) == 0)

@@ -29,9 +29,8 @@ PyObject *fg_reader_calls(PyObject *self, PyObject *args)
     struct fg_batch_arguments arguments = {0};
     int has_texts = true;
 
-    if (!PyArg_ParseTuple(args, "O!O!pn|Op:calls", &PyList_Type, &arguments.functions, &PyList_Type,
-                          &arguments.tasks, &arguments.select_unknown, &arguments.size, &arguments.selection,
-                          &has_texts))
+    if (!PyArg_ParseTuple(args, "OO!pn|Op:calls", &arguments.functions, &PyList_Type, &arguments.tasks,
+                          &arguments.select_unknown, &arguments.size, &arguments.selection, &has_texts))
         return NULL;
     return fg_batches_new(state->calls_iterator_type, self, &arguments,
                           has_texts ? start : start_without_texts);

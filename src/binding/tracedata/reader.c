@@ -79,8 +79,8 @@ PyDoc_STRVAR(set_names_doc,
              "set_names($self, functions, tasks, select_unknown)\n--\n\n"
              "Set the functions and tasks that the trace's JSON names: before anything is read, and\n"
              "again while no iterator over a report exists.\n\n"
-             "functions: (name, argument names joined by ',', size in bytes of native "
-             "code, else 0) by index.\n"
+             "functions: of each (name, argument names joined by ',', size in bytes of native "
+             "code, else 0): what has a len() and is gone through once.\n"
              "tasks: (lane, tid, pid, name, first_ns, last_ns, selected); only events of "
              "selected tasks are read. select_unknown: "
              "also read events of tasks that are not listed.");
@@ -89,9 +89,8 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
 {
     struct fg_reader *reader = (struct fg_reader *)self;
     PyObject *functions, *tasks;
-    int select_unknown;
-    if (!PyArg_ParseTuple(args, "O!O!p:set_names", &PyList_Type, &functions, &PyList_Type, &tasks,
-                          &select_unknown))
+    int select_unknown, error;
+    if (!PyArg_ParseTuple(args, "OO!p:set_names", &functions, &PyList_Type, &tasks, &select_unknown))
         return NULL;
     if (reader->is_busy || atomic_load(&reader->nr_reports)) {
         PyErr_SetString(PyExc_RuntimeError, "a report is still being read");
@@ -99,7 +98,10 @@ static PyObject *reader_set_names(PyObject *self, PyObject *args)
     }
     fg_name_table_free(&reader->names);
     reader->has_names = false;
-    if (fg_fill_names(&reader->names, &reader->file, functions, tasks, select_unknown) < 0) {
+    reader->is_busy = true; /* an iterator of Python's lets other threads run */
+    error = fg_fill_names(&reader->names, &reader->file, functions, tasks, select_unknown);
+    reader->is_busy = false;
+    if (error < 0) {
         fg_name_table_free(&reader->names);
         return NULL;
     }
@@ -155,6 +157,32 @@ static PyObject *reader_get_meta(PyObject *self, void *Py_UNUSED(closure))
     if (reader->file.kernel)
         Py_RETURN_NONE;
     return PyBytes_FromStringAndSize(reader->file.meta, (Py_ssize_t)reader->file.meta_bytes);
+}
+
+static PyObject *reader_get_nr_unlisted(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(((struct fg_reader *)self)->file.nr_unlisted);
+}
+
+PyDoc_STRVAR(function_doc, "function($self, number, /)\n--\n\n"
+                           "Return one of the functions that `meta` does not list, as JSON. See the stub.");
+
+/* Reads what does not change after the file was opened: any thread may call it at any time. */
+static PyObject *reader_function(PyObject *self, PyObject *argument)
+{
+    const struct fg_trace_file *file = &((struct fg_reader *)self)->file;
+    Py_ssize_t number = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    struct fg_text json = {0};
+    PyObject *text;
+
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    if (number < 0 || number >= (Py_ssize_t)file->nr_unlisted)
+        return PyErr_Format(PyExc_IndexError, "no function %zd: there are %u", number, file->nr_unlisted);
+    fg_trace_file_put_function(file, (uint32_t)number, &json);
+    text = json.failed ? PyErr_NoMemory() : PyUnicode_DecodeUTF8(json.data, (Py_ssize_t)json.bytes, NULL);
+    fg_text_free(&json);
+    return text;
 }
 
 static PyObject *reader_get_nr_lanes(PyObject *self, void *Py_UNUSED(closure))
@@ -313,6 +341,7 @@ static PyMethodDef reader_methods[] = {
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
     {"call_parts", fg_reader_call_parts_alone, METH_VARARGS, call_parts_doc},
+    {"function", reader_function, METH_O, function_doc},
     {"fileno", reader_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nReturn the file's descriptor, which is the Reader's own."},
     {NULL, NULL, 0, NULL},
@@ -320,6 +349,7 @@ static PyMethodDef reader_methods[] = {
 
 static PyGetSetDef reader_getset[] = {
     {"meta", reader_get_meta, NULL, "JSON of the trace, undecoded; None of a kernel's trace.", NULL},
+    {"nr_unlisted", reader_get_nr_unlisted, NULL, "Number of functions that `meta` does not list.", NULL},
     {"buffer_names", fg_reader_get_buffer_names, NULL, "Names of a trace.dat's buffers.", NULL},
     {"clock", fg_reader_get_clock, NULL, "A trace.dat's clocks, the trace's own in brackets.", NULL},
     {"nr_cpus", fg_reader_get_nr_cpus, NULL, "Number of lanes in each buffer.", NULL},

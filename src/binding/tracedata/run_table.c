@@ -177,8 +177,8 @@ PyObject *fg_reader_run_table(PyObject *self, PyObject *args)
     PyObject *functions, *tasks, *result = NULL;
     const char *flags;
 
-    if (!PyArg_ParseTuple(args, "O!O!y#nn:run_table", &PyList_Type, &functions, &PyList_Type, &tasks, &flags,
-                          &nr_flags, &most_runs, &most_roots))
+    if (!PyArg_ParseTuple(args, "OO!y#nn:run_table", &functions, &PyList_Type, &tasks, &flags, &nr_flags,
+                          &most_runs, &most_roots))
         return NULL;
     if (most_runs < 2 || most_roots < 2) {
         PyErr_SetString(PyExc_ValueError, "most_runs and most_roots must be >= 2");

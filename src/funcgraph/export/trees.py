@@ -10,6 +10,7 @@ from funcgraph.export.format import ExportError
 from funcgraph.export.source import Source
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
 from funcgraph.tracedata.description import Function
+from funcgraph.tracedata.opened import file_of
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.tracedata.summary import FunctionKey, FunctionSummary, function_key
 from funcgraph.tracedata.trace_file import TraceFile
@@ -62,7 +63,7 @@ def _escaped(character: str) -> str:
 
 
 def _buffers(source: Source) -> tuple[TraceFile, list[int]]:
-    file = TraceFile(source.trace.path, known=None if source.trace.is_kernel else source.trace.description)
+    file = file_of(source.trace)
     chosen = select(file, source.select or Selection()).buffers
     return file, file.find_buffers(()) if chosen is None else chosen
 

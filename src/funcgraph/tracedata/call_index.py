@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from funcgraph import _tracedata
 from funcgraph.tracedata.description import Function, Task
+from funcgraph.tracedata.large_list import numbers_of
 
 SpanEnd: TypeAlias = Literal["return", "raise", "suspend", "close", "lost", "open"]
 MarkKind: TypeAlias = Literal["raise", "event", "mark", "loss", "wait", "overrun"]
@@ -167,7 +168,7 @@ class CallIndex:
     ) -> None:
         self._index = index
         self._functions = functions
-        self._numbers = {function: number for number, function in enumerate(functions)}
+        self._numbers = numbers_of(functions, lambda function: function)
         self._called = {row[0]: FunctionCalls(self._named(row[0]), *row[1:]) for row in index.functions()}
         self.resolution_ns = 4**index.base
         self.nr_bytes = index.nr_bytes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from funcgraph.tracedata.large_json import decode_object
+from funcgraph.tracedata.large_json import MOST_MADE, decode_item, decode_object
 from funcgraph.tracedata.option_words import known_options
 
 META_VERSION = 1
@@ -197,7 +197,7 @@ class Description(NamedTuple):
     """
 
     meta: dict[str, Any]
-    functions: list[Function]
+    functions: Sequence[Function]
     tasks: list[Task]
     clock: str
     lost: int
@@ -211,14 +211,19 @@ class Description(NamedTuple):
     event_types: list[EventType]
 
 
-def decode_description(text: bytes) -> Description:
+def decode_description(text: bytes, functions: Sequence[Function] | None = None) -> Description:
     """Decode a trace's JSON.
+
+    Args:
+        functions: the functions, if the JSON does not list them.
 
     Raises:
         TraceError: it is not JSON, is of another version, or something is missing or wrong.
     """
     try:
         meta = _decode_meta(text)
+        if functions is not None:
+            meta["functions"] = functions
         functions = _list_of_functions(meta["functions"])
         processes = [_process(item) for item in meta.get("processes", [])]
         cpus = _number(meta.get("cpus", 2**31)) or 1
@@ -244,6 +249,14 @@ def decode_description(text: bytes) -> Description:
         raise TraceError(
             f"damaged: its description is not that of a trace ({type(error).__name__}: {error})"
         ) from None
+
+
+def large_functions(count: int, text_of: Callable[[int], str]) -> Sequence[Function]:
+    """Return so many functions, each of which is made of its JSON when somebody looks at it."""
+    from funcgraph.tracedata.large_list import LargeList  # only now: few traces have so many
+
+    make = _FunctionMaker()
+    return LargeList(count, lambda number: make(decode_item(text_of(number))))
 
 
 def tasks_named(tasks: Iterable[Task], word: str) -> list[Task]:
@@ -311,11 +324,13 @@ class _FunctionMaker:
         )
 
     def _shared(self, text: object) -> str:
+        if len(self._texts) > MOST_MADE:
+            self._texts.clear()  # each has another text: sharing is of no use
         return self._texts.setdefault(str(text), str(text))
 
 
-def _list_of_functions(functions: object) -> list[Function]:
-    if not isinstance(functions, list):
+def _list_of_functions(functions: object) -> Sequence[Function]:
+    if isinstance(functions, (str, bytes)) or not isinstance(functions, Sequence):
         raise TypeError("its functions are no list")
     return functions
 

@@ -1,17 +1,20 @@
 """Decoding JSON with a list of millions of small lists.
 
-A trace of four megabytes can name millions of functions. As lists that json.loads() makes these take several
-times the memory of what is made of them, so they are made one by one.
+As lists that json.loads() makes these take several times the memory of what is made of them, so they are made
+one by one; and where they are very many, when somebody looks at them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["decode_object"]
+__all__ = ["MOST_MADE", "decode_item", "decode_object"]
+
+#: Of so many items all are made at once.
+MOST_MADE = 1 << 16
 
 _decode = json.JSONDecoder().raw_decode
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -49,19 +52,45 @@ def decode_object(text: str, key: str, make: Callable[[Any], object]) -> Any:
     return members
 
 
-def _decode_list(text: str, at: int, make: Callable[[Any], object]) -> tuple[list[object], int]:
+def decode_item(text: str) -> Any:
+    """Return what the text of one item is."""
+    return _decode(text)[0]
+
+
+def _decode_list(text: str, at: int, make: Callable[[Any], object]) -> tuple[Sequence[object], int]:
     """Return the items from a place within brackets on, and the place after the closing one."""
     items: list[object] = []
+    begin = at
     at = _after_blanks(text, at)
     if text.startswith("]", at):
         return items, at + 1
     while True:
         item, at = _decode(text, at)
         items.append(make(item))
+        if len(items) > MOST_MADE:
+            return _large_list(text, begin, make)
         at = _after_blanks(text, at)
         if text.startswith("]", at):
             return items, at + 1
         at = _after_blanks(text, _after(",", text, at))
+
+
+def _large_list(text: str, at: int, make: Callable[[Any], object]) -> tuple[Sequence[object], int]:
+    """The same, of a list with items. Each is made here once, as what is wrong with one must be known now."""
+    from array import array  # only now: few traces have so many
+
+    from funcgraph.tracedata.large_list import LargeList
+
+    places = array("Q")
+    while True:
+        at = _after_blanks(text, at)
+        places.append(at)
+        item, at = _decode(text, at)
+        make(item)
+        at = _after_blanks(text, at)
+        if text.startswith("]", at):
+            return LargeList(len(places), lambda number: make(_decode(text, places[number])[0])), at + 1
+        at = _after(",", text, at)
 
 
 def _after_blanks(text: str, at: int) -> int:

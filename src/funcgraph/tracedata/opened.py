@@ -27,7 +27,7 @@ from funcgraph.tracedata.flaw import Flaw, flaw_of
 from funcgraph.tracedata.selection import Selected, Selection
 from funcgraph.tracedata.selection import select as work_out
 from funcgraph.tracedata.threads import threads_of
-from funcgraph.tracedata.trace_file import describe, function_rows, open_reader, task_rows
+from funcgraph.tracedata.trace_file import TraceFile, describe, function_rows, open_reader, task_rows
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
@@ -54,7 +54,7 @@ class Reading(NamedTuple):
     """
 
     reader: _tracedata.Reader
-    functions: list[tuple[str, str, int]]
+    functions: _tracedata.FunctionRows
     tasks: list[tuple[int, int, int, str, int, int, bool]]
     select_unknown: bool
     selection: _tracedata.SelectionTuple | None
@@ -89,7 +89,7 @@ class Trace:
     path: str | int
     meta: dict[str, Any]
     flaw: Flaw | None
-    functions: list[Function]
+    functions: Sequence[Function]
     event_types: list[EventType]
     tasks: list[Task]
     buffers: list[Buffer]
@@ -723,6 +723,18 @@ def _is_recorded(fd: int) -> bool:
     finally:
         os.close(probe)
     return False
+
+
+def file_of(trace: Trace) -> TraceFile:
+    """Return what reads a trace for reports and figures. It shares what the trace has in memory, if it can.
+
+    Raises:
+        ValueError: the trace is closed.
+        TraceError, OSError: as `open_trace`.
+    """
+    if trace.is_kernel:
+        return TraceFile(trace.path)
+    return TraceFile(trace.path, known=trace.description, reader=trace._opened())
 
 
 def open_trace(path: str | os.PathLike[str] | int) -> Trace:

@@ -34,7 +34,7 @@ ChosenEvent: TypeAlias = tuple[int, bytes | None, list[tuple[str, int, int, int]
 class Named(Protocol):
     """What a trace names: `TraceFile` and `Trace`."""
 
-    functions: list[Function]
+    functions: Sequence[Function]
     event_types: list[EventType]
     tasks: list[Task]
     buffers: list[Buffer]

@@ -15,9 +15,11 @@ from funcgraph.tracedata.description import (
     Task,
     TraceError,
     decode_description,
+    large_functions,
     shown_buffers,
     tasks_named,
 )
+from funcgraph.tracedata.large_json import MOST_MADE
 from funcgraph.tracedata.option_words import option_bits
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class TraceFile:
         path: a file that `funcgraph record` wrote, or a trace.dat that trace-cmd recorded on a kernel; or the
             descriptor of one, which stays open as long as the trace is read.
         known: its description, if it was decoded before: that of many functions takes much memory.
+        reader: with `known`: what has the file open already, and told the events of it.
         progress: called now and then while the trace is read, with the share of this pass that is done.
 
     Raises:
@@ -54,15 +57,17 @@ class TraceFile:
         path: str | os.PathLike[str] | int,
         *,
         known: Description | None = None,
+        reader: _tracedata.Reader | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> None:
         self.path = path if isinstance(path, int) else os.fspath(path)
         self._progress = progress
-        try:
-            self._opened = open_reader(self.path, progress)
-        except (ValueError, NotImplementedError) as error:
-            raise TraceError(str(error)) from None
-        self._kernel, description = describe(self._opened, known)
+        self._kernel: KernelHead | None
+        if known is not None and reader is not None:
+            self._opened, self._kernel, description = reader, None, known
+        else:
+            self._opened = _open(self.path, progress)
+            self._kernel, description = describe(self._opened, known)
         self.meta = description.meta
         self.functions = description.functions
         self.event_types = description.event_types
@@ -370,6 +375,13 @@ class TraceFile:
         return reader
 
 
+def _open(path: str | int, progress: Callable[[float], object] | None) -> _tracedata.Reader:
+    try:
+        return open_reader(path, progress)
+    except (ValueError, NotImplementedError) as error:
+        raise TraceError(str(error)) from None
+
+
 def open_reader(path: str | int, progress: Callable[[float], object] | None = None) -> _tracedata.Reader:
     """Open a trace, if need be with Python's codecs."""
     try:
@@ -408,15 +420,34 @@ def describe(
 
 def _own_description(reader: _tracedata.Reader) -> Description | None:
     meta = reader.meta
-    return None if meta is None else decode_description(meta)
+    if meta is None:
+        return None
+    count = reader.nr_unlisted
+    return decode_description(meta, large_functions(count, reader.function) if count else None)
 
 
-def function_rows(functions: Sequence[Function]) -> list[tuple[str, str, int]]:
+class _LargeRows:
+    """The rows of very many functions, each made when the Reader takes it."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._functions = functions
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        return map(_function_row, self._functions)
+
+
+def function_rows(functions: Sequence[Function]) -> _tracedata.FunctionRows:
     """Return a trace's functions as a Reader takes them."""
-    return [
-        (_text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes)
-        for function in functions
-    ]
+    if len(functions) > MOST_MADE:
+        return _LargeRows(functions)
+    return [_function_row(function) for function in functions]
+
+
+def _function_row(function: Function) -> tuple[str, str, int]:
+    return _text(function.name), _text(",".join(function.starred_arguments())), function.size_bytes
 
 
 def task_rows(

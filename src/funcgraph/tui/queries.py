@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from funcgraph.tracedata.description import Function
@@ -36,7 +37,7 @@ class Queries:
         return row.answer(self.served, Parameters(items, row.parameters))
 
     @property
-    def functions(self) -> list[Function]:
+    def functions(self) -> Sequence[Function]:
         return self.served.functions
 
     def name(self, number: int | None) -> str:

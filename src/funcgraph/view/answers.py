@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from funcgraph.tracedata.call_index import Mark, SpanColumns
@@ -79,10 +79,16 @@ def lanes(served: Served, _parameters: Parameters) -> dict[str, Any]:
 
 def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
     """Return the functions of a trace."""
+    return {"functions": function_rows(served, range(len(served.functions)))}
+
+
+def function_rows(served: Served, numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """Return what a page needs to know of functions."""
     index = served.index()
     totals = {row.function: row.total_ns for row in index.functions() if row.function}
     rows = []
-    for number, function in enumerate(served.functions):
+    for number in numbers:
+        function = served.functions[number]
         is_native = bool(function.flags & NATIVE)
         rows.append(
             {
@@ -98,7 +104,7 @@ def functions(served: Served, _parameters: Parameters) -> dict[str, Any]:
                 "total_ns": totals.get(function, 0),
             }
         )
-    return {"functions": rows}
+    return rows
 
 
 def spans(served: Served, parameters: Parameters) -> bytes:

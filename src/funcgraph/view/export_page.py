@@ -199,9 +199,9 @@ def _packed(
             mark["function"] = numbers.get(mark["function"])
     packed = [packed_rows([row._replace(function=place_of(row.function)) for row in lane]) for lane in rows]
     index, calls = served.index(), _calls(tree)
-    every = answers.functions(served, Parameters([], ()))["functions"]
     functions = [
-        {**every[number], "number": place, "calls": calls.get(number, 0)} for place, number in enumerate(kept)
+        {**row, "number": place, "calls": calls.get(row["number"], 0)}
+        for place, row in enumerate(answers.function_rows(served, kept))
     ]
     function_limits = limits(served) if part.is_whole else {}
     head = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from funcgraph import _tracedata
@@ -50,7 +50,7 @@ def search(served: Served, parameters: Parameters) -> dict[str, Any]:
     return {"functions": found, "hits": hits, "count": count, "complete": is_complete}
 
 
-def matching_functions(functions: list[Function], text: str) -> list[int]:
+def matching_functions(functions: Sequence[Function], text: str) -> list[int]:
     """Return the numbers of the functions whose names have a text, in any case; `*` and `?` are a pattern."""
     if any(c in text for c in "*?["):
         names = [(encodable(function.name), encodable(function.module)) for function in functions]

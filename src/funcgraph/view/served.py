@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Literal, TypeAlias
 
 from funcgraph.tracedata.call_index import CallIndex, Lane
 from funcgraph.tracedata.description import FLAT_TRACERS, Function, Task, TraceError
 from funcgraph.tracedata.flaw import is_written
+from funcgraph.tracedata.large_list import numbers_of
 from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.run_table import RunTable
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
-from funcgraph.tracedata.summary import FunctionKey, function_key
+from funcgraph.tracedata.summary import function_key
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.view.kept_trees import KeptTrees
 from funcgraph.view.live_files import LiveFiles
@@ -86,10 +87,10 @@ class Served:
         self.trees = KeptTrees()
         self.run_lock = threading.Lock()
         self.kept_runs: object = None
-        self._first: dict[FunctionKey, int] = {}
-        for number, function in enumerate(self.trace.functions):
-            self._first.setdefault(function_key(function), number)
-        self._canonical = [self._first[function_key(function)] for function in self.trace.functions]
+        self._first = numbers_of(self.trace.functions, function_key)
+        self._canonical: list[int] = []  # empty of very many functions
+        if isinstance(self._first, dict):
+            self._canonical = [self._first[function_key(function)] for function in self.trace.functions]
         self._index: CallIndex | None = None
         self._flaw = ""  # found while it was read
         self._is_recorded = self.trace.flaw is not None and self.trace.flaw.is_usual
@@ -178,7 +179,7 @@ class Served:
         return self._is_recorded and not self._flaw
 
     @property
-    def functions(self) -> list[Function]:
+    def functions(self) -> Sequence[Function]:
         return self.trace.functions
 
     @property
@@ -266,11 +267,15 @@ class Served:
 
     def number_or_unknown(self, function: Function | None) -> int:
         """The same; the number of functions stands for one that is not named."""
-        return len(self._canonical) if function is None else self._first[function_key(function)]
+        return len(self.functions) if function is None else self._first[function_key(function)]
 
     def canonical(self, number: int) -> int:
         """Return the first number that the same function has."""
-        return self._canonical[number] if number < len(self._canonical) else len(self._canonical)
+        if number >= len(self.functions):
+            return len(self.functions)
+        return (
+            self._canonical[number] if self._canonical else self._first[function_key(self.functions[number])]
+        )
 
     def call_buffers(self) -> list[int]:
         """Return the buffers that have calls. Two instances may have recorded the same call."""

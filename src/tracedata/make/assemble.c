@@ -188,7 +188,7 @@ static int begin_sections(struct assembly *assembly, int fd)
 
 static int end_trace(struct assembly *assembly, int fd)
 {
-    fg_recorded_describe(assembly->recorded, &assembly->meta);
+    fg_recorded_describe(assembly->recorded, 0, &assembly->meta);
     return has_sections(assembly) ? fg_trace_sections_finish(&assembly->sections, &assembly->meta)
                                   : end_head(assembly, fd);
 }

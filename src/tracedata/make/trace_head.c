@@ -149,10 +149,10 @@ static void put_kallsyms(struct fg_text *text, const struct fg_symbols *symbols)
     put_kallsyms_line(text, FG_FUNC_ADDRESS_UNKNOWN, "", "unknown");
     for (size_t i = 0; i < symbols->nr_matched; i++) {
         const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
-        const char *qualname = function->strings[FG_FUNCTION_QUALNAME];
+        const char *qualname = fg_function_string(function, FG_FUNCTION_QUALNAME);
 
-        put_kallsyms_line(text, fg_function_address((uint32_t)i), function->strings[FG_FUNCTION_MODULE],
-                          *qualname ? qualname : "unknown");
+        put_kallsyms_line(text, fg_function_address((uint32_t)i),
+                          fg_function_string(function, FG_FUNCTION_MODULE), *qualname ? qualname : "unknown");
     }
     fg_end_u32(text, begin);
 }

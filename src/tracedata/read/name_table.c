@@ -24,10 +24,8 @@ int fg_name_table_init(struct fg_name_table *table, uint32_t nr_functions, uint3
 
 void fg_name_table_free(struct fg_name_table *table)
 {
-    for (uint32_t i = 0; table->functions && i < table->nr_functions; i++) {
-        free(table->functions[i].text);
-        free(table->functions[i].arguments);
-    }
+    fg_arena_free(&table->texts);
+    fg_text_free(&table->scratch);
     for (uint32_t i = 0; i < table->nr_tasks; i++)
         free(table->tasks[i].name);
     for (uint32_t i = 0; i < table->nr_imports; i++)
@@ -48,45 +46,54 @@ static uint32_t count_arguments(const char *arguments, size_t bytes)
     return count;
 }
 
+/* Appends each argument with '=', and notes its size. */
+static void put_arguments(struct fg_text *text, const char *arguments, size_t bytes, struct fg_label *labels,
+                          uint32_t count)
+{
+    const char *end = arguments + bytes;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *comma = memchr(arguments, ',', (size_t)(end - arguments));
+        size_t start = text->bytes, argument_bytes = (size_t)((comma ? comma : end) - arguments);
+
+        fg_text_escaped(text, arguments, argument_bytes, 0);
+        fg_text_char(text, '=');
+        labels[i].bytes = (uint32_t)(text->bytes - start);
+        arguments += argument_bytes + (comma != NULL);
+    }
+}
+
 int fg_name_table_set_function(struct fg_name_table *table, uint32_t index, const char *name,
                                size_t name_bytes, const char *arguments, size_t arguments_bytes,
                                uint32_t size_bytes)
 {
-    struct fg_function_name *function = &table->functions[index];
-    struct fg_text text = {0};
-    uint32_t count = count_arguments(arguments, arguments_bytes);
-    struct fg_label *labels = count ? calloc(count, sizeof(*labels)) : NULL;
+    uint32_t count = count_arguments(arguments, arguments_bytes), escaped_bytes;
+    size_t labels_bytes = count * sizeof(struct fg_label);
+    struct fg_label *labels =
+        fg_arena_reserve(&table->texts, labels_bytes, count ? _Alignof(struct fg_label) : 1);
+    struct fg_text *text = &table->scratch;
+    char *at;
 
-    fg_text_escaped(&text, name, name_bytes, 0);
-    size_t escaped_bytes = text.bytes;
-    const char *end = arguments + arguments_bytes;
-    for (uint32_t i = 0; i < count && labels; i++) {
-        const char *comma = memchr(arguments, ',', (size_t)(end - arguments));
-        size_t start = text.bytes, bytes = (size_t)((comma ? comma : end) - arguments);
-        fg_text_escaped(&text, arguments, bytes, 0);
-        fg_text_char(&text, '=');
-        labels[i].bytes = (uint32_t)(text.bytes - start);
-        arguments += bytes + (comma != NULL);
-    }
-    fg_text_char(&text, 0);
-    if (text.failed || (count && !labels)) {
-        fg_text_free(&text);
-        free(labels);
+    if (!labels)
         return -ENOMEM;
-    }
-    /* The text no longer moves: labels may point into it. */
-    char *exact = realloc(text.data, text.bytes);
-    const char *at = exact ? exact : text.data;
-    function->text = exact ? exact : text.data;
-    function->name = (struct fg_label){at, (uint32_t)escaped_bytes};
+    fg_arena_take(&table->texts, labels_bytes);
+    text->bytes = 0;
+    fg_text_escaped(text, name, name_bytes, 0);
+    escaped_bytes = (uint32_t)text->bytes;
+    put_arguments(text, arguments, arguments_bytes, labels, count);
+    at = text->failed ? NULL : fg_arena_reserve(&table->texts, text->bytes, 1);
+    if (!at)
+        return -ENOMEM;
+    fg_arena_take(&table->texts, text->bytes);
+    if (text->bytes)
+        memcpy(at, text->data, text->bytes);
+    table->functions[index] = (struct fg_function_name){
+        .name = {at, escaped_bytes}, .arguments = labels, .nr_arguments = count, .size_bytes = size_bytes};
     at += escaped_bytes;
     for (uint32_t i = 0; i < count; i++) {
         labels[i].text = at;
         at += labels[i].bytes;
     }
-    function->arguments = labels;
-    function->nr_arguments = count;
-    function->size_bytes = size_bytes;
     return 0;
 }
 

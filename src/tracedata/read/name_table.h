@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "engine/base/hash_table.h"
+#include "tracedata/base/arena.h"
+#include "tracedata/base/text.h"
 
 struct fg_label {
     const char *text;
@@ -16,9 +18,8 @@ struct fg_label {
 };
 
 struct fg_function_name {
-    char *text; /* the labels point into it */
     struct fg_label name;
-    struct fg_label *arguments; /* "n=", "*args=" */
+    const struct fg_label *arguments; /* "n=", "*args=" */
     uint32_t nr_arguments;
     uint32_t size_bytes; /* of native code; 0 for any other, where places are lines */
 };
@@ -35,6 +36,8 @@ struct fg_task_name {
 
 struct fg_name_table {
     struct fg_function_name *functions;
+    struct fg_arena texts;  /* of functions */
+    struct fg_text scratch; /* to make one of these */
     uint32_t nr_functions;
     struct fg_label *imports; /* by index: "import json" */
     uint32_t nr_imports;

@@ -17,8 +17,11 @@
 #include "tracedata/base/wire.h"
 #include "tracedata/read/dat/dat_options.h"
 #include "tracedata/read/dat/header_walk.h"
+#include "tracedata/read/fg/trace_meta.h"
 
 #define MAGIC "\x17\x08\x44tracing"
+/* More would take more memory as JSON, and as Python's objects, than all else. */
+#define MOST_LISTED_FUNCTIONS (UINT32_C(1) << 16)
 
 int fg_trace_file_read(const struct fg_trace_file *file, uint64_t offset, void *into, size_t bytes,
                        char reason[FG_REASON_BYTES])
@@ -341,8 +344,10 @@ int fg_trace_file_read_part(const struct fg_trace_file *file, enum fg_dat_part_n
 static int describe_recorded(struct fg_trace_file *file)
 {
     struct fg_text json = {0};
+    size_t nr_functions = file->recorded->contents.symbols.nr_matched;
 
-    fg_recorded_describe(file->recorded, &json);
+    file->nr_unlisted = nr_functions > MOST_LISTED_FUNCTIONS ? (uint32_t)nr_functions : 0;
+    fg_recorded_describe(file->recorded, file->nr_unlisted, &json);
     if (json.failed) {
         fg_text_free(&json);
         return -ENOMEM;
@@ -415,6 +420,11 @@ int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason
 int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES])
 {
     return open_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0), file, reason);
+}
+
+void fg_trace_file_put_function(const struct fg_trace_file *file, uint32_t number, struct fg_text *json)
+{
+    fg_trace_meta_put_function(json, fg_symbols_matched(&file->recorded->contents.symbols, number));
 }
 
 int fg_trace_file_add_event(struct fg_trace_file *file, const struct fg_event_words *words)

@@ -27,6 +27,7 @@ struct fg_trace_file {
     enum fg_clock_unit unit; /* of the times of events */
     char *meta;              /* JSON; NULL of a kernel's trace */
     size_t meta_bytes;
+    uint32_t nr_unlisted;             /* functions of a .fg, if they are too many for `meta`: else 0 */
     struct fg_dat_head head;          /* of a trace.dat */
     uint32_t page_header_bytes;       /* before the data of a page */
     struct fg_kernel *kernel;         /* of a kernel's trace: what its records are; NULL of funcgraph's own */
@@ -44,6 +45,10 @@ int fg_trace_file_open(const char *path, struct fg_trace_file *file, char reason
 /* The same for a file that is open for reading. @fd stays the caller's, who may close it. */
 int fg_trace_file_open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYTES]);
 void fg_trace_file_close(struct fg_trace_file *file);
+
+/* Appends one of the functions that `meta` does not list, as its list would have it (trace_meta.h).
+ * @number: below file->nr_unlisted */
+void fg_trace_file_put_function(const struct fg_trace_file *file, uint32_t number, struct fg_text *json);
 
 /* Says what the next kind of event of a trace.dat is; of a .fg it is known already. Return: 0; -EINVAL:
  * @words describe no event; or -ENOMEM. */

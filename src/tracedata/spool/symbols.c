@@ -15,51 +15,43 @@ const char *fg_symbol_string(const struct fg_symbol *symbol, const char *previou
     return text < end && memchr(text, '\0', (size_t)(end - text)) ? text : NULL;
 }
 
-/* The function that a symbol describes; its strings point into the symbol. */
-static struct fg_trace_function function_of(const struct fg_symbol *symbol)
+/* The function that a symbol describes; its strings lie in free room of the arena. False: memory is short. */
+static bool function_of(struct fg_symbols *symbols, const struct fg_symbol *symbol,
+                        struct fg_trace_function *function)
 {
-    struct fg_trace_function function = {
-        .line = symbol->line, .flags = symbol->flags, .index = FG_SYMBOLS_NONE};
+    char *room = fg_arena_reserve(&symbols->strings, symbol->bytes + (size_t)FG_FUNCTION_STRINGS, 1);
     const char *text = NULL;
-    uint64_t hash = FG_HASH_BYTES_BEGIN;
+    size_t bytes = 0;
     bool more = true;
 
-    for (int i = 0; i < FG_FUNCTION_STRINGS; i++) {
-        const char *next = more && (uint32_t)i < symbol->nr_strings ? fg_symbol_string(symbol, text) : NULL;
+    if (room == NULL)
+        return false;
+    for (uint32_t i = 0; i < FG_FUNCTION_STRINGS; i++) {
+        text = more && i < symbol->nr_strings ? fg_symbol_string(symbol, text) : NULL;
+        more = text != NULL;
+        if (more) {
+            size_t length = strlen(text);
 
-        more = next != NULL;
-        text = next;
-        function.strings[i] = next ? next : "";
-        function.strings_bytes += strlen(function.strings[i]) + 1;
-        hash = fg_hash_bytes(hash, function.strings[i], strlen(function.strings[i]) + 1);
+            memcpy(room + bytes, text, length);
+            bytes += length;
+        }
+        room[bytes++] = 0;
     }
-    function.hash = fg_hash_bytes(hash, &function.line, sizeof(function.line));
-    return function;
+    *function = (struct fg_trace_function){.strings = room,
+                                           .strings_bytes = (uint32_t)bytes,
+                                           .line = symbol->line,
+                                           .flags = symbol->flags,
+                                           .index = FG_SYMBOLS_NONE};
+    function->hash = fg_hash_bytes(FG_HASH_BYTES_BEGIN, room, bytes);
+    function->hash = fg_hash_bytes(function->hash, &function->line, sizeof(function->line));
+    return true;
 }
 
 static bool same_function(const struct fg_trace_function *one, const struct fg_trace_function *other)
 {
-    if (one->hash != other->hash || one->line != other->line || one->strings_bytes != other->strings_bytes)
-        return false;
-    for (int i = 0; i < FG_FUNCTION_STRINGS; i++)
-        if (strcmp(one->strings[i], other->strings[i]) != 0)
-            return false;
-    return true;
-}
-
-static int function_copy_strings(struct fg_trace_function *function)
-{
-    char *room = malloc(function->strings_bytes);
-
-    if (room == NULL)
-        return -ENOMEM;
-    for (int i = 0; i < FG_FUNCTION_STRINGS; i++) {
-        size_t bytes = strlen(function->strings[i]) + 1;
-
-        function->strings[i] = memcpy(room, function->strings[i], bytes);
-        room += bytes;
-    }
-    return 0;
+    return one->hash == other->hash && one->line == other->line &&
+           one->strings_bytes == other->strings_bytes &&
+           memcmp(one->strings, other->strings, one->strings_bytes) == 0;
 }
 
 static int64_t function_add(struct fg_symbols *symbols, struct fg_trace_function function)
@@ -69,8 +61,9 @@ static int64_t function_add(struct fg_symbols *symbols, struct fg_trace_function
     if (number >= UINT32_MAX / 4) /* numbers and addresses have 32 bits */
         return -ENOMEM;
     if (fg_array_reserve(&symbols->functions, &symbols->functions_capacity, number + 1) < 0 ||
-        fg_hash_reserve(&symbols->by_hash) < 0 || function_copy_strings(&function) < 0)
+        fg_hash_reserve(&symbols->by_hash) < 0)
         return -ENOMEM;
+    fg_arena_take(&symbols->strings, function.strings_bytes);
     symbols->functions[symbols->nr_functions++] = function;
     fg_hash_add(&symbols->by_hash, function.hash, number + 1);
     return (int64_t)number;
@@ -101,15 +94,32 @@ static int function_match(struct fg_symbols *symbols, struct fg_trace_function *
 
 int64_t fg_symbols_take(struct fg_symbols *symbols, const struct fg_symbol *symbol)
 {
-    struct fg_trace_function function = function_of(symbol);
-    int64_t number = function_find(symbols, &function);
+    struct fg_trace_function function;
+    int64_t number;
 
+    if (!function_of(symbols, symbol, &function))
+        return -ENOMEM;
+    number = function_find(symbols, &function);
     if (number < 0)
         number = function_add(symbols, function);
     if (number >= 0 && symbol->type != FG_SYMBOL_SEEN &&
         function_match(symbols, &symbols->functions[number], (uint32_t)number) < 0)
         return -ENOMEM;
     return number;
+}
+
+void fg_symbols_seal(struct fg_symbols *symbols)
+{
+    fg_hash_clear(&symbols->by_hash);
+}
+
+const char *fg_function_string(const struct fg_trace_function *function, enum fg_function_string which)
+{
+    const char *text = function->strings;
+
+    for (int i = 0; i < (int)which; i++)
+        text += strlen(text) + 1;
+    return text;
 }
 
 const struct fg_trace_function *fg_symbols_matched(const struct fg_symbols *symbols, size_t index)
@@ -119,8 +129,7 @@ const struct fg_trace_function *fg_symbols_matched(const struct fg_symbols *symb
 
 void fg_symbols_free(struct fg_symbols *symbols)
 {
-    for (size_t i = 0; i < symbols->nr_functions; i++)
-        free((char *)symbols->functions[i].strings[0]);
+    fg_arena_free(&symbols->strings);
     free(symbols->functions);
     fg_hash_clear(&symbols->by_hash);
     free(symbols->matched);

@@ -208,8 +208,8 @@ static void equal_functions_are_one(void)
     assert(take_function(&symbols, 7, FG_SYMBOL_FUNC) == 7);
     assert(take_function(&symbols, 4999, FG_SYMBOL_FUNC) == 4999);
     assert(symbols.nr_matched == 2);
-    assert(strcmp(fg_symbols_matched(&symbols, 0)->strings[FG_FUNCTION_QUALNAME], "f4999") == 0);
-    assert(strcmp(fg_symbols_matched(&symbols, 1)->strings[FG_FUNCTION_QUALNAME], "f7") == 0);
+    assert(strcmp(fg_function_string(fg_symbols_matched(&symbols, 0), FG_FUNCTION_QUALNAME), "f4999") == 0);
+    assert(strcmp(fg_function_string(fg_symbols_matched(&symbols, 1), FG_FUNCTION_QUALNAME), "f7") == 0);
     fg_symbols_free(&symbols);
 }
 

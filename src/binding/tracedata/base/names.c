@@ -49,11 +49,34 @@ static int add_task(struct fg_name_table *names, PyObject *item)
     return 0;
 }
 
+static int set_functions(struct fg_name_table *names, PyObject *functions, Py_ssize_t nr_functions)
+{
+    PyObject *iterator = PyObject_GetIter(functions), *item;
+    uint32_t n = 0;
+    int error = iterator ? 0 : -1;
+
+    while (error == 0 && (item = PyIter_Next(iterator)) != NULL) {
+        if (n < nr_functions) {
+            error = set_function(names, n++, item);
+        } else {
+            PyErr_SetString(PyExc_ValueError, "more functions than their len() says");
+            error = -1;
+        }
+        Py_DECREF(item);
+    }
+    Py_XDECREF(iterator);
+    if (error == 0 && !PyErr_Occurred() && n < nr_functions)
+        PyErr_SetString(PyExc_ValueError, "fewer functions than their len() says");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 int fg_fill_names(struct fg_name_table *names, const struct fg_trace_file *file, PyObject *functions,
                   PyObject *tasks, int select_unknown)
 {
-    Py_ssize_t nr_functions = functions ? PyList_GET_SIZE(functions) : 0, nr_tasks = PyList_GET_SIZE(tasks);
+    Py_ssize_t nr_functions = functions ? PyObject_Size(functions) : 0, nr_tasks = PyList_GET_SIZE(tasks);
 
+    if (nr_functions < 0)
+        return -1;
     if (nr_functions > INT32_MAX || nr_tasks > INT32_MAX) {
         PyErr_SetString(PyExc_ValueError, "too many functions or tasks");
         return -1;
@@ -62,9 +85,8 @@ int fg_fill_names(struct fg_name_table *names, const struct fg_trace_file *file,
         PyErr_NoMemory();
         return -1;
     }
-    for (Py_ssize_t i = 0; i < nr_functions; i++)
-        if (set_function(names, (uint32_t)i, PyList_GET_ITEM(functions, i)) < 0)
-            return -1;
+    if (functions && set_functions(names, functions, nr_functions) < 0)
+        return -1;
     for (Py_ssize_t i = 0; i < nr_tasks; i++)
         if (add_task(names, PyList_GET_ITEM(tasks, i)) < 0)
             return -1;

@@ -304,8 +304,8 @@ static PyObject *recorder_totals(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 static PyObject *function_name(const struct fg_trace_function *function)
 {
-    const char *module = function->strings[FG_FUNCTION_MODULE];
-    const char *qualname = function->strings[FG_FUNCTION_QUALNAME];
+    const char *module = fg_function_string(function, FG_FUNCTION_MODULE);
+    const char *qualname = fg_function_string(function, FG_FUNCTION_QUALNAME);
 
     return PyUnicode_FromFormat("%s%s%s", module, *module && *qualname ? "." : "", qualname);
 }
@@ -325,7 +325,7 @@ static PyObject *recorder_seen_functions(PyObject *self, PyObject *Py_UNUSED(ign
     seen = PyList_New(0);
     for (size_t i = 0; seen && i < symbols->nr_functions; i++) {
         const struct fg_trace_function *function = &symbols->functions[i];
-        const char *module = function->strings[FG_FUNCTION_MODULE];
+        const char *module = fg_function_string(function, FG_FUNCTION_MODULE);
 
         fg_list_append(&seen,
                        Py_BuildValue("(NN)", function_name(function),

@@ -123,6 +123,7 @@ int fg_recorded_open(int fd, struct fg_recorded *recorded)
     fg_spool_index_free(&index);
     if (error < 0)
         return error;
+    fg_symbols_seal(&recorded->contents.symbols);
     recorded->unit = fg_trace_clock_unit(recorded->contents.clock);
     sort_pieces(&recorded->contents);
     error = fg_lanes_assign(&recorded->contents, &recorded->lanes);
@@ -153,11 +154,11 @@ int fg_recorded_set_meta(struct fg_recorded *recorded, const char *meta, size_t 
     return text->failed ? -ENOMEM : 0;
 }
 
-void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *json)
+void fg_recorded_describe(const struct fg_recorded *recorded, size_t first_function, struct fg_text *json)
 {
     const struct fg_text *meta = &recorded->contents.meta;
 
-    fg_trace_meta_build(json, &recorded->contents, &recorded->lanes, meta->data, meta->bytes);
+    fg_trace_meta_build(json, &recorded->contents, &recorded->lanes, first_function, meta->data, meta->bytes);
 }
 
 /* ---- a pass */

@@ -32,8 +32,8 @@ void fg_recorded_close(struct fg_recorded *recorded);
 /* Replaces what the recording was asked for, the text of a JSON object. Return: 0 or -ENOMEM. */
 int fg_recorded_set_meta(struct fg_recorded *recorded, const char *meta, size_t bytes);
 
-/* Appends the trace's JSON (trace_meta.h). */
-void fg_recorded_describe(const struct fg_recorded *recorded, struct fg_text *json);
+/* Appends the trace's JSON (trace_meta.h) with the functions from @first_function on. */
+void fg_recorded_describe(const struct fg_recorded *recorded, size_t first_function, struct fg_text *json);
 
 /* function id -> index in the trace, for the ids below ring->functions_capacity. NULL: memory is short. */
 uint32_t *fg_recorded_functions(const struct fg_symbols *symbols, const struct fg_trace_ring *ring);

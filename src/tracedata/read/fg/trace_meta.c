@@ -26,24 +26,33 @@ static void put_names(struct fg_text *json, const char *names)
     fg_text_char(json, ']');
 }
 
+void fg_trace_meta_put_function(struct fg_text *json, const struct fg_trace_function *function)
+{
+    const char *text = function->strings;
+
+    fg_text_char(json, '[');
+    for (int i = FG_FUNCTION_MODULE; i <= FG_FUNCTION_FILE; i++) {
+        size_t bytes = strlen(text);
+
+        fg_json_string(json, text, bytes);
+        fg_text_lit(json, ", ");
+        text += bytes + 1;
+    }
+    fg_text_u64(json, function->line, 0, ' ');
+    fg_text_lit(json, ", ");
+    fg_text_u64(json, function->flags, 0, ' ');
+    fg_text_lit(json, ", ");
+    put_names(json, text); /* FG_FUNCTION_ARGUMENTS */
+    fg_text_char(json, ']');
+}
+
 static void put_functions(struct fg_text *json, const struct fg_symbols *symbols, size_t first)
 {
     fg_json_key(json, "functions");
     fg_text_char(json, '[');
     for (size_t i = first; i < symbols->nr_matched; i++) {
-        const struct fg_trace_function *function = fg_symbols_matched(symbols, i);
-
-        fg_text_puts(json, i > first ? ",\n[" : "\n[");
-        for (int j = FG_FUNCTION_MODULE; j <= FG_FUNCTION_FILE; j++) {
-            fg_json_string(json, function->strings[j], strlen(function->strings[j]));
-            fg_text_lit(json, ", ");
-        }
-        fg_text_u64(json, function->line, 0, ' ');
-        fg_text_lit(json, ", ");
-        fg_text_u64(json, function->flags, 0, ' ');
-        fg_text_lit(json, ", ");
-        put_names(json, function->strings[FG_FUNCTION_ARGUMENTS]);
-        fg_text_char(json, ']');
+        fg_text_puts(json, i > first ? ",\n" : "\n");
+        fg_trace_meta_put_function(json, fg_symbols_matched(symbols, i));
     }
     fg_text_char(json, ']');
 }
@@ -240,11 +249,12 @@ static void put_own_members(struct fg_text *json, const struct fg_contents *cont
 }
 
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes)
+                         const struct fg_lanes *lanes, size_t first_function, const char *extra,
+                         size_t extra_bytes)
 {
     fg_text_char(json, '{');
     put_members(json, extra, extra_bytes);
-    put_own_members(json, contents, lanes, 0, 0);
+    put_own_members(json, contents, lanes, first_function, 0);
 }
 
 void fg_trace_meta_build_from(struct fg_text *json, const struct fg_contents *contents,

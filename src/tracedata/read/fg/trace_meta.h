@@ -24,9 +24,14 @@
 #include "tracedata/spool/contents.h"
 
 /* Appends one JSON object: the members of `extra`, the text of a JSON object, and then the trace's own,
- * which win where names are equal. json->failed is set if memory is short. */
+ * which win where names are equal. It lists the functions from @first_function on. json->failed is set if
+ * memory is short. */
 void fg_trace_meta_build(struct fg_text *json, const struct fg_contents *contents,
-                         const struct fg_lanes *lanes, const char *extra, size_t extra_bytes);
+                         const struct fg_lanes *lanes, size_t first_function, const char *extra,
+                         size_t extra_bytes);
+
+/* Appends one of `functions`. */
+void fg_trace_meta_put_function(struct fg_text *json, const struct fg_trace_function *function);
 
 /* The same for a part of a trace: the functions and kinds of events from these numbers on, and no members of
  * others. */
