@@ -147,12 +147,18 @@ static bool are_tasks_sound(const struct fg_call_index *index, uint32_t nr_file_
     return true;
 }
 
+/* Whether it is the number of a task that the trace's description names, or that the index has found. */
+static bool is_task(const struct fg_call_index *index, uint32_t task, uint32_t nr_tasks)
+{
+    return task < nr_tasks + index->nr_tasks;
+}
+
 static bool are_lanes_sound(const struct fg_call_index *index, uint32_t nr_tasks)
 {
     for (size_t i = 0; i < index->nr_lanes; i++) {
         const struct fg_index_lane *lane = &index->lanes[i];
 
-        if (lane->nr_depths > FG_RECORD_MAX_DEPTH + 1 || lane->task >= nr_tasks + index->nr_tasks)
+        if (lane->nr_depths > FG_RECORD_MAX_DEPTH + 1 || !is_task(index, lane->task, nr_tasks))
             return false;
     }
     return true;
@@ -234,12 +240,13 @@ static bool are_roots_sound(const struct fg_run_table *table, const struct fg_in
     return true;
 }
 
-static bool are_runs_sound(const struct fg_run_table *table)
+static bool are_runs_sound(const struct fg_call_index *index, uint32_t nr_tasks)
 {
-    const struct fg_run_columns *runs = &table->runs;
+    const struct fg_run_columns *runs = &index->runs.runs;
 
     for (size_t i = 0; i < runs->n; i++)
-        if (runs->root[i] >= table->roots.n || runs->begin_ns[i] > runs->end_ns[i])
+        if (runs->root[i] >= index->runs.roots.n || !is_task(index, runs->task[i], nr_tasks) ||
+            runs->begin_ns[i] > runs->end_ns[i])
             return false;
     return true;
 }
@@ -251,7 +258,7 @@ static bool is_sound(const struct fg_call_index *index, const struct fg_index_tr
            is_order_sound(&index->by_function, index->nr_spans) &&
            is_order_sound(&index->raised, index->nr_spans) && are_levels_sound(index) &&
            are_blocks_sound(index) && are_marks_sound(index) && are_roots_sound(&index->runs, trace) &&
-           are_runs_sound(&index->runs);
+           are_runs_sound(index, trace->nr_tasks);
 }
 
 /* ---- reading */

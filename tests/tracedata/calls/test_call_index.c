@@ -219,6 +219,32 @@ static void change(uint8_t *image, size_t bytes)
     }
 }
 
+/* Return: what comes of an image in which the last run is of this task. */
+static int read_with_task(struct trace *trace, uint32_t task)
+{
+    uint32_t *last = &trace->runs.runs.task[trace->runs.runs.n - 1], whole = *last;
+    struct fg_call_index *index;
+    int fd, error;
+
+    *last = task;
+    fd = image_of(trace->index, &trace->runs);
+    *last = whole;
+    error = fg_index_image_read(fd, &of, &index);
+    if (error == 0)
+        fg_call_index_free(index);
+    close(fd);
+    return error;
+}
+
+static void a_run_of_no_task_is_damage(struct trace *trace)
+{
+    uint32_t nr_tasks = of.nr_tasks + (uint32_t)trace->index->nr_tasks;
+
+    assert(read_with_task(trace, nr_tasks - 1) == 0);
+    assert(read_with_task(trace, nr_tasks) == -EBADMSG);
+    assert(read_with_task(trace, UINT32_MAX) == -EBADMSG);
+}
+
 static void damaged_images_are_read(const struct trace *trace)
 {
     int fd = image_of(trace->index, &trace->runs), nr_read = 0;
@@ -322,6 +348,7 @@ int main(void)
 
         open_trace(&trace, budgets[i]);
         a_whole_image_is_the_index(&trace);
+        a_run_of_no_task_is_damage(&trace);
         damaged_images_are_read(&trace);
         several_threads_ask(&trace);
         a_report_that_fails_ends_the_making(&trace);
