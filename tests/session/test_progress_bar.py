@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -22,6 +23,7 @@ import pytest
 from funcgraph import _tracedata
 from funcgraph.command_support.progress_bar import FIRST_S, INTERVAL_S, ProgressBar
 from funcgraph.merge import merge
+from funcgraph.recorder.progress import ProgressLine
 from funcgraph.tracedata.opened import Trace
 from funcgraph.tracedata.trace_file import TraceFile
 
@@ -114,6 +116,30 @@ def test_the_bar_tells_the_share_and_the_time_left_and_is_erased(terminal: Termi
     clock.now += 10
     bar(0.9)  # a thread that comes late
     assert terminal.read() == ""
+
+
+def test_what_the_encoding_of_a_terminal_lacks_is_escaped_in_one_row(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names may have any characters, also halves of pairs."""
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    name = "\u2588\xe4\udc80.fg"
+    escaped = "\\u2588\\xe4\\udc80.fg"
+    clock = Clock()
+    with ProgressBar(f"reading {name}", fd=terminal.fd, clock=clock) as bar:
+        bar(0.0)
+        clock.now += 20
+        bar(0.25)
+        assert f"{escaped} [" in terminal.read()
+    monkeypatch.setattr(os, "isatty", lambda fd: True)
+    line = ProgressLine(True)
+    line._fd = terminal.fd
+    line.show(name)
+    assert terminal.read() == f"funcgraph: {escaped}"
+    line.show(100 * name)  # takes the place of the former: it has one row, too
+    rows = terminal.read().splitlines()
+    assert len(rows[-1]) == COLUMNS
+    assert len(rows) <= 2
 
 
 def test_a_second_pass_has_its_own_time(terminal: Terminal) -> None:

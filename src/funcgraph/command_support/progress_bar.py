@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from funcgraph.names import printable, shortened
-from funcgraph.recorder.terminal_use import terminal_columns, terminal_is_free
+from funcgraph.recorder.terminal_use import encodable_text, terminal_columns, terminal_is_free, write_text
 
 __all__ = ["ProgressBar"]
 
@@ -51,7 +50,7 @@ class ProgressBar:
         fd: int = 2,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._text, self._clock = printable(text), clock
+        self._text, self._clock = encodable_text(printable(text)), clock
         shows = visible and os.environ.get("TERM", "dumb") != "dumb" and os.isatty(fd)
         self._fd = fd if shows else None
         self._next = clock() + FIRST_S
@@ -122,8 +121,5 @@ class ProgressBar:
 
     def _write(self, text: str) -> None:
         assert self._fd is not None
-        encoding = (sys.stderr and sys.stderr.encoding) or "utf-8"
-        try:
-            os.write(self._fd, text.encode(encoding, "backslashreplace"))
-        except OSError:
+        if not write_text(self._fd, text):
             self._fd = None  # the terminal is gone

@@ -5,7 +5,13 @@ from __future__ import annotations
 import os
 import time
 
-from funcgraph.recorder.terminal_use import terminal_columns, terminal_is_free, terminal_use
+from funcgraph.recorder.terminal_use import (
+    encodable_text,
+    terminal_columns,
+    terminal_is_free,
+    terminal_use,
+    write_text,
+)
 
 __all__ = ["ProgressLine", "bytes_text", "plural"]
 
@@ -69,7 +75,8 @@ class ProgressLine:
             return
         else:
             start = self._line_start()
-        line = f"funcgraph: {text}"[: terminal_columns(self._fd) or None]  # a second row would not be erased
+        line = encodable_text(f"funcgraph: {text}")
+        line = line[: terminal_columns(self._fd) or None]  # a second row would not be erased
         self._write(f"{start}{line}\n")
         self._shown, self._shown_s, self._use = text, now, use
 
@@ -92,7 +99,5 @@ class ProgressLine:
 
     def _write(self, text: str) -> None:
         assert self._fd is not None
-        try:
-            os.write(self._fd, text.encode())
-        except OSError:
+        if not write_text(self._fd, text):
             self._fd = None  # the terminal is gone

@@ -1,13 +1,14 @@
-"""The use of a terminal: whether we may write there now, and whether somebody has used it since."""
+"""The use of a terminal: whether we may write there now, writing, and whether somebody has used it since."""
 
 from __future__ import annotations
 
 import os
+import sys
 import termios
 
 from funcgraph.rights.proc_facts import stat_fields
 
-__all__ = ["terminal_columns", "terminal_is_free", "terminal_use"]
+__all__ = ["encodable_text", "terminal_columns", "terminal_is_free", "terminal_use", "write_text"]
 
 #: The controlling terminal, counted from the state (proc_pid_stat(5), tty_nr).
 _TTY = 4
@@ -19,6 +20,28 @@ def terminal_columns(fd: int) -> int:
         return os.get_terminal_size(fd).columns
     except OSError:
         return 0
+
+
+def encodable_text(text: str) -> str:
+    """Return a text in which what standard error's encoding lacks is escaped: it may be longer."""
+    return _encoded(text).decode(_encoding())
+
+
+def write_text(fd: int, text: str) -> bool:
+    """Write on a terminal; return whether that is still there. What its encoding lacks is escaped."""
+    try:
+        os.write(fd, _encoded(text))
+    except OSError:
+        return False
+    return True
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(_encoding(), "backslashreplace")
+
+
+def _encoding() -> str:
+    return (sys.stderr and sys.stderr.encoding) or "utf-8"
 
 
 def terminal_is_free(fd: int) -> bool:
