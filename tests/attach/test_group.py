@@ -6,16 +6,19 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import ExitStack
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 from conftest import Funcgraph
 from running import PROGRAMS, Running
 
-from funcgraph.attach import connecting
+from funcgraph.attach import connecting, deadline, serving
 from funcgraph.attach.deadline import Deadline
 from funcgraph.attach.errors import AttachError
-from funcgraph.attach.group import MOST_AT_ONCE, AttachGroup
+from funcgraph.attach.group import MOST_AT_ONCE, PLACE_S, AttachGroup
 from funcgraph.control.client import NotServedError
 
 WAIT_S = 60
@@ -78,7 +81,10 @@ def connect_all(pids: list[int]) -> Iterator[tuple[int, Any]]:
 
 
 @pytest.mark.one_python
-def test_sixteen_are_attached_to_at_the_same_time_and_no_more(attaching: Any) -> None:
+def test_sixteen_are_attached_to_at_the_same_time_and_no_more(
+    attaching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "AttachGroup", partial(AttachGroup, lambda: 0.0))
     together = threading.Barrier(MOST_AT_ONCE)
     attacher = attaching(lambda pid, within: together.wait(WAIT_S))
     pids = [*range(3 * MOST_AT_ONCE, 0, -1)]
@@ -106,6 +112,68 @@ def test_those_that_do_not_end_hold_up_nobody(attaching: Any) -> None:
     assert [pid for pid, _ in made] == [*bad, *good]
     assert [str(one) for _, one in made[: len(bad)]] == [f"process {pid}: no safe moment came" for pid in bad]
     assert [one.pid for _, one in made[len(bad) :]] == good
+
+
+@pytest.mark.one_python
+def test_those_that_wait_give_their_places_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken: each sixteen that could not be attached to cost the whole time limit once more."""
+    now = 100.0
+    with AttachGroup(lambda: now) as group, ExitStack() as turns:
+        for pid in range(3 * MOST_AT_ONCE):
+            turns.enter_context(group.turn(pid))
+            if pid % MOST_AT_ONCE == MOST_AT_ONCE - 1:
+                now += PLACE_S
+        waits: list[float] = []
+        monkeypatch.setattr(threading.Condition, "wait", lambda self, seconds: waits.append(seconds))
+        turns.enter_context(group.turn(1000))
+        assert waits == []  # the oldest one's second is over
+        now -= PLACE_S / 4
+
+        def wait(self: threading.Condition, seconds: float) -> None:
+            nonlocal now
+            waits.append(seconds)
+            now += seconds
+
+        monkeypatch.setattr(threading.Condition, "wait", wait)
+        turns.enter_context(group.turn(1001))
+        assert waits == [PLACE_S / 4]
+        monkeypatch.undo()
+
+
+@pytest.mark.one_python
+def test_a_place_that_was_given_up_is_not_free_once_more() -> None:
+    now = 100.0
+    with AttachGroup(lambda: now) as group, ExitStack() as turns:
+        with ExitStack() as slow:
+            for pid in range(MOST_AT_ONCE):
+                slow.enter_context(group.turn(pid))
+            now += PLACE_S
+            for pid in range(MOST_AT_ONCE):
+                turns.enter_context(group.turn(100 + pid))
+        assert group._wait_s() == PLACE_S
+
+
+@pytest.mark.one_python
+def test_connecting_and_attaching_have_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken: a process could keep a command for the limit twice."""
+    now = 100.0
+    limits: list[float] = []
+
+    def connect(pid: int, timeout_s: float) -> NoReturn:
+        nonlocal now
+        limits.append(timeout_s)
+        now += 6
+        raise NotServedError
+
+    def run_in(pid: int, code: str, timeout_s: float, **others: object) -> str:
+        limits.append(timeout_s)
+        return ""
+
+    monkeypatch.setattr(serving, "connect", connect)
+    monkeypatch.setattr(serving, "run_in", run_in)
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now))
+    assert serving.attach(1, 10.0)
+    assert limits == [10.0, 4.0]
 
 
 @pytest.mark.one_python

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from conftest import Funcgraph
@@ -386,6 +387,39 @@ def test_what_was_found_and_cannot_be_recorded_is_named_and_left_out(
         with pytest.raises(CommandError, match=rf"process {program}: .*; nothing is recorded"):
             processes.join(recording, ["*"])
         processes.close()
+
+
+@pytest.mark.one_python
+def test_processes_that_come_join_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken: thirty that do not answer kept the recorder for thirty time limits."""
+    from funcgraph.command_support import running
+    from funcgraph.command_support.running import RunningProcess, RunningProcesses
+
+    count = 30
+    together = [threading.Barrier(count) for _ in range(2)]
+
+    def join(self: RunningProcess, directory: str) -> None:
+        together[1].wait(60)
+        if self.pid % 2:
+            raise TimeoutError("it does not answer")
+
+    def reach(pids: Sequence[int], meanwhile: object = None) -> Iterator[tuple[int, RunningProcess]]:
+        for pid in pids:
+            process = object.__new__(RunningProcess)
+            process.pid = pid
+            yield pid, process
+
+    monkeypatch.setattr(running, "reach_all", reach)
+    monkeypatch.setattr(running, "process_error_text", lambda pid, error: f"{pid}: {error}")
+    monkeypatch.setattr(RunningProcess, "join", join)
+    processes = RunningProcesses([], ())
+    processes._plans = cast("Any", SimpleNamespace(give=lambda pid: together[0].wait(60)))
+    recording: Any = SimpleNamespace(step=lambda: 0.01)
+    lines = processes.add(range(1, count + 1), recording)
+    assert lines == [
+        f"{pid}: it does not answer; it is not recorded" for pid in range(1, count + 1) if pid % 2
+    ]
+    assert processes.pids == [*range(1, count + 1)]
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def attach(
 
     Args:
         pid: the process, of CPython 3.11 or later.
-        timeout_s: how long to try, in seconds.
+        timeout_s: how long to try, in seconds, also to connect.
         ignores_seccomp: attach to a process that has a seccomp filter, which may end the process.
         within: another deadline that ends this, too.
 
@@ -41,12 +41,13 @@ def attach(
         >>> attach(4711)
         True
     """
+    deadline = Deadline(timeout_s, within)
     try:
         connect(pid, timeout_s).close()
     except NotServedError:
         ours = Path(funcgraph.__file__).parents[1]
         code = f"{LOADING}\nanswer = serve_with({str(ours)!r})\n"
-        missing = run_in(pid, code, timeout_s, ignores_seccomp=ignores_seccomp, within=within)
+        missing = run_in(pid, code, deadline.left_s(), ignores_seccomp=ignores_seccomp, within=within)
         if missing:
             raise AttachError(pid, missing) from None
         return True

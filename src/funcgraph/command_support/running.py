@@ -186,18 +186,18 @@ class RunningProcesses:
             raise
 
     def add(self, pids: Sequence[int], recording: Recording) -> list[str]:
-        """Have further processes join; return a line for each that cannot."""
-        lines = []
+        """Have further processes join, all at once; return a line for each that cannot."""
+        errors: dict[int, Exception] = {}
+        reached = []
         for pid, process in reach_all(pids, recording.step):
-            if not isinstance(process, RunningProcess):
-                if not self._has_left(pid):
-                    lines += _not_recorded({pid: process})
-                continue
-            self.all.append(process)
-            self._request([process], self._give_plans, recording.step)
-            errors = self._request([process], lambda one: one.join(self._session), recording.step)
-            lines += _not_recorded(errors)
-        return lines
+            if isinstance(process, RunningProcess):
+                reached.append(process)
+                self.all.append(process)
+            elif not self._has_left(pid):
+                errors[pid] = process
+        self._request(reached, self._give_plans, recording.step)
+        errors |= self._request(reached, lambda one: one.join(self._session), recording.step)
+        return _not_recorded({pid: errors[pid] for pid in pids if pid in errors})
 
     def _give_plans(self, process: RunningProcess) -> None:
         if self._plans is not None:
