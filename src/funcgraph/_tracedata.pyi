@@ -384,7 +384,8 @@ class Reader:
             function_mask: a byte for each function; not 0: its calls are grouped.
 
         Raises:
-            ValueError: the file is damaged; or more than 64 of these functions were called.
+            ValueError: the file is damaged.
+            OverflowError: more than 64 of these functions were called.
             OSError: it cannot be read.
         """
     def repeats(

@@ -141,3 +141,18 @@ def test_calls_that_did_not_end_are_counted_and_named(fg: Any) -> None:
         with pytest.raises(SelectionError, match=r"similar names: m\.f"):
             answers.values(opened, "m.ff")
     assert (found.all.calls, found.all.timed, found.open) == (2, 1, 1)
+
+
+@pytest.mark.one_python
+def test_a_function_is_named_exactly_whatever_its_name_holds(tmp_path: Path) -> None:
+    """A lone surrogate is in no pattern; and too many functions of one name are no damage of the file."""
+    odd = Trace([("m", "f\udc80*", "/m.py", 1, 0, []), *[("m", "g", "/m.py", n, 0, []) for n in range(2, 67)]])
+    task = odd.task(100, pid=100)
+    for number in range(66):
+        task.enter(S + 10 * number, number, 0)
+        task.leave(S + 10 * number + 5, number, 0, calltime=S + 10 * number)
+    with funcgraph.open(odd.save(tmp_path / "trace.dat")) as trace:
+        (found,) = answers.values(trace, "m.f\udc80*")
+        assert found.all.calls == 1
+        with pytest.raises(SelectionError, match="'m.g': more than 64 functions were called"):
+            answers.values(trace, "m.g")

@@ -70,7 +70,7 @@ static int run(struct question *question, int (*step)(void *answer, uint64_t eve
         Py_END_ALLOW_THREADS;
     }
     if (result == -E2BIG)
-        PyErr_Format(PyExc_ValueError, "more than %u functions were called; choose fewer",
+        PyErr_Format(PyExc_OverflowError, "more than %u functions were called; choose fewer",
                      FG_MOST_VALUE_FUNCTIONS);
     else if (result < 0)
         fg_reader_raise(question->reader, result, question->merge.reason);

@@ -25,12 +25,12 @@ _CONTROL_FLOW = frozenset(("StopIteration", "StopAsyncIteration", "GeneratorExit
 
 def exceptions_lines(path: object, found: Exceptions, *, count: int = 12) -> Iterator[str]:
     """Yield the lines about all exceptions of a trace: so many groups of them."""
-    yield _head(found)
+    yield exceptions_head(found)
     if not found.groups:
         return
     yield ""
     yield f"{'COUNT':>7}  {'FIRST':>6}  EXCEPTION, RAISED IN, AND WHAT BECAME OF IT"
-    ordered = sorted(found.groups, key=lambda group: group.first.type in _CONTROL_FLOW)
+    ordered = ordered_groups(found)
     for group in ordered[:count]:
         yield from _group_lines(group)
     if len(ordered) > count:
@@ -41,7 +41,13 @@ def exceptions_lines(path: object, found: Exceptions, *, count: int = 12) -> Ite
     yield f"  {first.place.command(path)}"
 
 
-def _head(found: Exceptions) -> str:
+def ordered_groups(found: Exceptions) -> list[ExceptionGroup]:
+    """Return the groups with those at the end that are no errors: ends of generators, cancelled tasks."""
+    return sorted(found.groups, key=lambda group: group.first.type in _CONTROL_FLOW)
+
+
+def exceptions_head(found: Exceptions) -> str:
+    """Return how many exceptions there are, and what became of them."""
     if not found.count:
         return "no call of the trace was ended by an exception"
     fates: Counter[str] = Counter()
@@ -64,14 +70,15 @@ def _group_lines(group: ExceptionGroup) -> Iterator[str]:
     first = f"{group.count:>7,}  {raised.number:>6}  "
     text = f"{_type(raised.type)} in {printable(name_of(raised.origin))}"
     yield first + shortened(text, WIDTH - len(first))
-    yield f"{'':>17}{shortened(_fate(raised) + _through(raised), WIDTH - 17)}"
+    yield f"{'':>17}{shortened(fate_text(raised) + _through(raised), WIDTH - 17)}"
 
 
 def _type(name: str) -> str:
     return printable(name) or "an exception"
 
 
-def _fate(raised: Raised) -> str:
+def fate_text(raised: Raised) -> str:
+    """Return what became of an exception."""
     return _FATES[raised.fate].format(printable(name_of(raised.handler)))
 
 

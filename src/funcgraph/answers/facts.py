@@ -104,8 +104,14 @@ def place_at(trace: Trace, begin_ns: int, end_ns: int, number: int) -> Place:
 # ---- what is missing
 
 
-def limits(trace: Trace, counts: Counts | None = None) -> Iterator[str]:
-    """Yield lines about what an answer cannot know."""
+def limits(trace: Trace, counts: Counts | None = None, *, is_of_one_instance: bool = False) -> Iterator[str]:
+    """Yield lines about what an answer cannot know.
+
+    Args:
+        trace: the trace.
+        counts: how many calls the answer is made of.
+        is_of_one_instance: whether it is of what one instance recorded.
+    """
     if counts and counts.open:
         suspended = f", {counts.suspended:,} of them suspended" if counts.suspended else ""
         yield f"{_calls(counts.open)} did not end in the trace{suspended}"
@@ -113,7 +119,7 @@ def limits(trace: Trace, counts: Counts | None = None) -> Iterator[str]:
         yield f"{trace.lost:,} records were lost: what they would have shown is missing here"
     if trace.overrun:
         yield f"{trace.overrun:,} calls were not traced: their task's shadow stack was full"
-    if len([buffer for buffer in trace.buffers if buffer.events]) > 1:
+    if not is_of_one_instance and len([buffer for buffer in trace.buffers if buffer.events]) > 1:
         yield "several instances recorded: one call may be here more than once; -B NAME chooses one"
 
 

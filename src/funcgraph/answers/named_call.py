@@ -16,6 +16,7 @@ from funcgraph.tracedata.selection import Selection, find_tasks, pattern_names, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from funcgraph.tracedata.call_index import Lane, Span
     from funcgraph.tracedata.opened import Trace
 
 _NUMBERED = re.compile(r"(.+):(-?[1-9]\d{0,18})", re.DOTALL | re.ASCII)
@@ -206,11 +207,24 @@ def _timed(trace: Trace, thread: str, time: str, buffers: Sequence[str]) -> Name
         span = index.call_at(lane, end_ns) if lane.task in tasks and buffer in names else None
         if span is None or span.function is None:
             continue
-        start_ns = _start_of(trace, lane.task, span.begin_ns) if span.resumed else span.begin_ns
-        for call in calls_of(trace, span.function.name, [buffer]):
-            if call.begin_ns == start_ns and (call.task.tid == lane.task.tid or span.resumed):
-                return call
+        call = call_of_span(trace, lane, span)
+        if call is not None:
+            return call
     raise SelectionError(f"no call is in progress in '{printable(thread)}' at {begin_ns / 1e9:.6f}")
+
+
+def call_of_span(trace: Trace, lane: Lane, span: Span) -> NamedCall | None:
+    """Return the call of which a stretch in a thread is; None: the trace has not all that names it."""
+    if span.function is None:
+        return None
+    name, buffer = span.function.name, trace.buffers[lane.task.buffer].name
+    start_ns = _start_of(trace, lane.task, span.begin_ns) if span.resumed else span.begin_ns
+    for batch in call_batches_of(trace, name, [buffer])[2]:
+        for place, begin_ns in enumerate(batch.begin_ns):
+            is_there = span.resumed or batch.tasks[batch.task[place]].tid == lane.task.tid
+            if begin_ns == start_ns and is_there:
+                return call_of(trace, batch, place, name, buffer)
+    return None
 
 
 def _start_of(trace: Trace, task: Task, time_ns: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from funcgraph import _tracedata
 from funcgraph.answers.facts import Names, Place, place_at
@@ -83,6 +83,19 @@ class ValueGroup:
         self.bins = [mine + its for mine, its in zip(self.bins, other.bins, strict=True)]
 
 
+class Distribution(NamedTuple):
+    """The durations of groups of calls on one scale.
+
+    Attributes:
+        least_ns, most_ns: where the scale begins and ends; it is logarithmic.
+        counts: of each group: how many calls in each column of the scale.
+    """
+
+    least_ns: float
+    most_ns: float
+    counts: list[list[int]]
+
+
 @dataclass(slots=True)
 class ValueField:
     """What calls were grouped by.
@@ -144,8 +157,9 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
         The functions that were called, the one with the most time first.
 
     Raises:
-        SelectionError: no function of the trace matches, or the trace has no such part.
-        TraceError: the file is damaged, or more than 64 functions match that were called.
+        SelectionError: no function of the trace matches, or more than 64 that were called; or the trace has
+            no such part.
+        TraceError: the file is damaged.
         OSError: it cannot be read.
 
     Example:
@@ -159,6 +173,8 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
         rows = reading.reader.call_values(
             reading.functions, reading.tasks, reading.select_unknown, function_mask, reading.selection
         )
+    except OverflowError as error:
+        raise SelectionError(f"'{printable(function)}': {error}") from None
     except ValueError as error:
         raise TraceError(str(error)) from None
     merged: dict[object, _Calls] = {}
@@ -174,7 +190,7 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
 
 def _function_mask(trace: Trace, pattern: str) -> bytes:
     names = [(encodable(f.name), encodable(f.module)) for f in trace.functions]
-    exact = bytes(name == pattern for name, _ in names)
+    exact = bytes(function.name == pattern for function in trace.functions)
     if any(exact):
         return exact
     try:
@@ -271,6 +287,23 @@ def _group(row: ValueGroupTuple, text: str, trace: Trace) -> ValueGroup:
     counts = list(memoryview(bins).cast("I"))
     place = place_at(trace, begin, end, task)
     return ValueGroup(text, calls, raised, timed, total, least, most, log_sum, place, counts)
+
+
+def distribution(groups: Sequence[ValueGroup], columns: int) -> Distribution:
+    """Return how many calls of each group took how long, on one logarithmic scale.
+
+    Args:
+        groups: the groups.
+        columns: of the scale, at most.
+    """
+    used = [number for group in groups for number, count in enumerate(group.bins) if count]
+    low, high = (min(used), max(used) + 1) if used else (0, 1)
+    columns = min(columns, high - low)
+    counts = [[0] * columns for _ in groups]
+    for row, group in zip(counts, groups, strict=True):
+        for number in range(low, high):
+            row[(number - low) * columns // (high - low)] += group.bins[number]
+    return Distribution(2.0 ** (low / 4), 2.0 ** (high / 4), counts)
 
 
 def _bin_ns(number: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from funcgraph.answers.facts import place_of
-from funcgraph.answers.values import FunctionValues, ValueField, ValueGroup
+from funcgraph.answers.values import FunctionValues, ValueField, ValueGroup, distribution
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.summary import duration_text
@@ -47,7 +47,7 @@ def values_lines(
         yield f" {place}"  # a path may be long: the figures stay in a terminal's width
     for what in ("slow", "raise"):
         yield from _ranking(found, what)
-    chosen = next((one for one in found.fields if one.name == by), None) if by else _best(found)
+    chosen = next((one for one in found.fields if one.name == by), None) if by else best_field(found)
     if chosen is None:
         yield "no argument, result or exception of it is recorded"
         return
@@ -70,7 +70,8 @@ def _head(found: FunctionValues) -> str:
     return f"{printable(found.function.name)}: {', '.join(parts)}"
 
 
-def _best(found: FunctionValues) -> ValueField | None:
+def best_field(found: FunctionValues) -> ValueField | None:
+    """Return the field that explains most; None: nothing is recorded."""
     for what in ("slow", "raise"):
         for one in found.ranked("slow" if what == "slow" else "raise"):
             if (one.slow_share if what == "slow" else one.raise_share) or what == "raise":
@@ -91,24 +92,32 @@ def _ranking(found: FunctionValues, what: str) -> Iterator[str]:
         return
     for one, share in shown[:_RANKED]:
         name = f"{one.name} (by size)" if one.by_size else one.name
-        detail = _slowest(one) if what == "slow" else _raising(one)
+        detail = _slowest_text(one) if what == "slow" else raising_text(one)
         yield shortened(f"  {100 * share:4.0f} %  {name:<20} {detail}".rstrip(), WIDTH)
     yield f"  ({_EXPLANATION[what]})"
 
 
-def _slowest(one: ValueField) -> str:
-    """Return what the slowest value does, against all others."""
+def _slowest_text(one: ValueField) -> str:
+    found = slowest_value(one)
+    if found is None:
+        return ""
+    text, mean_ns, others_ns = found
+    return f"{shortened(text, 20)}: {duration_text(mean_ns)}, else {duration_text(others_ns)}"
+
+
+def slowest_value(one: ValueField) -> tuple[str, float, float] | None:
+    """Return the slowest value, the mean time of its calls and that of all others; None: there is none."""
     groups = [group for group in one.groups if group.timed]
     if len(groups) < 2:
-        return ""
+        return None
     slow = max(groups, key=lambda group: group.log_sum / group.timed)
     calls = sum(group.timed for group in groups) - slow.timed
     total = sum(group.total_ns for group in groups) - slow.total_ns
-    text = slow.text or _REST
-    return f"{shortened(text, 20)}: {duration_text(slow.mean_ns)}, else {duration_text(total / calls)}"
+    return slow.text or _REST, slow.mean_ns, total / calls
 
 
-def _raising(one: ValueField) -> str:
+def raising_text(one: ValueField) -> str:
+    """Return which value raises most often, against all others."""
     groups = [group for group in one.groups if group.calls]
     worst = max(groups, key=lambda group: (group.raised / group.calls, group.raised))
     calls = sum(group.calls for group in groups) - worst.calls
@@ -122,36 +131,26 @@ def _table(one: ValueField, count: int) -> Iterator[str]:
     yield f"{len(one.groups):,} {what} of {one.name}:"
     yield _FIGURES.format("CALLS", "RAISED", "TOTAL", "MEAN", "P99", "TIMES") + "VALUE"
     shown = one.groups[:count]
-    low, high = _span(shown)
-    for group in shown:
+    durations = distribution(shown, _BAR_COLUMNS)
+    for group, counts in zip(shown, durations.counts, strict=True):
         figures = _FIGURES.format(
             f"{group.calls:,}",
             f"{group.raised:,}",
             duration_text(group.total_ns),
             duration_text(group.mean_ns),
             duration_text(group.quantile_ns(0.99)),
-            _bars(group, low, high),
+            _bars(counts),
         )
         yield figures + shortened(group.text or _REST, WIDTH - len(figures))
     if len(one.groups) > count:
         yield f"  and {len(one.groups) - count:,} more (-n {len(one.groups)})"
     if any(group.timed for group in shown):
-        span = (duration_text(2.0 ** (edge / 4)) for edge in (low, high))
+        span = (duration_text(edge) for edge in (durations.least_ns, durations.most_ns))
         yield f"TIMES: calls by duration, {' to '.join(span)}"
 
 
-def _span(groups: Sequence[ValueGroup]) -> tuple[int, int]:
-    """Return the first bin that is used, and that after the last one."""
-    used = [number for group in groups for number, count in enumerate(group.bins) if count]
-    return (min(used), max(used) + 1) if used else (0, 1)
-
-
-def _bars(group: ValueGroup, low: int, high: int) -> str:
+def _bars(counts: Sequence[int]) -> str:
     """Return the distribution of durations as one line of bars."""
-    columns = min(_BAR_COLUMNS, high - low)
-    counts = [0] * columns
-    for number in range(low, high):
-        counts[(number - low) * columns // (high - low)] += group.bins[number]
     most = max(counts) or 1
     return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts)
 

@@ -53,7 +53,7 @@ class Why:
         missing: what was not recorded, so that its time is in other parts: `c_calls`, `gil`, `ready`, `gc`,
             `entries`, `functions`, `with`: `with lock`, which CPython before 3.14 does not tell.
         lost: how many records the trace lost.
-        selection: arguments of `funcgraph report` that show the call, or the longest of the slow ones.
+        longest: the call, or the longest of the slow ones.
     """
 
     function: str
@@ -64,7 +64,13 @@ class Why:
     typical: Group | None
     missing: tuple[str, ...]
     lost: int
-    selection: tuple[str, ...]
+    longest: NamedCall
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """Arguments of `funcgraph report` that show the longest call."""
+        begin, end = self.longest.times()
+        return ("--task", str(self.longest.task.tid), "--from", begin, "--to", end)
 
 
 def why(
@@ -193,7 +199,7 @@ def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
         typical=None,
         missing=tuple(_missing(trace, call.buffer, [sums])),
         lost=trace.lost,
-        selection=_selection(call),
+        longest=call,
     )
 
 
@@ -219,7 +225,7 @@ def _of_groups(trace: Trace, name: str, buffer: str, calls: _Durations) -> Why:
         typical=_group(calls, middle, sums[-1]),
         missing=tuple(_missing(trace, buffer, sums)),
         lost=trace.lost,
-        selection=_selection(calls.slowest),
+        longest=calls.slowest,
     )
 
 
@@ -230,11 +236,6 @@ def _group(calls: _Durations, places: Sequence[int], sums: PartSums) -> Group:
 
 def _spread(places: Sequence[int]) -> Sequence[int]:
     return places[:: -(-len(places) // _MOST_CHOSEN) or 1]
-
-
-def _selection(call: NamedCall) -> tuple[str, ...]:
-    begin, end = call.times()
-    return ("--task", str(call.task.tid), "--from", begin, "--to", end)
 
 
 # ---- parts

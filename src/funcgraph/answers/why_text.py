@@ -17,7 +17,7 @@ _ROWS = 14
 _BAR_WIDTH = 64
 
 #: What a part is called, and its letter in the bar.
-_TEXTS: dict[PartKind, tuple[str, str]] = {
+PART_TEXTS: dict[PartKind, tuple[str, str]] = {
     "own": ("o", "own code"),
     "callee": ("c", "in"),
     "native": ("n", "native"),
@@ -105,17 +105,17 @@ def _two_tables(slow: PartSums, typical: PartSums, width: int, links: Links) -> 
     yield f"slow     {_bar(slow)}"
     yield f"typical  {_bar(typical)}"
     yield f"  {'SLOW':>10}  {'TYPICAL':>10}  {'DIFFERENCE':>11}  {'COUNT':>11}  WHAT, PER CALL"
-    rows = _paired(slow, typical)
+    rows = paired_parts(slow, typical)
     for one, other in rows[:_ROWS]:
         part = one or other
         assert part is not None
-        counts = f"{_count(_each(one, slow, 'count'))} : {_count(_each(other, typical, 'count'))}"
-        text = f"{_figures(_each(one, slow, 'ns'), _each(other, typical, 'ns'))}  {counts:>11}  "
+        counts = f"{_count(per_call(one, slow, 'count'))} : {_count(per_call(other, typical, 'count'))}"
+        text = f"{_figures(per_call(one, slow, 'ns'), per_call(other, typical, 'ns'))}  {counts:>11}  "
         yield f"{text}{_named(part, width - len(text), links)}"
     rest = rows[_ROWS:]
     if rest:
         own, others = (
-            sum(_each(row[side], sums, "ns") for row in rest) for side, sums in enumerate((slow, typical))
+            sum(per_call(row[side], sums, "ns") for row in rest) for side, sums in enumerate((slow, typical))
         )
         yield f"{_figures(own, others)}  {'':>11}  {len(rest)} more"
     totals = (sums.total_ns / max(sums.calls, 1) for sums in (slow, typical))
@@ -133,16 +133,16 @@ def _count(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _each(part: PartSum | None, sums: PartSums, what: str) -> float:
+def per_call(part: PartSum | None, sums: PartSums, what: str) -> float:
     """Return a part's figure per call."""
     return getattr(part, what) / sums.calls if part is not None and sums.calls else 0.0
 
 
-def _paired(slow: PartSums, typical: PartSums) -> list[tuple[PartSum | None, PartSum | None]]:
+def paired_parts(slow: PartSums, typical: PartSums) -> list[tuple[PartSum | None, PartSum | None]]:
     """Return the parts of both, those with the largest difference of a call's time first."""
     sides = [{_key(part): part for part in sums.parts} for sums in (slow, typical)]
     rows = [(sides[0].get(key), sides[1].get(key)) for key in {**sides[0], **sides[1]}]
-    return sorted(rows, key=lambda row: -abs(_each(row[0], slow, "ns") - _each(row[1], typical, "ns")))
+    return sorted(rows, key=lambda row: -abs(per_call(row[0], slow, "ns") - per_call(row[1], typical, "ns")))
 
 
 def _key(part: PartSum) -> tuple[str, str, str]:
@@ -163,7 +163,7 @@ def _bar(sums: PartSums) -> str:
     text, before = "", 0
     for kind, ns in sorted(by_kind.items(), key=lambda item: -item[1]):
         before += ns
-        text += _TEXTS[kind][0] * (round(_BAR_WIDTH * before / sums.total_ns) - len(text))
+        text += PART_TEXTS[kind][0] * (round(_BAR_WIDTH * before / sums.total_ns) - len(text))
     return f"[{text}]"
 
 
@@ -172,7 +172,7 @@ def _percent(ns: int, total_ns: int) -> str:
 
 
 def _named(part: PartSum, width: int, links: Links) -> str:
-    letter, text = _TEXTS[part.kind]
+    letter, text = PART_TEXTS[part.kind]
     name = part.label
     if part.function is not None:
         name = part.function.name
@@ -216,6 +216,7 @@ def why_json(answer: Why) -> dict[str, Any]:
         "typical": None if answer.typical is None else _group_json(answer.typical),
         "missing": list(answer.missing),
         "lost": answer.lost,
+        "longest": call_json(answer.longest),
         "selection": list(answer.selection),
     }
 
