@@ -108,7 +108,7 @@ PYTHON_KNOWS: dict[str, tuple[str, ...]] = {
     "diff": ("tracedata",),
     "export": ("tracedata",),
     "answers": ("diff",),
-    "view": ("export",),
+    "view": ("export", "answers"),
     "mcp": ("rights",),
     "session": ("tracedata", "rights", "native"),
     "recorder": ("session",),

@@ -29,7 +29,10 @@ __all__ = ["MOST_BYTES", "export_page"]
 #: How large a page may be. A browser opens it in some seconds.
 MOST_BYTES = 20_000_000
 
-_REPLACED = {"base/api.js": "export/embedded_api.js"}
+_REPLACED = {
+    "base/api.js": "export/embedded_api.js",
+    "views/answer_views.js": "export/embedded_answers.js",
+}
 _MOST_ROWS = 1_500_000  # what a browser holds without effort: 50 bytes each
 _LEAST_ROW_BYTES = 4  # that a row takes in a page, with few exceptions: a first guess of how many have room
 _MOST_PATHS = 20_000

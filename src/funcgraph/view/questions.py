@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from funcgraph.view import answers, call_detail, difference, flows, report_text, search, tree_query
+from funcgraph.view import (
+    answer_evidence,
+    answer_panels,
+    answers,
+    call_detail,
+    difference,
+    flows,
+    report_text,
+    search,
+    tree_query,
+)
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
@@ -51,5 +61,14 @@ QUESTIONS = {
         tree_query.butterfly, ("function", *tree_query.PART, *tree_query.OPERATIONS), is_long=True
     ),
     "search": Question(search.search, ("text", "lane", *_PART, "values", "most"), is_long=True),
+    "why": Question(
+        answer_panels.why, ("of", *answer_panels.FUNCTION, "lane", "time", "depth", "thread"), is_long=True
+    ),
+    "values": Question(answer_panels.values, (*answer_panels.FUNCTION, *answer_panels.PART), is_long=True),
+    "repeat": Question(answer_panels.repeat, ("least", "imports", *answer_panels.PART), is_long=True),
+    "exceptions": Question(
+        answer_panels.exceptions, ("number", "imports", *answer_panels.PART), is_long=True
+    ),
+    "evidence": Question(answer_evidence.evidence, ("lane", "begin", "end", "function")),
     "text": Question(report_text.text, ("lane", *_PART, "most"), is_long=True),
 }

@@ -35,7 +35,7 @@ export const KEYS = [
             [["/"], "search", "search"],
             [["n"], "next hit", "nextHit"],
             [["Shift+N"], "previous hit", "previousHit"],
-            [["1", "2", "3", "4", "5", "6", "7"], "views of the details", "tab"],
+            [["1", "2", "3", "4", "5", "6", "7", "8", "9"], "views of the details", "tab"],
             [["u"], "undo: go back to the view before", "undo"],
             [["?"], "this help", "help"],
         ],

@@ -20,6 +20,14 @@ import {loadTrace} from "./base/trace.js";
 import {viewsOf} from "./views/views.js";
 import {clamped, moved, zoomed} from "./timeline/window.js";
 
+/** What changes the answer of a tab, besides what changes all views. */
+const ANSWERS_OF = {
+    why: ["of"],
+    values: ["by"],
+    repeat: ["imports", "least"],
+    exceptions: ["imports", "nth"],
+};
+
 class Page {
     constructor() {
         this.state = new State();
@@ -191,16 +199,24 @@ class Page {
         if (!call) {
             this.timeline.chosen = this.details.call = null;
             this.timeline.draw();
-            if (this.state.values.tab === "") this.showView();
+            if (this.isOfCall(false)) this.showView();
             return;
         }
+        const isFirst = !this.timeline.chosen;
         const answer = await status.guard(ask("call", {trace: trace.number, ...call}));
         if (!answer || this.state.values.call !== call || this.trace !== trace) return;
         this.timeline.chosen = this.details.call = answer.call;
         if (answer.call) status.tell(sentence(answer.call, trace));
         else status.show("There is no such call in this trace.");
         this.timeline.draw();
-        if (this.state.values.tab === "") this.showView();
+        if (this.isOfCall(isFirst)) this.showView();
+    }
+
+    /** Whether what is shown is of the chosen call; or waits for one, if that is the first one. */
+    isOfCall(isFirst) {
+        const {tab, of, func} = this.state.values,
+            waits = ["butterfly", "why", "values"].includes(tab) && !func;
+        return tab === "" || (tab === "why" && of === "call") || (waits && isFirst);
     }
 
     /** Return the part that views are of: the selected range, or all. */
@@ -313,7 +329,19 @@ class Page {
         if (
             any("tab") ||
             (values.tab !== "" &&
-                any("range", "shape", "diff", "focus", "hide", "merge", "collapse", "nowait", "only", "func"))
+                any(
+                    "range",
+                    "shape",
+                    "diff",
+                    "focus",
+                    "hide",
+                    "merge",
+                    "collapse",
+                    "nowait",
+                    "only",
+                    "func",
+                )) ||
+            any(...(ANSWERS_OF[values.tab] ?? []))
         )
             this.showView();
         this.timeline.draw();

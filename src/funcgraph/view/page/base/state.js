@@ -2,10 +2,10 @@
 
 import {firstFragment, keptSteps} from "./steps.js";
 
-const NUMBERS = ["trace", "begin", "end", "panel"];
+const NUMBERS = ["trace", "begin", "end", "panel", "nth", "least"];
 const LISTS = ["pinned", "folded", "deep"];
-const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func"];
-const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only"];
+const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by"];
+const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only", "imports"];
 
 /** Return the values that a fragment has. Anything may be in it: what cannot be is left out. */
 export function parse(fragment) {
@@ -64,12 +64,17 @@ const USUAL = {
     focus: "",
     hide: "",
     func: "",
+    of: "", // whose time Why explains
+    by: "", // the value by which Values groups
+    nth: 0, // the exception that is followed
+    least: 5, // so many calls are a repetition
     still: false,
     values: false,
     merge: false,
     collapse: false,
     nowait: false,
     only: false,
+    imports: false,
     call: null,
     range: null,
     other: null, // of two traces that are compared: the range in the one that is not shown

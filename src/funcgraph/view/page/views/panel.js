@@ -15,7 +15,7 @@ export function makeTabs(names, onChoose) {
                     role: "tab",
                     id: `tab-${name || "call"}`,
                     "aria-controls": "tabpanel",
-                    title: `${title} (${i + 1})`,
+                    title: i < 9 ? `${title} (${i + 1})` : title,
                     onclick: () => onChoose(name),
                 },
                 title,

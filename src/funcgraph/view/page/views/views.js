@@ -1,5 +1,6 @@
 // The views of the panel beside that of a call, in the order of their tabs.
 
+import {ANSWERS} from "./answer_views.js";
 import {butterflyView} from "./butterfly.js";
 import {differenceView, pairOf} from "./difference.js";
 import {flameView} from "./flame.js";
@@ -17,5 +18,8 @@ const VIEWS = [
 ];
 
 /** Return the views of a server's traces: with the difference, if one of them is compared with another. */
-export const viewsOf = (traces) =>
-    pairOf(traces) ? [...VIEWS, ["diff", "Difference", differenceView]] : VIEWS;
+export const viewsOf = (traces) => [
+    ...VIEWS,
+    ...(pairOf(traces) ? [["diff", "Difference", differenceView]] : []),
+    ...ANSWERS,
+];

@@ -1,0 +1,340 @@
+// What the panels of answers share: which function or part, asking, notes, evidence that leads to the time line.
+
+import {ask} from "../base/api.js";
+import {byId, copy, element} from "../base/dom.js";
+import {visible} from "../base/names.js";
+import {guard, show, tell} from "../base/status.js";
+import {count, counted, duration} from "../base/times.js";
+
+const MOST_COMMAND = 1000,
+    MOST_NAME = 200,
+    SUGGESTED = 10,
+    LISTED = 500;
+/** The latest answer to each question: what only shows it in another way reads nothing again. */
+const kept = new Map();
+
+/**
+ * Fill a panel: a bar, and below it an answer when it comes.
+ *
+ * `question`: what is asked; null: nothing can be, and `empty` says what to do. `content` makes the elements of
+ * an answer.
+ */
+export function answerPanel(panel, page, {bar, name, question, empty, content}) {
+    const controller = new AbortController(),
+        holder = element("div", {className: "answer"});
+    panel.replaceChildren(
+        element("div", {className: "options", role: "toolbar", "aria-label": "Question"}, ...bar),
+        holder,
+    );
+    if (question) fill(holder, page, {name, question, content}, controller.signal);
+    else holder.replaceChildren(...empty());
+    return {close: () => controller.abort()};
+}
+
+async function fill(holder, page, {name, question, content}, signal) {
+    const asked = {trace: page.trace.number, ...question},
+        key = JSON.stringify([asked, page.trace.version]);
+    let answer = kept.get(name)?.key === key ? kept.get(name).answer : null;
+    if (!answer) {
+        holder.replaceChildren(element("p", {className: "quiet"}, "Reading the trace…"));
+        try {
+            answer = await ask(name, asked, {signal});
+        } catch (error) {
+            if (!signal.aborted) holder.replaceChildren(refusal(error));
+            return;
+        }
+        if (signal.aborted) return;
+        kept.set(name, {key, answer});
+    }
+    if (answer.choices) {
+        holder.replaceChildren(...choices(page, answer));
+        return;
+    }
+    holder.replaceChildren(
+        ...content(answer).filter(Boolean),
+        ...notes(answer.notes),
+        ...commandLine(answer.command),
+    );
+    tell(holder.querySelector("h2, h3")?.textContent ?? "");
+}
+
+/** Return what the server said instead of an answer, as a sentence. */
+function refusal({message}) {
+    const text = `${message.slice(0, 1).toUpperCase()}${message.slice(1)}`;
+    return element("p", {className: "hint bad", role: "alert"}, visible(text, 1000));
+}
+
+/** Return the part of a question that says of which part of the trace an answer is. */
+export function partOf(page) {
+    const {range} = page.state.values;
+    return {
+        begin: range ? Math.round(range.begin) : undefined,
+        end: range ? Math.round(range.end) : undefined,
+        ...threadOf(page),
+    };
+}
+
+export const threadOf = (page) => ({
+    thread: page.state.values.only && page.state.values.call ? page.threadOfCall() : undefined,
+});
+
+// ---- which function
+
+/** Return the function of a question: one that was chosen by name, else that of the chosen call; null: none. */
+export function functionOf(page) {
+    const {func} = page.state.values,
+        {functions} = page.trace,
+        number = func
+            ? functions.findIndex(({name}) => name === func)
+            : (page.timeline.chosen?.function ?? -1);
+    if (functions[number]) return {function: number};
+    return func ? {name: func} : null;
+}
+
+/** Show the answer about another function. */
+export const chooseFunction = (page, name, more = {}) => page.state.set({func: name, ...more}, {step: true});
+
+/** Return the field for the name of a function. */
+export function functionField(page) {
+    const {functions} = page.trace,
+        {func} = page.state.values,
+        chosen = functionOf(page)?.function,
+        names = busiest(functions, LISTED).map(({name}) => name);
+    const field = element("input", {
+        type: "search",
+        id: "answer-function",
+        list: "answer-functions",
+        value: chosen === undefined ? func : visible(functions[chosen].name, MOST_NAME),
+        placeholder: "name, or a part of it",
+        autocomplete: "off",
+        spellcheck: false,
+        onchange: ({target}) =>
+            chooseFunction(page, target.value.trim(), {
+                of: page.state.values.of === "call" ? "" : page.state.values.of,
+            }),
+    });
+    const listed = names
+        .filter((name) => visible(name, MOST_NAME) === name)
+        .map((name) => element("option", {value: name}));
+    return element(
+        "label",
+        {className: "field"},
+        "Function ",
+        field,
+        element("datalist", {id: "answer-functions"}, ...listed),
+    );
+}
+
+/** Return the functions that took the most time. */
+const busiest = (functions, most) =>
+    functions
+        .filter(({calls}) => calls)
+        .sort((a, b) => b.total_ns - a.total_ns)
+        .slice(0, most);
+
+/** Return what to do if no function is chosen: a sentence, and functions to choose from. */
+export function functionHint(page, text) {
+    const rows = busiest(page.trace.functions, SUGGESTED).map((func) => [
+        func,
+        `${duration(func.total_ns)}, ${counted(func.calls, "call")}`,
+    ]);
+    return [
+        element("p", {className: "hint"}, text),
+        functionList(page, "Functions with the most time", rows),
+    ];
+}
+
+function choices(page, answer) {
+    const rows = answer.choices
+        .map((number) => page.trace.functions[number])
+        .map((func) => [func, counted(func.calls, "call")]);
+    const more = answer.count > rows.length ? `, of which ${rows.length} are listed` : "";
+    return [
+        element("h2", {}, `${count(answer.count)} functions have this in their names${more}`),
+        functionList(page, "Functions that match", rows),
+    ];
+}
+
+function functionList(page, label, rows) {
+    return element(
+        "ul",
+        {className: "wings choices", "aria-label": label},
+        ...rows.map(([func, figures]) =>
+            element(
+                "li",
+                {className: "wing"},
+                element(
+                    "button",
+                    {className: "link name", onclick: () => chooseFunction(page, func.name)},
+                    element("bdi", {}, visible(func.name, MOST_NAME)),
+                ),
+                element("span", {className: "number quiet"}, figures),
+            ),
+        ),
+    );
+}
+
+// ---- parts of bars and answers
+
+/** Return a switch of the bar. */
+export function checkOption(page, key, title, about) {
+    const {values} = page.state,
+        isUseless = key === "only" && !values.call;
+    const box = element("input", {
+        type: "checkbox",
+        id: `answer-${key}`,
+        checked: values[key],
+        disabled: isUseless && !values.only,
+        onchange: ({target}) => page.state.set({[key]: target.checked}, {step: true}),
+    });
+    return element(
+        "label",
+        {className: "check", title: isUseless ? "Choose a call first" : about},
+        box,
+        ` ${title}`,
+    );
+}
+
+export const laneOption = (page) =>
+    checkOption(page, "only", "This lane only", "Only the thread of the chosen call");
+export const importsOption = (page) =>
+    checkOption(
+        page,
+        "imports",
+        "With imports",
+        "Also what the import machinery does; else an import is one call",
+    );
+
+/** Return a function's name: in a trace that has the function, a button that shows what it is given. */
+export function functionName(page, number, name, onclick) {
+    const shown = element("bdi", {}, visible(name, MOST_NAME));
+    return number === null || number === undefined || !onclick
+        ? element("span", {className: "name"}, shown)
+        : element("button", {className: "link name", onclick}, shown);
+}
+
+/** Return a table: heads are [title, about, whether it is text]; the first column of a row is its head. */
+export function answerTable(label, heads, rows) {
+    for (const row of rows)
+        heads.forEach(([, , isText], column) =>
+            row.cells[column]?.classList.toggle("words", Boolean(isText)),
+        );
+    return element(
+        "table",
+        {className: "functions answers", "aria-label": label},
+        element(
+            "thead",
+            {},
+            element(
+                "tr",
+                {},
+                ...heads.map(([title, about, isText]) =>
+                    element("th", {scope: "col", title: about, className: isText ? "words" : ""}, title),
+                ),
+            ),
+        ),
+        element("tbody", {}, ...rows),
+    );
+}
+
+/** Return a row of such a table. */
+export const answerRow = ([head, ...cells], properties = {}) =>
+    element(
+        "tr",
+        properties,
+        element("th", {scope: "row"}, ...[head].flat()),
+        ...cells.map((cell) => element("td", {}, ...[cell].flat())),
+    );
+
+/** Return a share as a meter with its number. */
+export function share(part) {
+    if (part === null || part === undefined) return "";
+    const meter = element("span", {className: "meter", "aria-hidden": "true"});
+    meter.style.width = `${100 * part}%`;
+    return element(
+        "span",
+        {className: "metered share"},
+        meter,
+        element("span", {}, `${(100 * part).toFixed(0)}%`),
+    );
+}
+
+function notes(lines) {
+    return lines.length
+        ? [
+              element(
+                  "ul",
+                  {className: "notes quiet"},
+                  ...lines.map((line) => element("li", {}, visible(line, 500))),
+              ),
+          ]
+        : [];
+}
+
+/** Return the command that prints the same, to copy; of a live recording there is none. */
+function commandLine(command) {
+    if (!command) return [];
+    const button = element("button", {onclick: () => copy(command, button)}, "Copy command");
+    return [
+        element("div", {className: "command"}, element("code", {}, visible(command, MOST_COMMAND)), button),
+    ];
+}
+
+// ---- evidence
+
+/** Return a button that shows a call on the time line, and one that copies the command that prints it. */
+export function evidenceOf(page, spot, text) {
+    if (!spot) return [text];
+    const onclick = () => showSpot(page, spot);
+    return [
+        element("button", {className: "link", title: "Show it on the time line", onclick}, text),
+        copyButton(spot.report),
+    ];
+}
+
+/** Return a button that copies a command; null: there is none. */
+export function copyButton(command) {
+    if (!command) return null;
+    const title = `Copy: ${visible(command, MOST_COMMAND)}`;
+    const button = element(
+        "button",
+        {
+            className: "copy",
+            title,
+            "aria-label": "Copy the command that prints it",
+            onclick: () => copy(command, button),
+        },
+        "Copy",
+    );
+    return button;
+}
+
+/** Go to the call of some evidence. */
+export async function showSpot(page, {lane, begin, end, function: number}) {
+    const answer = await guard(
+        ask("evidence", {trace: page.trace.number, lane, begin, end, function: number}),
+    );
+    if (answer?.call) page.go(answer.call);
+    else if (answer) show("The time line has no call there.");
+}
+
+/** Go to the first call of a function within some evidence. What the panel is about stays the same. */
+export async function showWithin(page, {lane, begin, end}, number) {
+    const time = Math.max(begin - 1, 0) || "0",
+        question = {trace: page.trace.number, function: number, lane, time, direction: "next"},
+        answer = await guard(ask("step", question));
+    if (!answer) return;
+    if (answer.call && answer.call.begin_ns <= end) {
+        keepFunction(page);
+        page.go(answer.call);
+    } else show("The call that is shown on the time line has none of these; another one has.");
+}
+
+/** Have a panel of the chosen call's function stay with it when another call is chosen. */
+function keepFunction(page) {
+    const {func, of} = page.state.values,
+        about = functionOf(page)?.function;
+    if (func || of === "call" || about === undefined) return;
+    page.state.set({func: page.trace.functions[about].name});
+    byId("tabpanel").focus();
+}
