@@ -146,7 +146,9 @@ def test_calls_that_did_not_end_are_counted_and_named(fg: Any) -> None:
 @pytest.mark.one_python
 def test_a_function_is_named_exactly_whatever_its_name_holds(tmp_path: Path) -> None:
     """A lone surrogate is in no pattern; and too many functions of one name are no damage of the file."""
-    odd = Trace([("m", "f\udc80*", "/m.py", 1, 0, []), *[("m", "g", "/m.py", n, 0, []) for n in range(2, 67)]])
+    odd = Trace(
+        [("m", "f\udc80*", "/m.py", 1, 0, []), *[("m", "g", "/m.py", n, 0, []) for n in range(2, 67)]]
+    )
     task = odd.task(100, pid=100)
     for number in range(66):
         task.enter(S + 10 * number, number, 0)

@@ -209,8 +209,11 @@ def test_an_exception_that_passes_calls_leads_to_each(tmp_path: Path) -> None:
     task.leave(BEGIN + 30, 0, 0, calltime=BEGIN)
     with opened(trace.save(tmp_path / "t.dat")) as served:
         one = asked(served, "exceptions", number=1)["one"]
+        with patch.object(answer_panels, "_MOST_ROWS", 1):
+            cut = asked(served, "exceptions", number=1)["one"]
     assert [frame["call"]["depth"] for frame in one["frames"]] == [3, 2, 1]
-    assert one["handler_call"]["depth"] == 0
+    assert one["handler_call"]["depth"] == cut["handler_call"]["depth"] == 0
+    assert (len(cut["frames"]), cut["more_frames"], one["more_frames"]) == (1, 2, 0)
 
 
 # ---- what cannot be answered

@@ -147,6 +147,7 @@ def test_an_exception_is_followed_and_those_beside_it(opened: Open) -> None:
     assert view.page.get_by_role("button", name="← Previous").is_disabled()
     view.page.get_by_role("button", name="Next →").click()
     assert "exception 2 of 6" in text_of(view) and view.state()["nth"] == "2"
+    view.until("document.activeElement.textContent === 'Next →'")  # so that a keyboard goes on
     frames = view.page.locator(".frames button")
     frames.first.click()
     spoken(view, PRICE)

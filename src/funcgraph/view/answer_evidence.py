@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from funcgraph.answers.exceptions import Raised
@@ -69,23 +69,22 @@ def call_json(served: Served, call: NamedCall) -> dict[str, Any] | None:
 def exception_calls(served: Served, raised: Raised) -> list[dict[str, Any] | None]:
     """Return the calls that an exception ended, and then the one that received it last; None: it is not
     found, as those of a folded import are."""
-    functions = [frame.function for frame in raised.frames]
-    chain = _chain(served, raised)
+    chain, place = _chain(served, raised), 0
     found: list[dict[str, Any] | None] = []
-    for place, function in enumerate([*functions, raised.handler]):
-        is_handler = place == len(functions)
-        span = None if is_handler and raised.fate == "left" else _next_of(chain, function, is_handler)
-        found.append(None if span is None else head_of(served, span))
-    return found
+    for function in (frame.function for frame in raised.frames):
+        at = _next_of(chain, place, function, raises=True)
+        found.append(None if at is None else head_of(served, chain[at]))
+        place = place if at is None else at + 1
+    at = None if raised.fate == "left" else _next_of(chain, place, raised.handler, raises=False)
+    return [*found, None if at is None else head_of(served, chain[at])]
 
 
-def _next_of(chain: list[Span], function: Function | None, is_handler: bool) -> Span | None:
-    """Take calls away up to the next one of a function, and return that; None: there is none."""
-    for place, span in enumerate(chain):
-        is_ended_so = is_handler or span.ended == "raise"
-        if is_ended_so and function_key(span.function) == function_key(function):
-            del chain[: place + 1]
-            return span
+def _next_of(chain: Sequence[Span], first: int, function: Function | None, *, raises: bool) -> int | None:
+    """Return the place of the next call of a function, or of one that raised; None: there is none."""
+    key = function_key(function)
+    for place in range(first, len(chain)):
+        if (not raises or chain[place].ended == "raise") and function_key(chain[place].function) == key:
+            return place
     return None
 
 

@@ -156,6 +156,9 @@ def exceptions(served: Served, parameters: Parameters) -> dict[str, Any]:
         one, calls = made["one"], exception_calls(served, found.one)
         for row, frame, call in zip(one["frames"], found.one.frames, calls, strict=False):
             row["number"], row["call"] = number_of(served, frame.function), call
+        one["more_frames"] = max(len(one["frames"]) - _MOST_ROWS, 0)
+        one["handler_line"] = one["frames"][-1]["caller_line"]
+        one["frames"] = one["frames"][:_MOST_ROWS]
         one["handler_number"], one["handler_call"] = number_of(served, found.one.handler), calls[-1]
         one["became"] = fate_text(found.one)
         one["time_ns"] = found.one.raised_ns - served.begin_ns

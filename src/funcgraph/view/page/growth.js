@@ -4,6 +4,7 @@ import {byId} from "./base/dom.js";
 import {guard} from "./base/status.js";
 import {loadTrace} from "./base/trace.js";
 import {clamped} from "./timeline/window.js";
+import {ANSWERS} from "./views/answer_views.js";
 
 const NEAR = 0.1, // of the view: so near the end, it follows
     VIEW_REST_MS = 5000; // a table of all calls reads all of the trace
@@ -49,11 +50,12 @@ export class Growth {
         this.showView();
     }
 
-    /** Show the view of many calls again, now and then: of the whole trace it has changed. */
+    /** Show the view of many calls again, now and then: of the whole trace it has changed. No answers. */
     showView() {
         const {tab, range, still} = this.page.state.values,
             now = performance.now();
-        if (still || range || tab === "" || now < this.nextView) return;
+        if (still || range || tab === "" || ANSWERS.some(([name]) => name === tab)) return;
+        if (now < this.nextView) return;
         this.nextView = now + VIEW_REST_MS;
         this.page.showView();
     }

@@ -290,6 +290,7 @@ class Page {
                     end: undefined,
                     call: null,
                     ...rangesOfNext(this.traces, state.values),
+                    nth: 0,
                     pinned: [],
                     folded: [],
                     deep: [],

@@ -1,4 +1,4 @@
-// What the panels of answers share: which function or part, asking, notes, evidence that leads to the time line.
+// What the panels of answers share: which function or part, asking, notes, and evidence that leads to a call.
 
 import {ask} from "../base/api.js";
 import {byId, copy, element} from "../base/dom.js";
@@ -14,48 +14,78 @@ const MOST_COMMAND = 1000,
 const kept = new Map();
 
 /**
- * Fill a panel: a bar, and below it an answer when it comes.
+ * Fill a panel: a bar, and below it an answer when it comes. What has the focus keeps it, if it is there again.
  *
  * `question`: what is asked; null: nothing can be, and `empty` says what to do. `content` makes the elements of
  * an answer.
  */
 export function answerPanel(panel, page, {bar, name, question, empty, content}) {
     const controller = new AbortController(),
-        holder = element("div", {className: "answer"});
+        holder = element("div", {className: "answer"}),
+        refocus = keptFocus(panel);
     panel.replaceChildren(
-        element("div", {className: "options", role: "toolbar", "aria-label": "Question"}, ...bar),
+        element(
+            "div",
+            {className: "options", role: "toolbar", "aria-label": "Question"},
+            ...bar.filter(Boolean),
+            page.trace.info.growing ? againButton(page) : null,
+        ),
         holder,
     );
-    if (question) fill(holder, page, {name, question, content}, controller.signal);
-    else holder.replaceChildren(...empty());
+    if (!question) holder.replaceChildren(...empty());
+    else fill(holder, page, {name, question, content}, controller.signal).then(refocus);
+    refocus();
     return {close: () => controller.abort()};
 }
 
+/** An answer reads all of the trace, so it is not given again by itself while the trace grows. */
+const againButton = (page) =>
+    element(
+        "button",
+        {title: "The recording goes on: answer from what it has now", onclick: () => page.showView()},
+        "Ask again",
+    );
+
+/** Return a function that gives the focus to what stands for the element that has it now. */
+function keptFocus(panel) {
+    const before = document.activeElement,
+        keyOf = (one) => one.id || one.textContent;
+    if (!before || before === panel || !panel.contains(before)) return () => {};
+    const key = keyOf(before);
+    return () => {
+        if (document.activeElement !== document.body && document.activeElement !== panel) return;
+        const again = [...panel.querySelectorAll("button, input")].find((one) => keyOf(one) === key);
+        (again ?? panel).focus({preventScroll: !again});
+    };
+}
+
 async function fill(holder, page, {name, question, content}, signal) {
+    const answer = await answerTo(holder, page, name, question, signal);
+    if (!answer || signal.aborted) return;
+    if (answer.choices) holder.replaceChildren(...choices(page, answer));
+    else
+        holder.replaceChildren(
+            ...content(answer).filter(Boolean),
+            ...notes(answer.notes),
+            ...commandLine(answer.command),
+        );
+    tell(holder.querySelector("h2")?.textContent ?? "");
+}
+
+/** Return the answer to a question; null: there is none, and `holder` says why. */
+async function answerTo(holder, page, name, question, signal) {
     const asked = {trace: page.trace.number, ...question},
         key = JSON.stringify([asked, page.trace.version]);
-    let answer = kept.get(name)?.key === key ? kept.get(name).answer : null;
-    if (!answer) {
-        holder.replaceChildren(element("p", {className: "quiet"}, "Reading the trace…"));
-        try {
-            answer = await ask(name, asked, {signal});
-        } catch (error) {
-            if (!signal.aborted) holder.replaceChildren(refusal(error));
-            return;
-        }
-        if (signal.aborted) return;
+    if (kept.get(name)?.key === key) return kept.get(name).answer;
+    holder.replaceChildren(element("p", {className: "quiet"}, "Reading the trace…"));
+    try {
+        const answer = await ask(name, asked, {signal});
         kept.set(name, {key, answer});
+        return answer;
+    } catch (error) {
+        if (!signal.aborted) holder.replaceChildren(refusal(error));
+        return null;
     }
-    if (answer.choices) {
-        holder.replaceChildren(...choices(page, answer));
-        return;
-    }
-    holder.replaceChildren(
-        ...content(answer).filter(Boolean),
-        ...notes(answer.notes),
-        ...commandLine(answer.command),
-    );
-    tell(holder.querySelector("h2, h3")?.textContent ?? "");
 }
 
 /** Return what the server said instead of an answer, as a sentence. */

@@ -18,7 +18,7 @@ import {
 export function exceptionsView(panel, page) {
     const {nth, imports} = page.state.values;
     return answerPanel(panel, page, {
-        bar: [importsOption(page), laneOption(page)],
+        bar: [nth > 0 ? allKinds(page) : null, importsOption(page), laneOption(page)],
         name: "exceptions",
         question: {number: nth > 0 ? Math.round(nth) : undefined, imports, ...partOf(page)},
         content: (answer) => (answer.one ? one(page, answer) : kinds(page, answer)),
@@ -26,6 +26,7 @@ export function exceptionsView(panel, page) {
 }
 
 const follow = (page, nth) => page.state.set({nth}, {step: true});
+const allKinds = (page) => element("button", {onclick: () => follow(page, 0)}, "All kinds");
 const typeOf = ({type}) => element("bdi", {className: "bad"}, visible(type || "an exception", 100));
 
 function kinds(page, answer) {
@@ -78,7 +79,6 @@ function one(page, {one: raised, exceptions}) {
     const steps = element(
         "div",
         {className: "buttons"},
-        step("All kinds", 0, true),
         step("← Previous", raised.number - 1, raised.number > 1),
         step("Next →", raised.number + 1, raised.number < exceptions),
         raised.evidence ? copyButton(raised.evidence.report) : null,
@@ -94,7 +94,15 @@ function one(page, {one: raised, exceptions}) {
             line,
         );
     });
-    const last = raised.frames[raised.frames.length - 1];
+    if (raised.more_frames)
+        rows.push(
+            element(
+                "li",
+                {},
+                element("span", {className: "what quiet"}, "and"),
+                `${count(raised.more_frames)} more calls`,
+            ),
+        );
     if (raised.handler === null)
         rows.push(
             element(
@@ -112,7 +120,7 @@ function one(page, {one: raised, exceptions}) {
                 raised.handler_number,
                 raised.handler,
                 raised.handler_call,
-                last.caller_line,
+                raised.handler_line,
             ),
         );
     return [
