@@ -244,3 +244,20 @@ def test_evidence_that_is_not_there_is_none(small: Served) -> None:
     assert asked(small, "evidence", lane=0, begin=10**9, end=10**9 + 1) == {"call": None}
     assert asked(small, "evidence", lane=0, begin=0, end=75 * US)["call"]["function"] == MAIN
     assert "no lane 9" in refused(small, "evidence", lane=9, begin=0, end=1)
+
+
+def test_of_calls_that_begin_at_the_same_time_the_right_one_is_shown(tmp_path: Path) -> None:
+    """A coarse clock gives many calls one time. Broken by taking the innermost."""
+    trace = Trace([("app", name, "/a.py", line, 0, []) for line, name in enumerate("fg", 1)])
+    task = trace.task(100, "main", pid=100)
+    calls = [(0, 50), (1, 40), (1, 30)]
+    for depth, (number, _) in enumerate(calls):
+        task.enter(BEGIN, number, depth)
+    for depth, (number, end) in reversed(list(enumerate(calls))):
+        task.leave(BEGIN + end, number, depth, calltime=BEGIN)
+    with opened(trace.save(tmp_path / "t.dat")) as served:
+        found = [
+            asked(served, "evidence", lane=0, begin=0, end=end, function=number)["call"]["depth"]
+            for number, end in calls
+        ]
+    assert found == [0, 1, 2]

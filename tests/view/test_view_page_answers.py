@@ -84,7 +84,7 @@ def test_values_rank_what_separates_calls_and_lead_to_the_slowest(opened: Open) 
     assert PRICE in text and "item" in text and "What separates slow calls" in text
     ranking = view.page.get_by_label("Ranking", exact=True).last
     ranking.get_by_role("button", name="exception").click()
-    assert "values of exception" in text_of(view) and "KeyError" in text_of(view)
+    assert "1 value of exception" in text_of(view) and "KeyError" in text_of(view)
     assert view.page.get_attribute(".chosen button", "aria-pressed") == "true"
     ranking = view.page.get_by_label("Ranking", exact=True).last
     ranking.get_by_role("button", name="item").click()

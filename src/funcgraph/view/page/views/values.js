@@ -147,7 +147,7 @@ function listing(page, field) {
             group.evidence ? evidenceOf(page, group.evidence, duration(group.max_ns)) : "",
         ]),
     );
-    const title = `${count(field.count)} ${field.by_size ? "sizes" : "values"} of ${visible(field.name, 100)}`,
+    const title = `${counted(field.count, field.by_size ? "size" : "value")} of ${visible(field.name, 100)}`,
         more =
             field.count > rows.length
                 ? [
