@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import RAISE, Trace, values
+from tracefile import RAISE, Trace, value, values
 
 import funcgraph
 from funcgraph import answers
@@ -100,6 +101,36 @@ def test_numbers_with_many_values_are_grouped_by_size(tmp_path: Path) -> None:
     assert {group.text: group.calls for group in n.groups} == {
         "0": 1, "1": 1, **{f"{2**i}..{2**(i + 1) - 1}": 2**i for i in range(1, 8)}, "256..511": 44,
     }  # fmt: skip
+
+
+def deep(type_name: str, *parts: tuple[str, bytes], form: int = 0) -> bytes:
+    """Encode a value with parts, as `--values` records it."""
+    inside = b"".join(
+        (struct.pack("<BB", 21, len(name)) + name.encode() if name else b"") + part for name, part in parts
+    )
+    return struct.pack("<BBQB", 19, form, len(parts), len(type_name)) + type_name.encode() + inside + b"\x14"
+
+
+@pytest.mark.one_python
+def test_values_with_parts_are_grouped_by_these(tmp_path: Path) -> None:
+    """Broken by: all instances as one size, 1; by addresses in them; by long values cut in a part."""
+    shapes = [deep("ndarray", ("shape", deep("", ("", value(n)), form=2))) for n in (10, 500)]
+    boxes = [
+        deep(
+            "Box", ("item", value(Path())[:1] + struct.pack("<Q", n) + value(Path())[9:]), ("n", value(n % 2))
+        )
+        for n in range(40)
+    ]
+    long = [deep("", *[("", value("x" * 40 + str(n)))] * 16, form=1) for n in range(2)]
+    calls = [(shapes[n % 2] + boxes[n] + long[n % 2], 900 if n % 2 else 9, False) for n in range(40)]
+    path = planted(calls, ["array", "box", "list"]).save(tmp_path / "a.dat")
+    with funcgraph.open(path) as trace:
+        (found,) = answers.values(trace, "m.f")
+    array, box, items = ({group.text: group.calls for group in field.groups} for field in found.fields[:3])
+    assert array == {"ndarray(shape=(10,))": 20, "ndarray(shape=(500,))": 20}
+    assert box == {"Box(item=<PosixPath>, n=0)": 20, "Box(item=<PosixPath>, n=1)": 20}
+    assert items == {"list(16)": 40}
+    assert found.ranked("slow")[0].slow_share == pytest.approx(1)
 
 
 @pytest.mark.one_python

@@ -178,7 +178,7 @@ def _repetition(trace: Trace, names: Names, row: RepeatGroupTuple) -> Repetition
     else:
         text = arguments_text(function, values)
     place = place_at(trace, begin, end, task)
-    is_partial = any(isinstance(value, PartialValue) for value in values)
+    is_partial = any(isinstance(value, PartialValue) and not value.is_whole for value in values)
     return Repetition(
         names.function(below), function, is_sql, text, is_partial, runs, calls, total, repeated, most, place
     )

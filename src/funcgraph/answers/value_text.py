@@ -11,17 +11,24 @@ from funcgraph.tracedata.values import PartialValue, Value, decode_values
 # enum fg_value_tag
 _NONE, _TRUE, _FALSE, _INT, _BIGINT, _FLOAT = 1, 2, 3, 5, 6, 7
 _STR, _BYTES, _SIZED, _OBJECT, _UNBOUND, _MORE, _WORD = range(8, 15)
+_SHOWN, _MEMBER, _HIDDEN, _FAULT = 17, 18, 22, 23
 _SIZE = struct.Struct("<BBh")
 _NO_EXPONENT = -(2**15)  # of a float that is zero, infinite or not a number
-_PLAIN = {_NONE: "None", _TRUE: "True", _FALSE: "False", _UNBOUND: "<unbound>", _MORE: "..."}
+_PLAIN = {
+    _NONE: "None",
+    _TRUE: "True",
+    _FALSE: "False",
+    _UNBOUND: "<unbound>",
+    _MORE: "...",
+    _HIDDEN: "<redacted>",
+    _FAULT: "(fault)",
+}
 
 
 def value_text(value: Value) -> str:
-    """Return a value as a report prints it; of an object only its type, if its address is not known."""
+    """Return a value as a report prints it."""
     if not isinstance(value, PartialValue):
         return printable(repr(value))
-    if value.kind == "object" and not value.address:
-        return f"<{printable(value.type_name)}>"
     return printable(str(value))
 
 
@@ -39,8 +46,10 @@ def size_text(key: bytes) -> str:
     name = printable(key[_SIZE.size :].decode("utf-8", "backslashreplace"))
     if tag in _PLAIN:
         return _PLAIN[tag]
-    if tag == _OBJECT:
+    if tag in (_OBJECT, _SHOWN):
         return f"<{name}>"
+    if tag == _MEMBER:
+        return name
     if tag == _FLOAT:
         return _float_text(bool(negative), exponent)
     span = _span(exponent)

@@ -31,6 +31,7 @@ def values_lines(
     *,
     by: str | None = None,
     count: int = 8,
+    width: int = WIDTH,
     links: Links = NO_LINKS,
 ) -> Iterator[str]:
     """Yield the lines about one function.
@@ -40,19 +41,20 @@ def values_lines(
         found: the function's values.
         by: the field whose values are listed; None: the one that explains most.
         count: so many values are listed.
+        width: columns that a line with a value may have, at least 80.
         links: makes links of places.
     """
     yield _head(found)
     if place := place_of(found.function, links):
         yield f" {place}"  # a path may be long: the figures stay in a terminal's width
     for what in ("slow", "raise"):
-        yield from _ranking(found, what)
+        yield from _ranking(found, what, width)
     chosen = next((one for one in found.fields if one.name == by), None) if by else best_field(found)
     if chosen is None:
         yield "no argument, result or exception of it is recorded"
         return
     yield ""
-    yield from _table(chosen, count)
+    yield from _table(chosen, count, width)
     group = max(chosen.groups, key=lambda group: group.max_ns)
     if group.timed:
         yield ""
@@ -79,7 +81,7 @@ def best_field(found: FunctionValues) -> ValueField | None:
     return found.fields[0] if found.fields else None
 
 
-def _ranking(found: FunctionValues, what: str) -> Iterator[str]:
+def _ranking(found: FunctionValues, what: str, width: int) -> Iterator[str]:
     if what == "raise" and not 0 < found.all.raised < found.all.calls:
         return
     ranked = found.ranked("slow" if what == "slow" else "raise")
@@ -92,17 +94,17 @@ def _ranking(found: FunctionValues, what: str) -> Iterator[str]:
         return
     for one, share in shown[:_RANKED]:
         name = f"{one.name} (by size)" if one.by_size else one.name
-        detail = _slowest_text(one) if what == "slow" else raising_text(one)
-        yield shortened(f"  {100 * share:4.0f} %  {name:<20} {detail}".rstrip(), WIDTH)
+        detail = (_slowest_text if what == "slow" else raising_text)(one, width - 60)
+        yield shortened(f"  {100 * share:4.0f} %  {name:<20} {detail}".rstrip(), width)
     yield f"  ({_EXPLANATION[what]})"
 
 
-def _slowest_text(one: ValueField) -> str:
+def _slowest_text(one: ValueField, room: int) -> str:
     found = slowest_value(one)
     if found is None:
         return ""
     text, mean_ns, others_ns = found
-    return f"{shortened(text, 20)}: {duration_text(mean_ns)}, else {duration_text(others_ns)}"
+    return f"{shortened(text, room)}: {duration_text(mean_ns)}, else {duration_text(others_ns)}"
 
 
 def slowest_value(one: ValueField) -> tuple[str, float, float] | None:
@@ -116,19 +118,19 @@ def slowest_value(one: ValueField) -> tuple[str, float, float] | None:
     return slow.text or _REST, slow.mean_ns, total / calls
 
 
-def raising_text(one: ValueField) -> str:
-    """Return which value raises most often, against all others."""
+def raising_text(one: ValueField, room: int = 20) -> str:
+    """Return which value raises most often, cut to so many columns, against all others."""
     groups = [group for group in one.groups if group.calls]
     worst = max(groups, key=lambda group: (group.raised / group.calls, group.raised))
     calls = sum(group.calls for group in groups) - worst.calls
     raised = sum(group.raised for group in groups) - worst.raised
-    text = shortened(worst.text or _REST, 20)
+    text = shortened(worst.text or _REST, room)
     return f"{text}: {worst.raised:,} of {worst.calls:,}, else {raised:,} of {calls:,}"
 
 
-def _table(one: ValueField, count: int) -> Iterator[str]:
-    what = "sizes" if one.by_size else "values"
-    yield f"{len(one.groups):,} {what} of {one.name}:"
+def _table(one: ValueField, count: int, width: int) -> Iterator[str]:
+    what = "size" if one.by_size else "value"
+    yield f"{len(one.groups):,} {what}{'' if len(one.groups) == 1 else 's'} of {one.name}:"
     yield _FIGURES.format("CALLS", "RAISED", "TOTAL", "MEAN", "P99", "TIMES") + "VALUE"
     shown = one.groups[:count]
     durations = distribution(shown, _BAR_COLUMNS)
@@ -141,7 +143,7 @@ def _table(one: ValueField, count: int) -> Iterator[str]:
             duration_text(group.quantile_ns(0.99)),
             _bars(counts),
         )
-        yield figures + shortened(group.text or _REST, WIDTH - len(figures))
+        yield figures + shortened(group.text or _REST, width - len(figures))
     if len(one.groups) > count:
         yield f"  and {len(one.groups) - count:,} more (-n {len(one.groups)})"
     if any(group.timed for group in shown):

@@ -17,6 +17,7 @@ from funcgraph.command_support.trace import (
     trace_errors,
 )
 from funcgraph.tracedata.links import links_on
+from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.recorded_options import missing
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ of these separates slow calls from fast ones, and calls that raise from those th
 Numbers and lengths that have too many values are grouped by their size. Of an object the type counts."""
 
 _COUNT = 8
+_FILE_WIDTH = 120  # where the output is no terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,15 +77,23 @@ def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValue
 
 
 def _lines(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> Iterator[str]:
-    from funcgraph.answers.facts import Counts, limits
-    from funcgraph.answers.values_text import values_lines
+    from funcgraph.answers.facts import Counts, limits, place_of
+    from funcgraph.answers.values_text import WIDTH, values_lines
     from funcgraph.names import printable
 
     first, *others = found
-    yield from values_lines(trace.path, first, by=args.by, count=args.count or _COUNT, links=links_on())
+    width = max(text_width() or _FILE_WIDTH, WIDTH)
+    yield from values_lines(
+        trace.path, first, by=args.by, count=args.count or _COUNT, width=width, links=links_on()
+    )
     if lack := missing(trace.meta, ("args", "retval")):
         yield lack
     yield from limits(trace, Counts(first.all.calls, first.open, 0))
     if others:
-        more = ", ".join(printable(one.function.name) for one in others[:3])
-        yield f"{len(others):,} more functions match: {more}{', ...' if len(others) > 3 else ''}"
+        name = first.function.name
+        more = ", ".join(
+            printable(one.function.name) + (place_of(one.function) if one.function.name == name else "")
+            for one in others[:3]
+        )
+        match = "function matches" if len(others) == 1 else "functions match"
+        yield f"{len(others):,} more {match}: {more}{', ...' if len(others) > 3 else ''}"

@@ -79,6 +79,17 @@ class PartialValue:
     parts: tuple[tuple[Value, Value], ...] = ()
     is_cut: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it is left out, so that two that look the same are the same."""
+        if self.kind == "shown":
+            return len(self.beginning or "") == self.length
+        parts = [part for pair in self.parts for part in pair]
+        whole = all(part.is_whole for part in parts if isinstance(part, PartialValue))
+        is_array = self.type_name == "ndarray"  # its items are not recorded
+        is_open = self.kind == "parts" and not self.is_cut and not is_array
+        return self.kind in ("unbound", "member") or (is_open and whole)
+
     def __str__(self) -> str:
         match self.kind:
             case "str" | "bytes":
@@ -88,7 +99,7 @@ class PartialValue:
             case "container":
                 return f"{self.type_name}({self.length})"
             case "object":
-                return f"<{self.type_name} at {self.address:#x}>"
+                return f"<{self.type_name} at {self.address:#x}>" if self.address else f"<{self.type_name}>"
             case "unbound" | "redacted":
                 return f"<{self.kind}>"
             case "fault":

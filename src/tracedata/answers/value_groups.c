@@ -122,8 +122,10 @@ static int exponent_of(uint64_t number)
 }
 
 /* The size of a value: enum fg_value_tag, sign, exponent. */
-static size_t put_size_key(const struct fg_value *value, uint8_t key[FG_SIZE_KEY_BYTES + UINT8_MAX])
+static size_t put_size_key(const struct fg_value *recorded, uint8_t key[FG_SIZE_KEY_BYTES + UINT8_MAX])
 {
+    const struct fg_value whole = fg_value_without_parts(recorded), *value = &whole;
+    const char *type = value->text;
     int exponent = 0;
     bool is_negative = false;
     size_t type_bytes = 0;
@@ -152,7 +154,12 @@ static size_t put_size_key(const struct fg_value *value, uint8_t key[FG_SIZE_KEY
         type_bytes = value->text_bytes;
         break;
     case FG_VALUE_OBJECT:
+    case FG_VALUE_MEMBER:
         type_bytes = value->text_bytes;
+        break;
+    case FG_VALUE_SHOWN:
+        type = value->type;
+        type_bytes = value->type_bytes;
         break;
     case FG_VALUE_WORD:
         exponent = exponent_of(value->word);
@@ -164,8 +171,33 @@ static size_t put_size_key(const struct fg_value *value, uint8_t key[FG_SIZE_KEY
     key[0] = value->tag == FG_VALUE_INT8 ? FG_VALUE_INT64 : (uint8_t)value->tag;
     key[1] = is_negative;
     memcpy(key + 2, &stored, 2);
-    memcpy(key + FG_SIZE_KEY_BYTES, value->text, type_bytes);
+    memcpy(key + FG_SIZE_KEY_BYTES, type, type_bytes);
     return FG_SIZE_KEY_BYTES + type_bytes;
+}
+
+/* A value that has parts as a recording without parts has it. */
+static size_t put_whole_key(const struct fg_value *value, uint8_t key[MOST_KEY_BYTES])
+{
+    const struct fg_value whole = fg_value_without_parts(value);
+
+    key[0] = (uint8_t)whole.tag;
+    memcpy(key + 1, &whole.length, 8); /* of an object: its address, which is not known */
+    key[9] = (uint8_t)whole.text_bytes;
+    memcpy(key + 10, whole.text, whole.text_bytes);
+    return 10 + (size_t)whole.text_bytes;
+}
+
+/* The value itself; a longer one without its parts. */
+static size_t put_value_key(const uint8_t *at, size_t bytes, const struct fg_value *value,
+                            uint8_t key[MOST_KEY_BYTES])
+{
+    if (bytes > MOST_KEY_BYTES && value->tag == FG_VALUE_OPEN)
+        return put_whole_key(value, key);
+    if (bytes > MOST_KEY_BYTES)
+        bytes = MOST_KEY_BYTES;
+    memcpy(key, at, bytes);
+    fg_values_clear_addresses(key, bytes); /* another object may have one later */
+    return bytes;
 }
 
 static int add_value(struct fg_value_groups *groups, struct fg_value_field *field, const uint8_t *at,
@@ -174,11 +206,7 @@ static int add_value(struct fg_value_groups *groups, struct fg_value_field *fiel
     uint8_t key[MOST_KEY_BYTES];
     int error;
 
-    if (bytes > sizeof(key))
-        bytes = sizeof(key);
-    memcpy(key, at, bytes);
-    if (value->tag == FG_VALUE_OBJECT && bytes >= 9)
-        memset(key + 1, 0, 8); /* its address: another object may have it later */
+    bytes = put_value_key(at, bytes, value, key);
     error = add_to_group(groups, &field->groupings[FG_GROUP_BY_VALUE], key, bytes, call);
     if (error)
         return error;

@@ -54,8 +54,7 @@ static bool take_shown(const uint8_t **data, const uint8_t *end, struct fg_value
                                : tag == FG_VALUE_TEXT && take_wide_text(data, end, value);
 }
 
-/* Takes a value, or where parts begin or end, or a part's name. */
-static bool next_token(const uint8_t **data, const uint8_t *end, struct fg_value *value)
+bool fg_value_token(const uint8_t **data, const uint8_t *end, struct fg_value *value)
 {
     uint8_t tag, negative;
     int8_t small;
@@ -122,7 +121,7 @@ static bool take_parts(const uint8_t **data, const uint8_t *end, struct fg_value
     value->parts = *data;
     while (depth) {
         value->parts_end = *data;
-        if (!next_token(data, end, &part))
+        if (!fg_value_token(data, end, &part))
             return false;
         depth += part.tag == FG_VALUE_OPEN;
         depth -= part.tag == FG_VALUE_CLOSE;
@@ -132,7 +131,7 @@ static bool take_parts(const uint8_t **data, const uint8_t *end, struct fg_value
 
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value)
 {
-    if (!next_token(data, end, value) || value->tag == FG_VALUE_CLOSE || value->tag == FG_VALUE_NAME)
+    if (!fg_value_token(data, end, value) || value->tag == FG_VALUE_CLOSE || value->tag == FG_VALUE_NAME)
         return false;
     return value->tag != FG_VALUE_OPEN || take_parts(data, end, value);
 }
@@ -145,6 +144,39 @@ size_t fg_values_bytes(const uint8_t *values, const uint8_t *end)
     while (fg_value_next(&at, end, &value))
         whole = at;
     return (size_t)(whole - values);
+}
+
+struct fg_value fg_value_without_parts(const struct fg_value *value)
+{
+    static const char *const types[] = {[FG_FORM_CALL] = "",
+                                        [FG_FORM_LIST] = "list",
+                                        [FG_FORM_TUPLE] = "tuple",
+                                        [FG_FORM_SET] = "set",
+                                        [FG_FORM_DICT] = "dict"};
+    struct fg_value whole = *value;
+
+    if (value->tag != FG_VALUE_OPEN)
+        return whole;
+    whole.parts = whole.parts_end = NULL;
+    whole.tag = value->form == FG_FORM_CALL ? FG_VALUE_OBJECT : FG_VALUE_SIZED;
+    if (!value->text_bytes && value->form < sizeof(types) / sizeof(*types)) {
+        whole.text = types[value->form];
+        whole.text_bytes = (uint32_t)strlen(whole.text);
+    }
+    if (whole.tag == FG_VALUE_OBJECT)
+        whole.address = 0;
+    return whole;
+}
+
+void fg_values_clear_addresses(uint8_t *values, size_t bytes)
+{
+    const uint8_t *at = values, *end = values + bytes;
+    struct fg_value token;
+    uint8_t *begin = values;
+
+    for (; at < end && fg_value_token(&at, end, &token); begin = values + (at - values))
+        if (token.tag == FG_VALUE_OBJECT)
+            memset(begin + 1, 0, sizeof(token.address));
 }
 
 /* As Python's repr: the fewest digits that read back as the same double, and an exponent below 1e-4 and
@@ -352,7 +384,7 @@ static void print_parts(struct fg_text *text, const struct fg_value *value, bool
     unsigned depth = 0, left_out = 0;
 
     begin_level(text, &levels[0], value);
-    while (next_token(&data, value->parts_end, &part)) {
+    while (fg_value_token(&data, value->parts_end, &part)) {
         struct level *level = &levels[depth];
 
         if (left_out) {

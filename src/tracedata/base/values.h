@@ -54,6 +54,16 @@ struct fg_value {
  * value is left, or the next one is cut off or has an unknown tag. */
 bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
+/* Takes a value, or where parts begin or end, or a part's name: the values in a value, too. */
+bool fg_value_token(const uint8_t **data, const uint8_t *end, struct fg_value *value);
+
+/* What a recording without parts has of a value that has some: of a container its type and length, of an
+ * instance its type, without an address. Other values stay as they are. */
+struct fg_value fg_value_without_parts(const struct fg_value *value);
+
+/* Sets the addresses of objects to zero, at any depth: values that differ in these alone are equal then. */
+void fg_values_clear_addresses(uint8_t *values, size_t bytes);
+
 /* How many bytes the values have: a record is padded with zeros after the last one. */
 size_t fg_values_bytes(const uint8_t *values, const uint8_t *end);
 

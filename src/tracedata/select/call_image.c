@@ -57,16 +57,9 @@ static void put_type(struct image *image, uint8_t tag, uint64_t number, const ch
 /* What has parts: a container by its type and length, an instance by its type. */
 static void put_open(struct image *image, const struct fg_value *value)
 {
-    static const char *const types[] = {[FG_FORM_CALL] = "",
-                                        [FG_FORM_LIST] = "list",
-                                        [FG_FORM_TUPLE] = "tuple",
-                                        [FG_FORM_SET] = "set",
-                                        [FG_FORM_DICT] = "dict"};
-    bool is_built_in = !value->text_bytes && value->form < sizeof(types) / sizeof(*types);
-    const char *type = is_built_in ? types[value->form] : value->text;
+    struct fg_value whole = fg_value_without_parts(value);
 
-    put_type(image, value->form == FG_FORM_CALL ? FG_VALUE_OBJECT : FG_VALUE_SIZED, value->length, type,
-             is_built_in ? strlen(type) : value->text_bytes);
+    put_type(image, (uint8_t)whole.tag, value->length, whole.text, whole.text_bytes);
 }
 
 static uint64_t characters_of(const struct fg_value *value)
