@@ -14,6 +14,7 @@ from conftest import Funcgraph
 import funcgraph
 from funcgraph.answers.named_call import find_call
 from funcgraph.answers.why import Why, why
+from funcgraph.answers.why_text import why_lines
 from funcgraph.tracedata import SelectionError
 from funcgraph.tracedata.opened import Trace
 
@@ -71,6 +72,12 @@ SCRIPT = """
     def mixed(i):
         time.sleep(0.05 if i % 10 == 3 else 0)
 
+    def decorated():
+        time.sleep(0.01)
+
+    made = {"__name__": "__main__"}
+    exec("def decorated(): pass", made)
+
     def recurses(n):
         if n:
             return recurses(n - 1)
@@ -124,6 +131,10 @@ SCRIPT = """
     calls()
     for i in range(40):
         mixed(i)
+    for _ in range(3):
+        decorated()
+    for _ in range(30):
+        made["decorated"]()
     recurses(3)
     asyncio.run(main())
     sys.stdout.flush()
@@ -193,6 +204,14 @@ def test_slow_calls_beside_typical_ones(trace: Trace) -> None:
     assert answer.slow.sums.parts[0].kind == "sleep"
     assert answer.slow.sums.parts[0].count == 4
     assert adds_up(answer)
+
+
+def test_functions_of_one_name_are_not_mixed(trace: Trace) -> None:
+    """A decorator may make another function of the same name, as that of Celery's tasks does."""
+    answer = why(trace, "__main__.decorated")
+    assert (answer.calls, answer.others) == (3, (" (<string>:1)",))
+    assert answer.slow.sums.parts[0].kind == "sleep"
+    assert "another function of the same name is left out (<string>:1)" in why_lines(answer, "trace.fg", 80)
 
 
 def test_an_inner_call_is_a_part_of_the_outer_one(trace: Trace) -> None:

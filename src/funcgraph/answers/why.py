@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import sub
 from typing import TYPE_CHECKING, Any
 
+from funcgraph.answers.facts import place_of
 from funcgraph.answers.named_call import NamedCall, call_batches_of, call_of, find_call, function_named
 from funcgraph.answers.thread_waits import gil_waits, has_tracer, ready_waits
 from funcgraph.answers.waits import kinds_of
 from funcgraph.tracedata.call_columns import CallColumns
 from funcgraph.tracedata.call_parts import ChosenCalls, PartSums
 from funcgraph.tracedata.description import NATIVE, SelectionError
+from funcgraph.tracedata.summary import function_key
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
@@ -46,6 +49,8 @@ class Why:
     Attributes:
         function: the function.
         calls: how many calls of it there are, without those made from another call of it.
+        others: functions of the same name elsewhere, which took less time in all and are left out: as
+            ` (FILE:LINE)`, or "" if that is not known.
         unfinished: how many of these did not end, or began before the trace: only `call` can be one of them.
         call: the call that was chosen; None: slow calls beside typical ones.
         slow: the call; or the slow ones.
@@ -58,6 +63,7 @@ class Why:
 
     function: str
     calls: int
+    others: tuple[str, ...] = ()
     unfinished: int
     call: NamedCall | None
     slow: Group
@@ -87,7 +93,8 @@ def why(
     Each nanosecond between a call's begin and end is in exactly one part, also while the call was suspended.
     The slow calls are the slowest tenth, the typical ones the fifth in the middle. If these take the same,
     those that take longer are slow; if none does, they are the typical ones. A call that is made from
-    another call of the function is a part of that one.
+    another call of the function is a part of that one. Of several functions of one name, that with the most
+    time is meant, unless a call is named.
 
     Args:
         trace: the trace.
@@ -114,12 +121,15 @@ def why(
     if _is_call(trace, function):
         return _of_one(trace, find_call(trace, function, buffers), 1, 0)
     name, buffer, batches = call_batches_of(trace, function, buffers, tasks)
-    calls = _Durations(trace, batches, name, buffer)
+    chosen = _most_used(trace, name, lambda: call_batches_of(trace, function, [buffer], tasks)[2])
+    calls = _Durations(trace, batches, name, buffer, chosen)
     if calls.slowest is None:
         raise SelectionError(f"no call of '{name}' has both its begin and its end in the trace: --nth 1")
     if slowest or len(calls.durations) == 1:
-        return _of_one(trace, calls.slowest, len(calls.durations), calls.unfinished)
-    return _of_groups(trace, name, buffer, calls)
+        answer = _of_one(trace, calls.slowest, len(calls.durations), calls.unfinished)
+    else:
+        answer = _of_groups(trace, name, buffer, calls)
+    return replace(answer, others=_others(trace, name, chosen))
 
 
 def _is_call(trace: Trace, text: str) -> bool:
@@ -131,10 +141,40 @@ def _is_call(trace: Trace, text: str) -> bool:
 # ---- which calls
 
 
+def _most_used(trace: Trace, name: str, read: Callable[[], Iterable[CallColumns]]) -> frozenset[int]:
+    """Return the numbers of the function of a name that took the most time: a decorator may make another one
+    of the same name. Empty: there is only one."""
+    _, numbers = function_named(trace, name)
+    keys = {number: function_key(trace.functions[number]) for number in numbers}
+    if len(set(keys.values())) < 2:
+        return frozenset()
+    took: Counter[object] = Counter()
+    for batch in read():
+        for number, duration in zip(batch.function, batch.duration_ns, strict=True):
+            took[keys[number]] += max(duration, 0)
+    most = max(took, key=lambda key: took[key])
+    return frozenset(number for number in numbers if keys[number] == most)
+
+
+def _others(trace: Trace, name: str, chosen: frozenset[int]) -> tuple[str, ...]:
+    if not chosen:
+        return ()
+    _, numbers = function_named(trace, name)
+    return tuple(sorted({place_of(trace.functions[number]) for number in numbers if number not in chosen}))
+
+
 class _Durations:
     """The calls of a function that ended and are not inside of another: how long they took, and when."""
 
-    def __init__(self, trace: Trace, batches: Iterable[CallColumns], name: str, buffer: str) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        batches: Iterable[CallColumns],
+        name: str,
+        buffer: str,
+        functions: frozenset[int] = frozenset(),
+    ) -> None:
+        self._functions = functions  # empty: all that the batches have
         self.durations, self.begins = array("Q"), array("Q")
         self.unfinished = 0
         self.slowest: NamedCall | None = None
@@ -148,13 +188,22 @@ class _Durations:
                 self.slowest = call_of(trace, batch, self._found(batch, longest), name, buffer)
 
     def _add(self, batch: CallColumns) -> None:
-        if not any(batch.parent) and _OPEN not in bytes(batch.ended) and min(batch.duration_ns) >= 0:
+        is_plain = not self._functions and not any(batch.parent)
+        if is_plain and _OPEN not in bytes(batch.ended) and min(batch.duration_ns) >= 0:
             self.durations.extend(map(sub, batch.end_ns, batch.begin_ns))
             self.begins.frombytes(batch.begin_ns.cast("B"))
             return
-        rows = zip(batch.begin_ns, batch.end_ns, batch.duration_ns, batch.parent, batch.ended, strict=True)
-        for begin, end, duration, parent, ended in rows:
-            if parent:
+        rows = zip(
+            batch.function,
+            batch.begin_ns,
+            batch.end_ns,
+            batch.duration_ns,
+            batch.parent,
+            batch.ended,
+            strict=True,
+        )
+        for function, begin, end, duration, parent, ended in rows:
+            if parent or not self._has(function):
                 continue
             if ended == _OPEN or duration < 0:
                 self.unfinished += 1
@@ -162,13 +211,16 @@ class _Durations:
             self.durations.append(end - begin)
             self.begins.append(begin)
 
-    @staticmethod
-    def _found(batch: CallColumns, took: int) -> int:
+    def _has(self, function: int) -> bool:
+        return not self._functions or function in self._functions
+
+    def _found(self, batch: CallColumns, took: int) -> int:
         """Return the place of the outermost call of a batch that ended and took so long."""
         return next(
             place
             for place, (begin, end) in enumerate(zip(batch.begin_ns, batch.end_ns, strict=True))
             if end - begin == took
+            and self._has(batch.function[place])
             and not batch.parent[place]
             and batch.ended[place] != _OPEN
             and batch.duration_ns[place] >= 0

@@ -191,6 +191,8 @@ def _fitting(name: str, room: int) -> str:
 
 
 def _notes(answer: Why) -> Iterator[str]:
+    for place in answer.others:
+        yield f"another function of the same name is left out{place}"
     if answer.unfinished:
         yield f"{answer.unfinished:,} more calls began before the trace or did not end: --nth shows each"
     if answer.lost:
@@ -210,6 +212,7 @@ def why_json(answer: Why) -> dict[str, Any]:
     return {
         "function": answer.function,
         "calls": answer.calls,
+        "others": [place.strip(" ()") for place in answer.others],
         "unfinished": answer.unfinished,
         "call": None if call is None else call_json(call),
         "slow": _group_json(answer.slow),
