@@ -73,6 +73,7 @@ def test_an_instance_in_which_nothing_matched_is_named() -> None:
         instance("nothing", "no.such", tracer="nop"),
         instance("block", "no.such", tracer="loopblock", thresh_us=5),
         instance("wait", tracer="wakeup"),
+        instance("why-gil", tracer="gilwait"),  # of --why: nobody has named this tracer
         instance("lock", tracer="gilwait"),
         instance("event", tracer="nop", events=["f:a/b json.lods s"]),
         instance("hit", tracer="nop", events=["f:a/b json.lods s", "f:a/c json.loads s"]),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from funcgraph import _engine, _tracedata
 from funcgraph.names import nearest_names
 from funcgraph.recorder.progress import bytes_text, plural
+from funcgraph.session.why import WHY_INSTANCES
 
 if TYPE_CHECKING:
     from funcgraph.events.recording_events import RecordingEvent
@@ -172,7 +173,7 @@ def silent(settings: Mapping[str, Any], records: Mapping[str, int], functions: _
     """
     lines = []
     for instance in settings["instances"]:
-        if records.get(instance["name"]):
+        if records.get(instance["name"]) or instance["name"] in WHY_INSTANCES:  # most programs have no waits
             continue
         if instance["tracer"] in _engine.LATENCY_TRACERS:
             reason = _no_section(instance["tracer"], instance["thresh_us"])

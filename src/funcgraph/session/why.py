@@ -6,11 +6,12 @@ from typing import Any
 
 from funcgraph.session.options import DEFAULTS
 
-__all__ = ["add_why"]
+__all__ = ["WHY_INSTANCES", "add_why"]
 
 _EVENTS = ("py/gc_start", "py/gc_done")
 # Instances of their own, as a tracer records either calls or waits. Each wait of a microsecond counts.
 _WAITS = {"why-gil": "gilwait", "why-ready": "wakeup"}
+WHY_INSTANCES = tuple(_WAITS)
 
 
 def add_why(settings: dict[str, Any]) -> None:
