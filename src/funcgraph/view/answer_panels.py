@@ -58,7 +58,7 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
     if of == "call":
         call = _located_call(served, parameters)
         words = [str(call), *_instance(served, [call.buffer])]
-        answer = _asked(lambda: why_slow(served.trace, call.function, nth=call.number, buffers=[call.buffer]))
+        answer = _answer(lambda: why_slow(served.trace, call.function, nth=call.number, buffers=[call.buffer]))
     else:
         name = _function_name(served, parameters)
         if not isinstance(name, str):
@@ -67,7 +67,7 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
         part = _part(served, parameters) if "thread" in parameters else Selection()
         is_one = of == "slowest"
         words = [name, *(["--slowest"] if is_one else []), *_words(served, part)]
-        answer = _asked(
+        answer = _answer(
             lambda: why_slow(served.trace, name, slowest=is_one, tasks=part.tasks, buffers=part.buffers)
         )
     rows = list(_why_rows(served, answer))
@@ -90,7 +90,7 @@ def values(served: Served, parameters: Parameters) -> dict[str, Any]:
     if not isinstance(name, str):
         return name
     part = _part(served, parameters)
-    found = _asked(lambda: grouped_calls(served.trace, name, select=part))
+    found = _answer(lambda: grouped_calls(served.trace, name, select=part))
     if not found:
         raise RequestError(404, f"{printable(name)} has no call in this part")
     first = found[0]
@@ -116,7 +116,7 @@ def repeat(served: Served, parameters: Parameters) -> dict[str, Any]:
     _refuse_kernel(served, "arguments, results and exceptions")
     least = parameters.integer("least", 2, _MAX, DEFAULT_LEAST)
     imports, part = parameters.switch("imports"), _part(served, parameters)
-    found = _asked(lambda: repeated_calls(served.trace, least=least, select=part, imports=imports))
+    found = _answer(lambda: repeated_calls(served.trace, least=least, select=part, imports=imports))
     made = repeat_json(found)
     for row, one in zip(made["below"][:_MOST_ROWS], found.below, strict=False):
         row["number"], row["below_number"] = number_of(served, one.function), number_of(served, one.below)
@@ -142,7 +142,7 @@ def exceptions(served: Served, parameters: Parameters) -> dict[str, Any]:
     _refuse_kernel(served, "exceptions")
     number = parameters.integer("number", 0, 2**53, 0)
     imports, part = parameters.switch("imports"), _part(served, parameters)
-    found = _asked(lambda: followed_exceptions(served.trace, number=number, select=part, imports=imports))
+    found = _answer(lambda: followed_exceptions(served.trace, number=number, select=part, imports=imports))
     if number and found.one is None:
         raise RequestError(
             404, f"this part of the trace has {found.count:,} exceptions, no number {number:,}"
@@ -176,10 +176,10 @@ def exceptions(served: Served, parameters: Parameters) -> dict[str, Any]:
 # ---- which part, which function
 
 
-def _asked(ask: Callable[[], _T]) -> _T:
+def _answer(question: Callable[[], _T]) -> _T:
     """Return an answer; a question that the trace has nothing for is no damage of it."""
     try:
-        return ask()
+        return question()
     except SelectionError as error:
         raise RequestError(404, str(error)) from None
 
@@ -235,7 +235,7 @@ def _located_call(served: Served, parameters: Parameters) -> NamedCall:
     place = located(served, parameters)
     if place is None:
         raise RequestError(404, "there is no call at this place")
-    call = _asked(lambda: call_of_span(served.trace, place.lane, place.span))
+    call = _answer(lambda: call_of_span(served.trace, place.lane, place.span))
     if call is None:
         raise RequestError(404, "the trace lacks the begin of this call, or the name of its function")
     return call

@@ -74,12 +74,12 @@ async function fill(holder, page, {name, question, content}, signal) {
 
 /** Return the answer to a question; null: there is none, and `holder` says why. */
 async function answerTo(holder, page, name, question, signal) {
-    const asked = {trace: page.trace.number, ...question},
-        key = JSON.stringify([asked, page.trace.version]);
+    const request = {trace: page.trace.number, ...question},
+        key = JSON.stringify([request, page.trace.version]);
     if (kept.get(name)?.key === key) return kept.get(name).answer;
     holder.replaceChildren(element("p", {className: "quiet"}, "Reading the trace…"));
     try {
-        const answer = await ask(name, asked, {signal});
+        const answer = await ask(name, request, {signal});
         kept.set(name, {key, answer});
         return answer;
     } catch (error) {
