@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from funcgraph import _tracedata
 from funcgraph.names import nearest_names, printable
 from funcgraph.tracedata.call_columns import CallColumns
-from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task
+from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task, encodable
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.selected_time import exact_time
 from funcgraph.tracedata.selection import Selection, find_tasks, pattern_names, time_range
@@ -60,9 +60,12 @@ class NamedCall(NamedTuple):
         """Return what selects the call and all that it calls; and other calls of its function in the thread,
         if it was suspended meanwhile."""
         begin, end = self.times()
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", self.function)
         return Selection(
-            tasks=(str(self.task.tid),), buffers=(self.buffer,), graph=(pattern,), begin=begin, end=end
+            tasks=(str(self.task.tid),),
+            buffers=(self.buffer,),
+            graph=(_escaped(self.function),),
+            begin=begin,
+            end=end,
         )
 
 
@@ -159,7 +162,12 @@ def _graph_buffers(trace: Trace, names: Sequence[str]) -> list[str]:
 def _literal(name: str, trace: Trace) -> str:
     """Return a pattern that matches this name alone."""
     function = next(function for function in trace.functions if function.name == name)
-    return re.sub(r"([*?\[\]\\])", r"\\\1", pattern_names(function)[0])
+    return _escaped(pattern_names(function)[0])
+
+
+def _escaped(name: str) -> str:
+    """Return a pattern that matches a name alone; it is compared with what can be encoded of names."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", encodable(name))
 
 
 def _chained(first: CallColumns, others: Iterator[CallColumns]) -> Iterator[CallColumns]:
