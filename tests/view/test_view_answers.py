@@ -100,6 +100,38 @@ def test_a_resumed_call_is_the_one_that_began_before(tmp_path: Path) -> None:
     assert {row["kind"]: row["slow_ns"] for row in answer["rows"]} == {"own": 25, "suspended": 20}
 
 
+def test_two_calls_are_compared_up_to_where_they_differ(small: Served, tmp_path: Path) -> None:
+    def compared(first: int, second: int, depth: int = 1) -> dict[str, int]:
+        place = {"lane": 0, "time": second, "depth": depth}
+        return {**place, "first_lane": 0, "first_time": first, "first_depth": depth}
+
+    answer = asked(small, "compare", **compared(US, 9 * US))
+    assert (answer["difference"]["what"], answer["parting"]) == ("arguments", None)
+    steps = [shown(small, spot)["begin_ns"] for spot in answer["evidence"]]
+    assert steps == [US, 9 * US] == [spot["begin"] for spot in answer["difference"]["evidence"]]
+    words = shlex.split(answer["command"])
+    assert (
+        words[:2] == ["funcgraph", "compare"] and [word[:-2] for word in words[2:4]] == [f"app.{HOSTILE}"] * 2
+    )
+    assert "another one of its function" in refused(small, "compare", **compared(US, US))
+    assert "two functions" in refused(small, "compare", **{**compared(US, 9 * US), "first_depth": 0})
+    trace = Trace([("app", name, "/a.py", line, 0, []) for line, name in enumerate("fgh", 1)])
+    task = trace.task(100, "main", pid=100)
+    for begin, callee in ((BEGIN, 1), (BEGIN + 100, 2)):
+        task.enter(begin, 0, 0)
+        for number, after in ((1, 10), (callee, 30)):
+            task.enter(begin + after, number, 1)
+            task.leave(begin + after + 10, number, 1, calltime=begin + after)
+        task.leave(begin + 50, 0, 0, calltime=begin)
+    with opened(trace.save(tmp_path / "t.dat")) as served:
+        answer = asked(served, "compare", **compared(0, 100, 0))
+        calls = [shown(served, spot) for spot in answer["parting"]["evidence"]]
+    assert [(call["function"], call["begin_ns"]) for call in calls] == [(1, 30), (2, 130)]
+    assert sorted((row["function"], row["a"], row["b"]) for row in answer["counts"]) == [
+        ("app.g", 2, 1), ("app.h", 0, 1),
+    ]  # fmt: skip
+
+
 # ---- values
 
 

@@ -66,6 +66,33 @@ def test_why_explains_a_function_that_is_typed_and_leads_to_its_calls(opened: Op
     view.until("document.querySelector('.answer h2')?.textContent === '__main__.serve'")
 
 
+def test_two_calls_are_chosen_and_compared(opened: Open) -> None:
+    view = opened("tab=why&of=compare")
+    assert "Choose a call on the time line" in text_of(view)
+    view.page.fill("#search-text", "Shop.total")
+    view.until("/hit/.test(document.getElementById('search-count').textContent)")
+    view.page.click("#search-next")
+    view.until("location.hash.includes('call=')")
+    view.page.click("#compare-keep")
+    first = chosen(view)
+    assert "This call is kept" in text_of(view)
+    view.page.get_by_role("button", name="Next call →").click()
+    view.until("document.querySelector('.answer h2')?.textContent === '__main__.Shop.total'")
+    text = text_of(view)
+    assert "First: call 1 took" in text and "Second: call 2 took" in text
+    view.press("]")  # another call is chosen: those that were compared stay
+    view.loaded()
+    assert "Second: call 2 took" in text_of(view)
+    view.page.click("#compare-other")
+    view.until("/Second: call 3 took/.test(document.querySelector('.answer-head')?.innerText)")
+    assert "The first call is the same, then other arguments" in text_of(view)
+    step = view.page.get_by_role("table", name="Where they differ").locator("button.link").first
+    step.click()
+    spoken(view, PRICE)
+    assert chosen(view)[1] > first[1] and "Second: call 3 took" in text_of(view)
+    assert view.page.locator(".command code").inner_text().startswith("funcgraph compare ")
+
+
 def test_a_name_that_is_typed_in_part_is_chosen_from_a_list(opened: Open) -> None:
     view = opened("tab=values&func=Shop")
     assert "3 functions have this in their names" in text_of(view)

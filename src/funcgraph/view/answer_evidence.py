@@ -15,7 +15,7 @@ from funcgraph.view.call_detail import head_of, report_command
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
-__all__ = ["call_json", "evidence", "exception_calls", "number_of", "place_json"]
+__all__ = ["call_json", "evidence", "exception_calls", "number_of", "place_json", "place_of_step"]
 
 _MAX = 2**32 - 1
 
@@ -64,6 +64,15 @@ def call_json(served: Served, call: NamedCall) -> dict[str, Any] | None:
     """Return where a call is that has a name."""
     function = next((one for one in served.functions if one.name == call.function), None)
     return _spot(served, call.task, call.begin_ns, call.end_ns, function)
+
+
+def place_of_step(
+    served: Served, call: NamedCall, side: tuple[int, str, int], what: str
+) -> dict[str, Any] | None:
+    """Return where the call is that one of two calls makes, or that ends in it, where they first differ."""
+    _, name, time_ns = side  # of arguments and results it is a text
+    function = next((one for one in served.functions if what == "call" and one.name == name), None)
+    return _spot(served, call.task, time_ns, time_ns, function)
 
 
 def exception_calls(served: Served, raised: Raised) -> list[dict[str, Any] | None]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from funcgraph.answers.compare_calls import compare_calls
+from funcgraph.answers.compare_text import DIFFERENCES, compare_json
 from funcgraph.answers.exceptions import exceptions as followed_exceptions
 from funcgraph.answers.exceptions_text import exceptions_head, exceptions_json, fate_text, ordered_groups
 from funcgraph.answers.facts import Counts, limits
@@ -26,14 +28,14 @@ from funcgraph.tracedata.call_parts import PartSum
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.recorded_options import missing
 from funcgraph.tracedata.selection import Selection
-from funcgraph.view.answer_evidence import call_json, exception_calls, number_of, place_json
+from funcgraph.view.answer_evidence import call_json, exception_calls, number_of, place_json, place_of_step
 from funcgraph.view.call_detail import located, time_text
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.search import matching_functions
 from funcgraph.view.served import Served
 
-__all__ = ["FUNCTION", "PART", "exceptions", "repeat", "values", "why"]
+__all__ = ["FUNCTION", "PART", "compare", "exceptions", "repeat", "values", "why"]
 
 _T = TypeVar("_T")
 _MAX = 2**32 - 1
@@ -41,6 +43,7 @@ _MOST_ROWS = 200
 _MOST_VALUES = 50  # of a field that are listed
 _BAR_COLUMNS = 24
 _VALUES = ("args", "retval")
+_AT = ("lane", "time", "depth")
 _LIVE = "a live recording: it goes on, and has no file for a command; funcgraph view -P PID -o FILE keeps one"
 
 #: The parameters that say of which function an answer is: its number, or a name that a person has typed.
@@ -80,6 +83,30 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
         "lacks": [MISSING[word] for word in answer.missing],
         "notes": _notes(served, _unfinished(answer)),
         "command": _command(served, "why", words, "-i"),
+    }
+
+
+def compare(served: Served, parameters: Parameters) -> dict[str, Any]:
+    """Return where the call at a place first differs from that at another place, and what differs after."""
+    first = _located_call(served, parameters.renamed({name: f"first_{name}" for name in _AT}))
+    second = _located_call(served, parameters)
+    if (first.buffer, first.function, first.number) == (second.buffer, second.function, second.number):
+        raise RequestError(404, "this is the call that was kept: choose another one of its function")
+    found = _asked(lambda: compare_calls(served.trace, first, served.trace, second))
+    made = compare_json(found)
+    for name in ("difference", "parting"):
+        if (place := getattr(found, name)) is not None:
+            made[name]["text"] = DIFFERENCES[place.what]
+            made[name]["evidence"] = [
+                None if side is None else place_of_step(served, call, side, place.what)
+                for call, side in ((first, place.a), (second, place.b))
+            ]
+    return {
+        **made,
+        "counts": made["counts"][:_MOST_ROWS],
+        "evidence": [call_json(served, call) for call in (first, second)],
+        "notes": _notes(served, None),
+        "command": _command(served, "compare", [str(first), str(second)], "-i"),
     }
 
 

@@ -64,6 +64,11 @@ QUESTIONS = {
     "why": Question(
         answer_panels.why, ("of", *answer_panels.FUNCTION, "lane", "time", "depth", "thread"), is_long=True
     ),
+    "compare": Question(
+        answer_panels.compare,
+        ("lane", "time", "depth", "first_lane", "first_time", "first_depth"),
+        is_long=True,
+    ),
     "values": Question(answer_panels.values, (*answer_panels.FUNCTION, *answer_panels.PART), is_long=True),
     "repeat": Question(answer_panels.repeat, ("least", "imports", *answer_panels.PART), is_long=True),
     "exceptions": Question(

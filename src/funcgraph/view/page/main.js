@@ -22,7 +22,7 @@ import {clamped, moved, zoomed} from "./timeline/window.js";
 
 /** What changes the answer of a tab, besides what changes all views. */
 const ANSWERS_OF = {
-    why: ["of"],
+    why: ["of", "first", "second"],
     values: ["by"],
     repeat: ["imports", "least"],
     exceptions: ["imports", "nth"],
@@ -206,6 +206,7 @@ class Page {
         const answer = await status.guard(ask("call", {trace: trace.number, ...call}));
         if (!answer || this.state.values.call !== call || this.trace !== trace) return;
         this.timeline.chosen = this.details.call = answer.call;
+        this.details.trace = trace; // keys step through its calls, whichever tab is shown
         if (answer.call) status.tell(sentence(answer.call, trace));
         else status.show("There is no such call in this trace.");
         this.timeline.draw();
@@ -214,9 +215,10 @@ class Page {
 
     /** Whether what is shown is of the chosen call; or waits for one, if that is the first one. */
     isOfCall(isFirst) {
-        const {tab, of, func} = this.state.values,
-            waits = ["butterfly", "why", "values"].includes(tab) && !func;
-        return tab === "" || (tab === "why" && of === "call") || (waits && isFirst);
+        const {tab, of, func, second} = this.state.values,
+            waits = ["butterfly", "why", "values"].includes(tab) && !func,
+            isOfIt = of === "call" || (of === "compare" && !second);
+        return tab === "" || (tab === "why" && isOfIt) || (waits && isFirst);
     }
 
     /** Return the part that views are of: the selected range, or all. */
@@ -290,6 +292,8 @@ class Page {
                     end: undefined,
                     call: null,
                     ...rangesOfNext(this.traces, state.values),
+                    first: null,
+                    second: null,
                     nth: 0,
                     pinned: [],
                     folded: [],

@@ -5,6 +5,7 @@ import {firstFragment, keptSteps} from "./steps.js";
 const NUMBERS = ["trace", "begin", "end", "panel", "nth", "least"];
 const LISTS = ["pinned", "folded", "deep"];
 const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by"];
+const CALLS = ["call", "first", "second"];
 const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only", "imports"];
 
 /** Return the values that a fragment has. Anything may be in it: what cannot be is left out. */
@@ -16,7 +17,8 @@ export function parse(fragment) {
         if (LISTS.includes(key)) values[key] = text.split(",").map(Number).filter(Number.isInteger);
         if (TEXTS.includes(key)) values[key] = text;
         if (FLAGS.includes(key)) values[key] = text === "1";
-        if (key === "call") values.call = numbers(text, 3, ([lane, time, depth]) => ({lane, time, depth}));
+        if (CALLS.includes(key))
+            values[key] = numbers(text, 3, ([lane, time, depth]) => ({lane, time, depth}));
         if (key === "range" || key === "other")
             values[key] = numbers(text, 2, ([begin, end]) => (begin < end ? {begin, end} : null));
     }
@@ -39,8 +41,9 @@ export function format(values) {
     for (const key of LISTS) if (values[key]?.length) words.set(key, values[key].join(","));
     for (const key of TEXTS) if (values[key]) words.set(key, values[key]);
     for (const key of FLAGS) if (values[key]) words.set(key, "1");
-    if (values.call)
-        words.set("call", [values.call.lane, values.call.time, values.call.depth].map(Math.round).join(","));
+    for (const key of CALLS)
+        if (values[key])
+            words.set(key, ["lane", "time", "depth"].map((name) => Math.round(values[key][name])).join(","));
     for (const key of ["range", "other"])
         if (values[key]) words.set(key, [values[key].begin, values[key].end].map(Math.round).join(","));
     return words.toString().replaceAll("%2C", ",");
@@ -76,6 +79,8 @@ const USUAL = {
     only: false,
     imports: false,
     call: null,
+    first: null, // the calls that are compared
+    second: null, // null: the chosen one
     range: null,
     other: null, // of two traces that are compared: the range in the one that is not shown
 };

@@ -17,17 +17,20 @@ import {
     showWithin,
     threadOf,
 } from "./answer_panel.js";
+import {compareView} from "./compare.js";
 
 const OF = [
     ["", "Slow calls", "The slowest tenth of a function's calls beside the fifth in the middle"],
     ["slowest", "Slowest call", "The slowest call of the function alone"],
     ["call", "Chosen call", "The call that is chosen on the time line"],
+    ["compare", "Two calls", "The chosen call beside another one of its function: where they first differ"],
 ];
 
 /** Make the view. */
 export function whyView(panel, page) {
     const {of} = page.state.values,
         isOfCall = of === "call";
+    if (of === "compare") return compareView(panel, page, [choice(page)]);
     return answerPanel(panel, page, {
         bar: [functionField(page), choice(page), ...(isOfCall ? [] : [laneOption(page)])],
         name: "why",

@@ -1,0 +1,200 @@
+// Two calls of one function: where they first differ, and what each calls more often.
+
+import {ask} from "../base/api.js";
+import {element} from "../base/dom.js";
+import {visible} from "../base/names.js";
+import {guard, show} from "../base/status.js";
+import {count, counted, exact} from "../base/times.js";
+import {answerPanel, answerRow, answerTable, evidenceOf} from "./answer_panel.js";
+
+const SIDES = ["First", "Second"],
+    MOST_LEVELS = 8;
+
+/**
+ * Fill a panel with the comparison of two calls. The second one is the chosen one, until they have been compared:
+ * then they stay, whatever is chosen to look at.
+ */
+export function compareView(panel, page, bar) {
+    const {call, first, second} = page.state.values,
+        other = second ?? call;
+    return answerPanel(panel, page, {
+        bar: [...bar, keepButton(page), second ? otherButton(page) : null],
+        name: "compare",
+        question: other && first && !isSame(other, first) ? questionOf(other, first) : null,
+        empty: () => (call ? nextStep(page, call, first) : [hint(FIRST_STEP)]),
+        content: (answer) => {
+            if (!second) page.state.set({second: other});
+            return content(page, answer);
+        },
+    });
+}
+
+const FIRST_STEP =
+    "Choose a call on the time line, and keep it as the first one. Then choose another call of its function.";
+const hint = (text) => element("p", {className: "hint"}, text);
+const isSame = (one, other) => ["lane", "time", "depth"].every((name) => one[name] === other[name]);
+
+const questionOf = (call, first) => ({
+    ...call,
+    first_lane: first.lane,
+    first_time: first.time,
+    first_depth: first.depth,
+});
+
+const keepButton = (page) =>
+    chosenButton(page, "keep", "Keep as the first", (call) => ({first: call, second: null}));
+const otherButton = (page) =>
+    chosenButton(page, "other", "Compare the chosen call", (call) => ({second: call}));
+
+function chosenButton({state}, name, title, changes) {
+    const onclick = () => {
+        const {call} = state.values;
+        if (call) state.set(changes(call), {step: true});
+        else show("Choose a call first: click on one on the time line.");
+    };
+    return element("button", {id: `compare-${name}`, onclick}, title);
+}
+
+/** Return what to do next: keep a call, or choose the other one. */
+function nextStep(page, call, first) {
+    if (!first)
+        return [hint("Keep the chosen call as the first one. Then choose another call of its function.")];
+    const button = (title, direction) =>
+        element("button", {onclick: () => stepFrom(page, call, direction)}, title);
+    return [
+        hint(
+            "This call is kept. Now choose another call of its function: on the time line, or one of these.",
+        ),
+        element(
+            "div",
+            {className: "buttons centred"},
+            button("← Previous call", "previous"),
+            button("Next call →", "next"),
+        ),
+    ];
+}
+
+async function stepFrom(page, call, direction) {
+    const number = page.timeline.chosen?.function;
+    if (number === undefined || number === null) return;
+    const answer = await guard(
+        ask("step", {trace: page.trace.number, function: number, time: call.time || "0", direction}),
+    );
+    if (answer?.call) page.go(answer.call);
+    else if (answer) show(`There is no ${direction} call of this function.`);
+}
+
+function content(page, answer) {
+    const {difference, parting} = answer,
+        parts = [heading(page, answer)];
+    if (!difference)
+        parts.push(
+            element("p", {}, "Both make the same calls, with the same values as far as these are recorded."),
+        );
+    else if (difference.what !== "call") parts.push(place(page, difference));
+    if (difference && !parting) parts.push(element("p", {}, "Apart from values, both make the same calls."));
+    if (parting) parts.push(place(page, parting), following(answer));
+    if (answer.counts.length) parts.push(counts(answer.counts));
+    return parts;
+}
+
+function heading(page, answer) {
+    const lines = [answer.a, answer.b].map((call, side) =>
+        element(
+            "p",
+            {className: "quiet"},
+            `${SIDES[side]}: call ${count(call.number)} took ${exact(call.end_ns - call.begin_ns)} in ${visible(call.thread, 60)} (${call.tid}) `,
+            ...evidenceOf(page, answer.evidence[side], "Show it on the time line"),
+        ),
+    );
+    return element(
+        "header",
+        {className: "answer-head"},
+        element("h2", {}, element("bdi", {}, visible(answer.a.function, 300))),
+        ...lines,
+    );
+}
+
+/** Return where both first differ: the calls in progress, and what each does then. */
+function place(page, {what, calls, path, text, a, b, evidence}) {
+    const rows = [a, b].map((side, number) => {
+        if (!side) return answerRow([SIDES[number], "no further call", ""]);
+        const [, name] = side,
+            shown = element("bdi", {}, visible(what === "call" ? `${name}()` : name, 300));
+        return answerRow([
+            SIDES[number],
+            evidenceOf(page, evidence[number], shown),
+            evidence[number] ? exact(evidence[number].begin) : "",
+        ]);
+    });
+    const around = path.slice(0, MOST_LEVELS).map((name) => visible(name, 120));
+    const more =
+        path.length > around.length ? ` … ${counted(path.length - around.length, "more level")}` : "";
+    return element(
+        "section",
+        {"aria-label": `Then ${text}`},
+        element("h3", {}, sameText(calls, text)),
+        ...(around.length
+            ? [element("p", {className: "quiet"}, "Below ", element("bdi", {}, around.join(" → ")), more)]
+            : []),
+        answerTable(
+            "Where they differ",
+            [
+                ["Call", ""],
+                ["Then", "A click shows it on the time line", true],
+                ["At", "On the time line"],
+            ],
+            rows,
+        ),
+    );
+}
+
+function sameText(calls, text) {
+    if (!calls) return `The first call has ${text}`;
+    return `The first ${calls === 1 ? "call is" : `${count(calls)} calls are`} the same, then ${text}`;
+}
+
+function following({after_a: a, after_b: b}) {
+    const text = (side, at) => (side[at] ? element("bdi", {}, visible(side[at][1], 200)) : "");
+    const rows = Array.from({length: Math.max(a.length, b.length)}, (_, at) => at)
+        .slice(1)
+        .map((at) => answerRow([text(a, at), text(b, at)]));
+    if (!rows.length) return null;
+    return element(
+        "section",
+        {"aria-label": "What follows"},
+        element("h3", {}, "What follows"),
+        answerTable(
+            "What follows",
+            [
+                ["In the first", "", true],
+                ["In the second", "", true],
+            ],
+            rows,
+        ),
+    );
+}
+
+function counts(rows) {
+    const heads = [
+        ["Calls of", "", true],
+        ["First", "How often the first one calls it, at any depth"],
+        ["Second", "How often the second one does"],
+    ];
+    return element(
+        "section",
+        {"aria-label": "Numbers of calls"},
+        element("h3", {}, "What one of them calls more often"),
+        answerTable(
+            "Numbers of calls",
+            heads,
+            rows.map((row) =>
+                answerRow([
+                    element("bdi", {className: "name"}, visible(row.function, 200)),
+                    count(row.a),
+                    count(row.b),
+                ]),
+            ),
+        ),
+    );
+}
