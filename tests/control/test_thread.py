@@ -275,6 +275,48 @@ def test_a_fork_waits_for_the_thread_that_loads_funcgraph(tmp_path: Path) -> Non
     assert program.errors.read_text() == ""
 
 
+def test_a_fork_waits_for_a_loader_that_begins_while_it_ends_our_thread(tmp_path: Path) -> None:
+    """Broken: the fork looked for a loader first, let others run until a request had ended, and warned."""
+    code = f"""
+        import os, time, types, warnings, _thread
+        from threading import Event
+        warnings.simplefilter('always')
+        {SERVE}
+        from funcgraph import _control
+        from funcgraph.control import procedures
+        forks, loads, ended = Event(), Event(), []
+        def load():
+            forks.wait()
+            _control.hold_forks()
+            loads.set()
+            time.sleep(0.3)
+            ended.append(1)
+        def slow():
+            _thread.start_new_thread(load, ())
+            print('begun', flush=True)
+            loads.wait()
+        sys.modules['slow'] = types.ModuleType('slow')
+        sys.modules['slow'].slow = slow
+        procedures.PROCEDURES['slow'] = 'slow:slow'
+        os.register_at_fork(before=forks.set)
+        sys.stdin.readline()
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        print(len(ended), os.waitpid(child, 0)[1], flush=True)
+        sys.stdin.read()
+    """
+    with served(tmp_path, code) as program:
+        with program.raw() as client:
+            exchange(client, HELLO)
+            client.sendall(wire.framed(wire.pack({"op": "call", "name": "slow", "arguments": {}})))
+            assert program.line() == "begun", program.errors.read_text()
+            program.send_line("fork")
+            assert program.line() == "1 0"
+        assert program.end() == 0
+    assert program.errors.read_text() == ""
+
+
 @pytest.mark.parametrize("end", ["", "os._exit(3)", "sys.exit(3)", "raise SystemError"])
 def test_the_program_ends_as_it_wants(tmp_path: Path, end: str) -> None:
     """While a client is connected and its requests run."""

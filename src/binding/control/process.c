@@ -197,32 +197,41 @@ void fg_process_hold_forks(void)
     atomic_store(&process.loader, (int)syscall(SYS_gettid));
 }
 
-static void wait_for_loader(void)
+/* Return: whether there was one. */
+static bool wait_for_loader(void)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     int tid = atomic_load(&process.loader);
 
     if (tid == 0 || tid == (int)syscall(SYS_gettid))
-        return;
+        return false;
     Py_BEGIN_ALLOW_THREADS
     for (int i = 0; i < PATIENCE_MS && syscall(SYS_tgkill, getpid(), tid, 0) == 0; i++)
         nanosleep(&pause, NULL);
     Py_END_ALLOW_THREADS
     atomic_store(&process.loader, 0);
+    return true;
 }
 
-void fg_process_before_fork(void)
+static void pause_server(void)
 {
-    struct fg_server *server;
+    struct fg_server *server = take();
 
-    wait_for_loader();
-    if (is_main_thread())
-        process.is_forking = true;
-    server = take();
     if (server && end_thread(server))
         atomic_store(&process.paused, server);
     else if (server)
         (void)put(server); /* the child has none of it */
+}
+
+void fg_process_before_fork(void)
+{
+    (void)wait_for_loader();
+    if (is_main_thread())
+        process.is_forking = true;
+    pause_server();
+    /* That lets other threads run: a loader may have begun, and have started a server. */
+    if (wait_for_loader())
+        pause_server();
 }
 
 static void remember_caller(void)
