@@ -1,4 +1,4 @@
-"""Programs that use much of a package with native code and print a digest of its results: test_packages_hooked.
+"""Programs that use much of a package with native code and print a digest of its results.
 
 `python package_programs.py NAME` compares results with the standard library's where that has the same.
 """

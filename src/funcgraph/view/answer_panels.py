@@ -61,7 +61,9 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
     if of == "call":
         call = _located_call(served, parameters)
         words = [str(call), *_instance(served, [call.buffer])]
-        answer = _answer(lambda: why_slow(served.trace, call.function, nth=call.number, buffers=[call.buffer]))
+        answer = _answer(
+            lambda: why_slow(served.trace, call.function, nth=call.number, buffers=[call.buffer])
+        )
     else:
         name = _function_name(served, parameters)
         if not isinstance(name, str):
@@ -92,7 +94,7 @@ def compare(served: Served, parameters: Parameters) -> dict[str, Any]:
     second = _located_call(served, parameters)
     if (first.buffer, first.function, first.number) == (second.buffer, second.function, second.number):
         raise RequestError(404, "this is the call that was kept: choose another one of its function")
-    found = _asked(lambda: compare_calls(served.trace, first, served.trace, second))
+    found = _answer(lambda: compare_calls(served.trace, first, served.trace, second))
     made = compare_json(found)
     for name in ("difference", "parting"):
         if (place := getattr(found, name)) is not None:

@@ -59,8 +59,8 @@ void fg_call_columns_free(struct fg_call_columns *columns);
 
 struct fg_call_reader;
 
-/* Begins to read the calls of @merge, which stays the caller's and lives as long. Without @has_texts the texts
- * are empty, which is faster. Return: 0 or -ENOMEM. */
+/* Begins to read the calls of @merge, which stays the caller's and lives as long. Without @has_texts the
+ * texts are empty, which is faster. Return: 0 or -ENOMEM. */
 int fg_call_reader_new(struct fg_merge *merge, bool has_texts, struct fg_call_reader **reader);
 void fg_call_reader_free(struct fg_call_reader *reader);
 
