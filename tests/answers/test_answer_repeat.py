@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import RAISE, Trace, values
+from tracefile import RAISE, Trace, deep, value, values
 
 import funcgraph
 from funcgraph import answers
@@ -243,3 +243,27 @@ def test_an_exception_is_a_repetition_only_if_it_was_handled(tmp_path: Path) -> 
         assert not answers.repeat(opened, least=4).swallowed
         (group,) = answers.repeat(opened, least=3).swallowed
     assert group.count == 3
+
+
+@pytest.mark.one_python
+def test_parts_make_a_value_partial_only_if_something_is_left_out(tmp_path: Path) -> None:
+    """Broken by: an array that counts as the same for its shape; an instance with all parts as partial."""
+    planted = {
+        "whole": deep("Point", ("x", value(1)), ("y", deep("", ("", value("a")), form=1))),
+        "array": deep("ndarray", ("shape", deep("", ("", value(9)), form=2))),
+        "object": deep("Box", ("item", deep("", ("", value(object())), form=1))),
+    }
+    trace = Trace([("m", name, "/m.py", 3, 0, ["thing"]) for name in ("all", *planted)])
+    task = trace.task(69)
+    task.enter(S, 0, 0, args=b"")
+    for n in range(6):
+        for function, recorded in enumerate(planted.values(), 1):
+            at = S + n * 1000 + function * 100
+            task.enter(at, function, 1, args=recorded)
+            task.leave(at + 50, function, 1, calltime=at, kind=0, result=values(7))
+    task.leave(2 * S, 0, 0, calltime=S, kind=0, result=values(None))
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
+        found = answers.repeat(opened)
+    expected = {"whole": False, "array": True, "object": True}
+    for kind in (found.below, found.cacheable):
+        assert {one.function.qualname: one.is_partial for one in kind if one.function} == expected

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracefile import RAISE, Trace, value, values
+from tracefile import RAISE, Trace, deep, value, values
 
 import funcgraph
 from funcgraph import answers
@@ -101,14 +101,6 @@ def test_numbers_with_many_values_are_grouped_by_size(tmp_path: Path) -> None:
     assert {group.text: group.calls for group in n.groups} == {
         "0": 1, "1": 1, **{f"{2**i}..{2**(i + 1) - 1}": 2**i for i in range(1, 8)}, "256..511": 44,
     }  # fmt: skip
-
-
-def deep(type_name: str, *parts: tuple[str, bytes], form: int = 0) -> bytes:
-    """Encode a value with parts, as `--values` records it."""
-    inside = b"".join(
-        (struct.pack("<BB", 21, len(name)) + name.encode() if name else b"") + part for name, part in parts
-    )
-    return struct.pack("<BBQB", 19, form, len(parts), len(type_name)) + type_name.encode() + inside + b"\x14"
 
 
 @pytest.mark.one_python

@@ -53,6 +53,14 @@ def values(*things: object) -> bytes:
     return b"".join(map(value, things))
 
 
+def deep(type_name: str, *parts: tuple[str, bytes], form: int = 0) -> bytes:
+    """Encode a value with parts, as `--values` records it."""
+    inside = b"".join(
+        (struct.pack("<BB", 21, len(name)) + name.encode() if name else b"") + part for name, part in parts
+    )
+    return struct.pack("<BBQB", 19, form, len(parts), len(type_name)) + type_name.encode() + inside + b"\x14"
+
+
 def word(size: int, bits: int) -> bytes:
     """Encode a machine word of native code."""
     return struct.pack("<BBQ", 14, size, bits)
