@@ -50,6 +50,31 @@ def test_code_runs_in_a_program_and_nothing_is_left(name: str) -> None:
         assert program.end() == (7, "", "")
 
 
+def test_forks_wait_for_code_that_runs_in_a_program_that_was_attached_to_before() -> None:
+    """Broken: they waited only from the moment on at which funcgraph was loaded once more."""
+    forking = """
+import os, funcgraph
+funcgraph.serve()
+funcgraph.serve(False)
+forks = 0
+ready()
+while True:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    forks += 1
+    os.waitpid(child, 0)
+"""
+    source = """
+import __main__, time
+before = __main__.forks
+time.sleep(0.3)
+answer = __main__.forks - before
+"""
+    with Running(forking) as program:
+        assert int(run_in(program.pid, source, 60)) <= 1  # one that was on its way
+
+
 @pytest.mark.skipif(PEP_768, reason="no thread is stopped")
 def test_the_program_is_not_stopped_while_the_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are stopped before the code begins, and after its end."""

@@ -29,6 +29,13 @@ _POLL_S = 0.001
 #: A main thread that has not run a request after this is taken for blocked.
 _BLOCKED_S = 0.02
 
+# A fork beside another thread warns, from CPython 3.12 on. Where funcgraph was loaded before, forks wait for
+# the thread that runs this (an earlier version lacks that). It comes before what lets other threads run.
+_HOLD = """\
+import sys
+c=sys.modules.get('funcgraph._control')
+if c:getattr(c,'hold_forks',int)()
+"""
 #: The code that is sent.
 _CODE = "\n".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (turns, runner))
 
@@ -36,7 +43,7 @@ _CODE = "\n".join(Path(str(module.__file__)).read_text(encoding="utf-8") for mod
 # short turns of the GIL, as in funcgraph.control.turns, which has not come yet.
 _TEXT = """\
 (lambda:0).__builtins__['exec']('''
-import posix as p,sys
+%simport posix as p,sys
 i=sys.getswitchinterval()
 sys.setswitchinterval(min(i,1e-4))
 try:
@@ -49,11 +56,13 @@ except OSError:pass
 if sys.getswitchinterval()<2e-4:sys.setswitchinterval(i)
 ''',{'D':'%s'})
 """
-_RUN = 'exec(s,{"__name__":"funcgraph.attach"})'
+_RUN = _HOLD, 'exec(s,{"__name__":"funcgraph.attach"})'
 # In the main thread: start a thread. gevent and others may have replaced the module's functions.
 _START = (
-    "import _imp,_thread;"
-    '_imp.create_builtin(_thread.__spec__).start_new_thread(exec,(s,{"__name__":"funcgraph.attach"}))'
+    "",
+    """\
+import _imp,_thread
+ _imp.create_builtin(_thread.__spec__).start_new_thread(exec,(s,{"__name__":"funcgraph.attach"}))""",
 )
 
 
@@ -108,7 +117,7 @@ def _run(target: Target, source: str, deadline: Deadline) -> str:
     loader = LoaderLock(target)
     loader.wait(deadline)
     with _access(target.process) as access, Exchange(target.process, access) as exchange:
-        exchange.put("source", f"{_CODE}\nrun({exchange.path!r}, {source!r})\n")
+        exchange.put("source", f"{_HOLD}{_CODE}\nrun({exchange.path!r}, {source!r})\n")
         target.process.check()
         if target.version >= _PEP_768:
             _request(target, loader, exchange, deadline)
@@ -126,7 +135,7 @@ def _access(process: Process) -> Access:
 
 def _request(target: Target, loader: LoaderLock, exchange: Exchange, deadline: Deadline) -> None:
     """Have the code started by the main thread; if that is blocked, by another way."""
-    exchange.put("script", _TEXT % (_START, exchange.path))
+    exchange.put("script", _TEXT % (*_START, exchange.path))
     with Request(target, exchange, deadline):
         until = time.monotonic() + min(deadline.left_s(), _BLOCKED_S)
         while not exchange.is_claimed() and time.monotonic() < until:
@@ -144,7 +153,7 @@ def _inject(target: Target, loader: LoaderLock, exchange: Exchange, deadline: De
         raise AttachError(target.pid, _unsupported(target))
     if "shstk" in target.process.status.get("x86_Thread_features", ""):
         raise AttachError(target.pid, "it has a shadow stack, which no code but its own may return through")
-    with Injection(target, _TEXT % (_RUN, exchange.path), exchange, loader, deadline) as injection:
+    with Injection(target, _TEXT % (*_RUN, exchange.path), exchange, loader, deadline) as injection:
         if not injection.run_until(exchange.is_claimed, deadline) and exchange.withdraw():
             raise AttachError(target.pid, _not_run(target, injection.why_not()))
         # The new thread is in the stub as long as the code runs. Looking for it would stop the program.
