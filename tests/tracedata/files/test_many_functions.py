@@ -15,6 +15,7 @@ from ringfile import add_ring, leaf
 from tracereader import Desk
 
 import funcgraph
+from funcgraph import _tracedata
 from funcgraph.export import export_trace
 from funcgraph.tracedata.description import Function, decode_description
 from funcgraph.tracedata.large_json import MOST_MADE
@@ -136,6 +137,38 @@ def test_a_reader_takes_little_memory_for_each(whole: bytes, few: Path, tmp_path
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
     assert peaks[1] - peaks[0] < 200 * count  # 300 MB for 1.5 million; it was 700
+
+
+class Rows:
+    """Rows of functions that say a wrong number of them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        return iter([("m.f", "", 0), ("m.g", "", 0)])
+
+
+@pytest.mark.parametrize(("size", "text"), [(1, "more functions"), (3, "fewer functions")])
+def test_rows_that_are_not_as_many_as_they_say_are_refused(few: Path, size: int, text: str) -> None:
+    reader = _tracedata.Reader(few)
+    with pytest.raises(ValueError, match=rf"{text} than their len\(\) says"):
+        reader.set_names(Rows(size), [], True)
+    reader.set_names(Rows(2), [], True)
+
+
+def test_a_reader_lists_few_functions_and_gives_many_one_by_one(few: Path, many: Path) -> None:
+    assert _tracedata.Reader(few).nr_unlisted == 0
+    reader = _tracedata.Reader(many)
+    assert reader.nr_unlisted == MANY + 1
+    assert json.loads(reader.meta or b"")["functions"] == []
+    assert json.loads(reader.function(0)) == ["m", "f", "/src/m.py", 1, 0, []]
+    for number in (-1, MANY + 1, 2**70):
+        with pytest.raises(IndexError):
+            reader.function(number)
 
 
 # ---- functions that JSON lists, as in a trace.dat
