@@ -34,6 +34,7 @@ class Page {
         this.timeline = new Timeline(this.state, status.showError);
         this.details = new Details({
             go: (call) => this.go(call),
+            askForCall: (name, question) => this.askForCall(name, question),
             status,
             showFunction: (number) => this.showFunction(number),
             onFlows: (call, flows) => this.timeline.showFlows(call, flows),
@@ -137,6 +138,16 @@ class Page {
         );
         const about = [info.message, info.command, info.path, `clock: ${info.clock}`].filter(Boolean);
         byId("facts").title = visible(about.join("\n"), 1000);
+    }
+
+    /**
+     * Return the answer to a question about where to go; null: there is none, or another call was chosen
+     * meanwhile: who does that does not wait for it any more.
+     */
+    async askForCall(name, question) {
+        const {call} = this.state.values,
+            answer = await status.guard(ask(name, {trace: this.trace.number, ...question}));
+        return this.state.values.call === call ? answer : null;
     }
 
     /** Show a call: choose it, and move to it. */
@@ -454,9 +465,7 @@ class Page {
             time = Math.round((timeline.view.begin + timeline.view.end) / 2);
         for (const item of timeline.seen()) {
             if (time < item.lane.begin_ns || time > item.lane.end_ns) continue;
-            const answer = await status.guard(
-                ask("call", {trace: this.trace.number, lane: item.lane.number, time}),
-            );
+            const answer = await this.askForCall("call", {lane: item.lane.number, time});
             if (!answer) return; // why not has been said
             if (answer.call) {
                 this.go(answer.call);

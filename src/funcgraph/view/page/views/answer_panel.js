@@ -3,7 +3,7 @@
 import {ask} from "../base/api.js";
 import {byId, copy, element} from "../base/dom.js";
 import {visible} from "../base/names.js";
-import {guard, show, tell} from "../base/status.js";
+import {show, tell} from "../base/status.js";
 import {count, counted, duration} from "../base/times.js";
 
 const MOST_COMMAND = 1000,
@@ -341,9 +341,7 @@ export function copyButton(command) {
 
 /** Go to the call of some evidence. */
 export async function showSpot(page, {lane, begin, end, function: number}) {
-    const answer = await guard(
-        ask("evidence", {trace: page.trace.number, lane, begin, end, function: number}),
-    );
+    const answer = await page.askForCall("evidence", {lane, begin, end, function: number});
     if (answer?.call) page.go(answer.call);
     else if (answer) show("The time line has no call there.");
 }
@@ -351,8 +349,8 @@ export async function showSpot(page, {lane, begin, end, function: number}) {
 /** Go to the first call of a function within some evidence. What the panel is about stays the same. */
 export async function showWithin(page, {lane, begin, end}, number) {
     const time = Math.max(begin - 1, 0) || "0",
-        question = {trace: page.trace.number, function: number, lane, time, direction: "next"},
-        answer = await guard(ask("step", question));
+        question = {function: number, lane, time, direction: "next"},
+        answer = await page.askForCall("step", question);
     if (!answer) return;
     if (answer.call && answer.call.begin_ns <= end) {
         keepFunction(page);

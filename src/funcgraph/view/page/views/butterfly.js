@@ -86,14 +86,11 @@ async function fill(panel, page, number, signal) {
 const NO_CALLER = -1;
 
 async function firstCall(page, number) {
-    const answer = await guard(
-        ask("step", {
-            trace: page.trace.number,
-            function: number,
-            time: page.range.begin || "0",
-            direction: "next",
-        }),
-    );
+    const answer = await page.askForCall("step", {
+        function: number,
+        time: page.range.begin || "0",
+        direction: "next",
+    });
     if (answer?.call) page.go(answer.call);
 }
 

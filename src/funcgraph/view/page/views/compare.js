@@ -1,9 +1,8 @@
 // Two calls of one function: where they first differ, and what each calls more often.
 
-import {ask} from "../base/api.js";
 import {element} from "../base/dom.js";
 import {visible} from "../base/names.js";
-import {guard, show} from "../base/status.js";
+import {show} from "../base/status.js";
 import {count, counted, exact} from "../base/times.js";
 import {answerPanel, answerRow, answerTable, evidenceOf} from "./answer_panel.js";
 
@@ -77,9 +76,7 @@ function nextStep(page, call, first) {
 async function stepFrom(page, call, direction) {
     const number = page.timeline.chosen?.function;
     if (number === undefined || number === null) return;
-    const answer = await guard(
-        ask("step", {trace: page.trace.number, function: number, time: call.time || "0", direction}),
-    );
+    const answer = await page.askForCall("step", {function: number, time: call.time || "0", direction});
     if (answer?.call) page.go(answer.call);
     else if (answer) show(`There is no ${direction} call of this function.`);
 }

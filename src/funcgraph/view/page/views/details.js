@@ -40,10 +40,11 @@ const durationOf = (call) => duration(call.end_ns - call.begin_ns);
 
 /** The view of calls. */
 export class Details {
-    /** `go` shows a call; `showFunction` another view of a function. */
-    constructor({go, showFunction, status, onFlows}) {
+    /** `go` shows a call; `askForCall` asks for one to go to; `showFunction` shows another view of a function. */
+    constructor({go, askForCall, showFunction, status, onFlows}) {
         this.onFlows = onFlows;
         this.go = go;
+        this.askForCall = askForCall;
         this.showFunction = showFunction;
         this.status = status;
     }
@@ -147,15 +148,9 @@ export class Details {
 
     /** Go to the next or previous call of the function. */
     async step(direction, more = {}) {
-        const {call, trace} = this,
-            question = {
-                trace: trace.number,
-                function: call.function,
-                time: call.begin_ns,
-                direction,
-                ...more,
-            };
-        const answer = await this.status.guard(ask("step", question));
+        const {call} = this,
+            question = {function: call.function, time: call.begin_ns, direction, ...more},
+            answer = await this.askForCall("step", question);
         if (answer?.call) this.go(answer.call);
         else if (answer)
             this.status.show(
