@@ -74,7 +74,12 @@ class Served:
     def raw(self) -> socket.socket:
         """Return a connection that has said nothing yet."""
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.path)  # waits while the queue is full, as it would not with a timeout
+        folder, name = os.path.split(self.path)
+        directory = os.open(folder, os.O_PATH)  # an address has 107 bytes: the folder's path may be longer
+        try:  # it waits while the queue is full, as it would not with a timeout
+            connection.connect(f"/proc/self/fd/{directory}/{name}")
+        finally:
+            os.close(directory)
         connection.settimeout(60)
         return connection
 
