@@ -83,13 +83,16 @@ def test_two_calls_are_chosen_and_compared(opened: Open) -> None:
     view.press("]")  # another call is chosen: those that were compared stay
     view.loaded()
     assert "Second: call 2 took" in text_of(view)
+    for _ in range(3):  # to the last one: whichever thread is ahead, the first is customer 0's and this 2's
+        view.press("]")
+        view.loaded()
     view.page.click("#compare-other")
-    view.until("/Second: call 3 took/.test(document.querySelector('.answer-head')?.innerText)")
+    view.until("/Second: call 6 took/.test(document.querySelector('.answer-head')?.innerText)")
     assert "The first call is the same, then other arguments" in text_of(view)
     step = view.page.get_by_role("table", name="Where they differ").locator("button.link").first
     step.click()
     spoken(view, PRICE)
-    assert chosen(view)[1] > first[1] and "Second: call 3 took" in text_of(view)
+    assert chosen(view)[1] > first[1] and "Second: call 6 took" in text_of(view)
     assert view.page.locator(".command code").inner_text().startswith("funcgraph compare ")
 
 
@@ -131,15 +134,16 @@ def test_answers_are_of_the_selected_range_and_lane(opened: Open) -> None:
     view.press("r")
     view.page.fill("#search-text", "")
     show(view, "exceptions")
-    assert "1 exception: 1 handled" in text_of(view)
     command = view.page.locator(".command code").inner_text()
     assert "--from" in command and "--to" in command and "--task" not in command
+    view.page.check("#answer-only")  # meanwhile, other threads may raise one, too
+    assert "1 exception: 1 handled" in text_of(view)
+    assert "--task" in view.page.locator(".command code").inner_text()
     view.page.get_by_role("button", name="Clear").click()
     view.loaded()
-    assert "6 exceptions: 6 handled" in text_of(view)
-    view.page.check("#answer-only")
     assert "3 exceptions: 3 handled" in text_of(view)
-    assert "--task" in view.page.locator(".command code").inner_text()
+    view.page.uncheck("#answer-only")
+    assert "6 exceptions: 6 handled" in text_of(view)
 
 
 def test_repeats_lead_to_calls_values_and_exceptions(opened: Open) -> None:
@@ -160,7 +164,7 @@ def test_repeats_lead_to_calls_values_and_exceptions(opened: Open) -> None:
     view.page.go_back()
     view.until("document.getElementById('answer-least') !== null")
     cache = view.page.get_by_role("table", name="The same arguments")
-    cache.get_by_role("button", name=PRICE).first.click()
+    cache.get_by_role("button", name="__main__.fib").first.click()  # others have a Shop, at any address
     assert "What separates slow calls" in text_of(view) and view.state()["tab"] == "values"
 
 
