@@ -176,9 +176,10 @@ static bool has_room(const struct fg_thread *thread, size_t room_bytes)
 /* Return: the place by the registers alone. */
 static enum fg_place by_registers(const struct user_regs_struct *regs, const struct fg_places *places)
 {
-    if ((long)regs->orig_rax >= 0) {
-        return is_waiting_call(regs) && was_waiting(regs) ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
-    }
+    /* A thread whose system call has a result is about to go on in its code, as between any two instructions.
+     * One that makes short calls without a pause is hardly ever found anywhere else. */
+    if ((long)regs->orig_rax >= 0 && was_waiting(regs))
+        return is_waiting_call(regs) ? FG_PLACE_WAITS : FG_PLACE_KERNEL;
     return is_in_any(&places->locking, regs->rip) ? FG_PLACE_CODE : FG_PLACE_QUEUES;
 }
 

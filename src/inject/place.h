@@ -59,7 +59,7 @@ enum fg_place {
     FG_PLACE_LOADER,    /* in the dynamic loader, or what it calls */
     FG_PLACE_ALLOCATOR, /* in the allocator, or what it calls */
     FG_PLACE_FOREIGN,   /* in a system call that waits, but not for the interpreter */
-    FG_PLACE_KERNEL,    /* in another system call */
+    FG_PLACE_KERNEL,    /* in another system call, which has not ended */
     FG_PLACE_CODE,      /* in other code of the interpreter */
     FG_PLACE_NO_ROOM,   /* too little stack is left */
     FG_PLACE_TAKEN,     /* somebody else has put a stub into the cave */
