@@ -81,9 +81,13 @@ def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _check(places: list[str], *others: str) -> None:
-    """Check the places of a program that is in the loader only for a moment: when it binds a function."""
+    """Check the places of a program that is in the loader only for a moment: when it binds a function.
+
+    On a busy machine several stops find it in the same moment. One that is taken to be there for ever is
+    stopped thousands of times.
+    """
     assert set(places) <= {"waits", "lock", "queues", "kernel", "code", "loader", *others}
-    assert places.count("loader") <= 3
+    assert places.count("loader") < 100
 
 
 def _is_attachable(python: str) -> bool:
