@@ -9,22 +9,14 @@ from typing import Any
 import pytest
 
 from view.test_view_page_reach import axe, faults
+from view.test_view_page_views import panel as text_of
+from view.test_view_page_views import show
 
 __all__ = ["axe"]  # a fixture
 
 Open = Callable[..., Any]
 PANELS = {"why": "Why", "values": "Values", "repeat": "Repeats", "exceptions": "Exceptions"}
 PRICE = "__main__.Shop.price"
-
-
-def text_of(view: Any) -> str:
-    view.loaded()
-    return str(view.page.locator("#tabpanel").inner_text())
-
-
-def show(view: Any, tab: str) -> str:
-    view.page.click(f"#tab-{tab}")
-    return text_of(view)
 
 
 def spoken(view: Any, name: str) -> None:

@@ -62,8 +62,7 @@ def _spot(
 
 def call_json(served: Served, call: NamedCall) -> dict[str, Any] | None:
     """Return where a call is that has a name."""
-    function = next((one for one in served.functions if one.name == call.function), None)
-    return _spot(served, call.task, call.begin_ns, call.end_ns, function)
+    return _spot(served, call.task, call.begin_ns, call.end_ns, _function_named(served, call.function))
 
 
 def place_of_step(
@@ -71,8 +70,13 @@ def place_of_step(
 ) -> dict[str, Any] | None:
     """Return where the call is that one of two calls makes, or that ends in it, where they first differ."""
     _, name, time_ns = side  # of arguments and results it is a text
-    function = next((one for one in served.functions if what == "call" and one.name == name), None)
+    function = _function_named(served, name) if what == "call" else None
     return _spot(served, call.task, time_ns, time_ns, function)
+
+
+def _function_named(served: Served, name: str) -> Function | None:
+    """Return the first function of a name; None: the trace names none."""
+    return next((one for one in served.functions if one.name == name), None)
 
 
 def exception_calls(served: Served, raised: Raised) -> list[dict[str, Any] | None]:

@@ -34,7 +34,7 @@ class Page {
         this.timeline = new Timeline(this.state, status.showError);
         this.details = new Details({
             go: (call) => this.go(call),
-            askForCall: (name, question) => this.askForCall(name, question),
+            stepTo: (question, none) => this.stepTo(question, none),
             status,
             showFunction: (number) => this.showFunction(number),
             onFlows: (call, flows) => this.timeline.showFlows(call, flows),
@@ -148,6 +148,13 @@ class Page {
         const {call} = this.state.values,
             answer = await status.guard(ask(name, {trace: this.trace.number, ...question}));
         return this.state.values.call === call ? answer : null;
+    }
+
+    /** Go to the next or previous call of a function; `none`: what is said if there is none. */
+    async stepTo(question, none) {
+        const answer = await this.askForCall("step", question);
+        if (answer?.call) this.go(answer.call);
+        else if (answer) status.show(none);
     }
 
     /** Show a call: choose it, and move to it. */

@@ -289,6 +289,19 @@ export function share(part) {
     );
 }
 
+/** Return a button with the type of exceptions, which follows the first one, and the function that raised it. */
+export const exceptionCell = (type, origin, onclick) => [
+    element("button", {className: "link name", title: "Follow the first one", onclick}, type),
+    " in ",
+    element("bdi", {className: "name"}, visible(origin, 200)),
+];
+
+/** Return the line that says how many of a number are shown, if these are not all. */
+export const shownOf = (shown, number, things = "") =>
+    number > shown
+        ? [element("p", {className: "quiet"}, `The first ${shown} of ${count(number)}${things}.`)]
+        : [];
+
 function notes(lines) {
     return lines.length
         ? [

@@ -5,6 +5,7 @@ import {visible} from "../base/names.js";
 import {show} from "../base/status.js";
 import {count, counted, exact} from "../base/times.js";
 import {answerPanel, answerRow, answerTable, evidenceOf} from "./answer_panel.js";
+import {noCall} from "./details.js";
 
 const SIDES = ["First", "Second"],
     MOST_LEVELS = 8;
@@ -73,12 +74,10 @@ function nextStep(page, call, first) {
     ];
 }
 
-async function stepFrom(page, call, direction) {
+function stepFrom(page, call, direction) {
     const number = page.timeline.chosen?.function;
     if (number === undefined || number === null) return;
-    const answer = await page.askForCall("step", {function: number, time: call.time || "0", direction});
-    if (answer?.call) page.go(answer.call);
-    else if (answer) show(`There is no ${direction} call of this function.`);
+    page.stepTo({function: number, time: call.time || "0", direction}, noCall(direction));
 }
 
 function content(page, answer) {

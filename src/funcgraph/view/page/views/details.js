@@ -36,15 +36,18 @@ export function sentence(call, trace) {
     );
 }
 
+/** Return what is said if a function has no call before or after one. */
+export const noCall = (direction) => `There is no ${direction} call of this function.`;
+
 const durationOf = (call) => duration(call.end_ns - call.begin_ns);
 
 /** The view of calls. */
 export class Details {
-    /** `go` shows a call; `askForCall` asks for one to go to; `showFunction` shows another view of a function. */
-    constructor({go, askForCall, showFunction, status, onFlows}) {
+    /** `go` shows a call; `stepTo` one beside it; `showFunction` another view of a function. */
+    constructor({go, stepTo, showFunction, status, onFlows}) {
         this.onFlows = onFlows;
         this.go = go;
-        this.askForCall = askForCall;
+        this.stepTo = stepTo;
         this.showFunction = showFunction;
         this.status = status;
     }
@@ -147,17 +150,12 @@ export class Details {
     }
 
     /** Go to the next or previous call of the function. */
-    async step(direction, more = {}) {
-        const {call} = this,
-            question = {function: call.function, time: call.begin_ns, direction, ...more},
-            answer = await this.askForCall("step", question);
-        if (answer?.call) this.go(answer.call);
-        else if (answer)
-            this.status.show(
-                more.raised
-                    ? "No call of this function ended by an exception."
-                    : `There is no ${direction} call of this function.`,
-            );
+    step(direction, more = {}) {
+        const {call} = this;
+        return this.stepTo(
+            {function: call.function, time: call.begin_ns, direction, ...more},
+            more.raised ? "No call of this function ended by an exception." : noCall(direction),
+        );
     }
 
     values(call) {

@@ -8,10 +8,12 @@ import {
     answerRow,
     answerTable,
     copyButton,
+    exceptionCell,
     functionName,
     importsOption,
     laneOption,
     partOf,
+    shownOf,
 } from "./answer_panel.js";
 
 /** Make the view. */
@@ -35,30 +37,12 @@ function kinds(page, answer) {
     const rows = answer.groups.map(({count: number, first, became}) => {
         const onclick = () => follow(page, first.number);
         return answerRow([
-            [
-                element(
-                    "button",
-                    {className: "link name", title: "Follow the first one", onclick},
-                    typeOf(first),
-                ),
-                " in ",
-                element("bdi", {className: "name"}, visible(first.raised_in, 200)),
-            ],
+            exceptionCell(typeOf(first), first.raised_in, onclick),
             count(number),
             count(first.number),
             element("bdi", {}, visible(became, 200)),
         ]);
     });
-    const more =
-        answer.kinds > rows.length
-            ? [
-                  element(
-                      "p",
-                      {className: "quiet"},
-                      `The first ${rows.length} of ${count(answer.kinds)} kinds.`,
-                  ),
-              ]
-            : [];
     const heads = [
         ["Exception", "A click follows the first one"],
         ["Times", ""],
@@ -68,7 +52,7 @@ function kinds(page, answer) {
     return [
         element("h2", {className: "wing-title"}, answer.head),
         answerTable("Kinds of exceptions", heads, rows),
-        ...more,
+        ...shownOf(rows.length, answer.kinds, " kinds"),
     ];
 }
 

@@ -8,10 +8,12 @@ import {
     answerRow,
     answerTable,
     evidenceOf,
+    exceptionCell,
     functionName,
     importsOption,
     laneOption,
     partOf,
+    shownOf,
 } from "./answer_panel.js";
 
 const MOST_TEXT = 300,
@@ -58,17 +60,13 @@ function leastField(page) {
 
 /** Return one of the three sorts: a title with its number, and a table; or one sentence. */
 function sort(title, number, rows, {heads, lack, none}) {
-    const shown = number === null ? "not known" : count(number),
-        more =
-            number > rows.length
-                ? [element("p", {className: "quiet"}, `The first ${rows.length} of ${count(number)}.`)]
-                : [];
+    const shown = number === null ? "not known" : count(number);
     return element(
         "section",
         {"aria-label": title},
         element("h2", {className: "wing-title"}, `${title}: ${shown}`),
         ...(rows.length
-            ? [answerTable(title, heads, rows), ...more]
+            ? [answerTable(title, heads, rows), ...shownOf(rows.length, number)]
             : [element("p", {className: "quiet"}, number === null ? lack : none)]),
     );
 }
@@ -149,15 +147,11 @@ function swallowed(page, answer) {
     const rows = answer.swallowed.map((one) => {
         const onclick = () => page.state.set({tab: "exceptions", nth: one.first}, {step: true});
         return answerRow([
-            [
-                element(
-                    "button",
-                    {className: "link name", title: "Follow the first one", onclick},
-                    element("bdi", {}, visible(one.type || "an exception", 100)),
-                ),
-                " in ",
-                element("bdi", {className: "name"}, visible(one.raised_in, 200)),
-            ],
+            exceptionCell(
+                element("bdi", {}, visible(one.type || "an exception", 100)),
+                one.raised_in,
+                onclick,
+            ),
             count(one.count),
             element("bdi", {className: "name"}, visible(one.handler, 200)),
         ]);
