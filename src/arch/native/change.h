@@ -18,10 +18,9 @@ struct fg_code_change {
     uintptr_t address;
     size_t bytes; /* at most FG_CHANGE_BYTES */
     uint8_t from[FG_CHANGE_BYTES], to[FG_CHANGE_BYTES];
-    bool from_is_single;
-    void *arg; /* the caller's */
-    bool is_done;
+    void *arg;           /* the caller's */
     const char *refusal; /* why it was not done */
+    bool is_done, from_is_single;
 };
 
 /**

@@ -24,6 +24,7 @@
 
 #define MOST_TRIES 3u     /* of one change of hooks */
 #define MOST_TAKE_OFFS 8u /* if threads stay where they are in the way, or cannot be stopped */
+#define RESERVE 256u      /* changes at a time where no memory is to be had */
 
 struct fg_native_object {
     struct fg_native_object *next;
@@ -51,11 +52,6 @@ static struct {
     struct fg_native_object *objects;
     struct fg_native_hook *changes;
     size_t nr_hooked;
-    /* Memory for changes of as many hooks as there are or are to be. A call that finds the kill switch
-     * thrown takes all of them off, and may be within the program's allocator. */
-    struct fg_code_change *room;
-    struct fg_stop_range *ranges;
-    size_t nr_rooms;
     unsigned take_offs;
     int pid;
 } native = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -157,16 +153,61 @@ static bool write_pools(const struct fg_code_writer *writer)
     return true;
 }
 
-/* Collects the changes that can be made. */
-static size_t collect(struct fg_code_change *changes, const struct fg_code_writer *writer)
+/* Memory for some changes at a time. */
+struct room {
+    struct fg_code_change *changes;
+    struct fg_stop_range *ranges;
+    size_t n;
+};
+
+/* A call that finds the kill switch thrown takes all hooks off, and may be within the program's allocator.
+ * The lock of hooks is held. */
+static struct room reserve(void)
+{
+    static struct fg_code_change changes[RESERVE];
+    static struct fg_stop_range ranges[RESERVE];
+
+    return (struct room){changes, ranges, RESERVE};
+}
+
+static void room_free(const struct room *room)
+{
+    if (room->changes == reserve().changes)
+        return;
+    free(room->changes);
+    free(room->ranges);
+}
+
+/* Threads stop once for each time that the room is full: so it is for all changes, if that can be had. */
+static struct room room_for_all(void)
+{
+    struct room room = {.n = 0};
+
+    for (const struct fg_native_hook *hook = native.changes; hook; hook = hook->next)
+        room.n++;
+    if (room.n <= RESERVE)
+        return reserve();
+    room.changes = calloc(room.n, sizeof(room.changes[0]));
+    room.ranges = calloc(room.n, sizeof(room.ranges[0]));
+    if (room.changes && room.ranges)
+        return room;
+    room_free(&room);
+    return reserve();
+}
+
+/* Collects the changes that can be made, from @hook on, until the room is full. Returns how many, and in
+ * @rest where to go on. */
+static size_t collect(struct fg_native_hook *hook, const struct room *room,
+                      const struct fg_code_writer *writer, struct fg_native_hook **rest)
 {
     size_t n = 0;
 
-    for (struct fg_native_hook *hook = native.changes; hook; hook = hook->next) {
+    for (; hook && n < room->n; hook = hook->next) {
         hook->refusal = hook->is_hooked ? NULL : refuse_to_hook(hook, writer);
         if (!hook->refusal)
-            describe(hook, &changes[n++]);
+            describe(hook, &room->changes[n++]);
     }
+    *rest = hook;
     return n;
 }
 
@@ -184,57 +225,39 @@ static void note(const struct fg_code_change *changes, size_t n)
     }
 }
 
-static const char *apply_with(const struct fg_code_writer *writer)
+/* Makes changes from @hook on, until the room is full. Returns why none could be made, or NULL. */
+static const char *apply_some(struct fg_native_hook *hook, const struct room *room,
+                              const struct fg_code_writer *writer, struct fg_native_hook **rest)
 {
-    size_t n = collect(native.room, writer);
+    size_t n = collect(hook, room, writer, rest);
     static struct fg_native_refusal refusal; /* the lock is held */
 
     if (!write_pools(writer))
         return "its trampoline cannot be written";
-    if (!fg_code_change(native.room, native.ranges, n, writer, &refusal))
+    if (!fg_code_change(room->changes, room->ranges, n, writer, &refusal))
         return refusal.text;
-    note(native.room, n);
+    note(room->changes, n);
     return NULL;
 }
 
+static const char *apply_all(const struct room *room, const struct fg_code_writer *writer)
+{
+    struct fg_native_hook *hook = native.changes;
+    const char *why = NULL;
+
+    while (hook && !why)
+        why = apply_some(hook, room, writer, &hook);
+    return why;
+}
+
+/* Those that were made before something went wrong are no changes any longer: drop_changes(). */
 static void refuse_all(const char *why)
 {
     for (struct fg_native_hook *hook = native.changes; hook && why; hook = hook->next)
         hook->refusal = why;
 }
 
-static void set_room(struct fg_code_change *room, struct fg_stop_range *ranges, size_t n)
-{
-    free(native.room);
-    free(native.ranges);
-    native.room = room;
-    native.ranges = ranges;
-    native.nr_rooms = n;
-}
-
-/* Makes room for the changes, and for taking all hooks off after them. */
-static bool make_room(void)
-{
-    size_t n = native.nr_hooked;
-    struct fg_code_change *room;
-    struct fg_stop_range *ranges;
-
-    for (const struct fg_native_hook *hook = native.changes; hook; hook = hook->next)
-        n += !hook->is_hooked;
-    if (n <= native.nr_rooms)
-        return true;
-    room = calloc(n, sizeof(room[0]));
-    ranges = calloc(n, sizeof(ranges[0]));
-    if (room && ranges) {
-        set_room(room, ranges, n);
-        return true;
-    }
-    free(room);
-    free(ranges);
-    return false;
-}
-
-static void apply(void)
+static void apply(const struct room *room)
 {
     struct fg_code_writer writer;
 
@@ -242,7 +265,7 @@ static void apply(void)
         refuse_all("/proc/self/mem cannot be written");
         return;
     }
-    refuse_all(apply_with(&writer));
+    refuse_all(apply_all(room, &writer));
     fg_code_close(&writer);
 }
 
@@ -313,10 +336,12 @@ static void make_changes(bool is_killed)
     if (is_killed)
         for_each_hook(add_hooked, NULL);
     drop_changes(false);
-    if (native.changes && make_room())
-        apply();
-    else
-        refuse_all("memory is short");
+    if (native.changes) {
+        struct room room = is_killed ? reserve() : room_for_all();
+
+        apply(&room);
+        room_free(&room);
+    }
     drop_changes(true);
 }
 
@@ -331,8 +356,6 @@ static void sync_end(void)
         /* Thrown meanwhile: what was hooked goes again. And hooks that should go are left if a thread got no
          * processor for long: all threads run before the next try. */
     } while (fg_is_killed() != is_killed || (native.changes && ++tries < MOST_TRIES));
-    if (!native.nr_hooked)
-        set_room(NULL, NULL, 0);
     fg_mutex_unlock(&native.lock);
 }
 
@@ -341,8 +364,8 @@ static int own_pid(void)
     return (int)FG_SYSCALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* In a call that finds the kill switch thrown. It may be within the allocator: for what is hooked, there is
- * room. A child of vfork() has its parent's memory, and cannot stop the parent's threads. */
+/* In a call that finds the kill switch thrown. It may be within the allocator. A child of vfork() has its
+ * parent's memory, and cannot stop the parent's threads. */
 static void take_off(void)
 {
     if (own_pid() != native.pid || !fg_mutex_trylock(&native.lock))

@@ -142,6 +142,21 @@ static void test_a_child_that_shares_memory_leaves_the_hooks(void)
 }
 
 /* The switch is thrown once in a process. */
+/* Many more hooks than memory is set aside for: they go in parts, with one call. */
+static void test_any_number_of_hooks_goes(void)
+{
+    struct text before = text_of((void *)target_add);
+    struct probe probe;
+
+    native_probe(&probe, "*:mod:target");
+    CHECK(native_hooked(NULL) > TARGET_MANY);
+    target_call(call_and_kill, NULL);
+    text_check(&before);
+    probe_unregister(&probe);
+    probe_done(&probe);
+    text_free(&before);
+}
+
 static void in_child(void (*test)(void))
 {
     pid_t child = fork();
@@ -167,13 +182,14 @@ static void test_with_threads(void)
 
 int main(void)
 {
-    struct fg_native_object *object = native_begin();
+    struct fg_native_object *object = native_begin_with_many();
 
     native_meet(object, "*:mod:target");
     if (!NATIVE_STOPS)
         return 0;
     in_child(test_alone);
     in_child(test_with_threads);
+    in_child(test_any_number_of_hooks_goes);
     in_child(test_hooks_go_with_the_next_change);
     in_child(test_a_child_that_shares_memory_leaves_the_hooks);
     return 0;
