@@ -366,12 +366,17 @@ fg_machine_end_handler:
  *     CFA                           the stack pointer and 1: an unwinder tells frames by their CFA, and the caller's
  *                                   is the stack pointer itself
  *
- * An exception that passes ends the call: fg_native_personality. */
+ * An exception that passes ends the call: fg_native_personality.
+ *
+ * They have a name that other tools find: whoever shows a stack shows it between a function and its caller. */
 
+    .globl funcgraph_return_trampoline
+    .type funcgraph_return_trampoline, @function
     .globl fg_x86_64_stubs
     .hidden fg_x86_64_stubs
     .type fg_x86_64_stubs, @function
     .balign 64
+funcgraph_return_trampoline:
 fg_x86_64_stubs:
     .cfi_startproc
     .cfi_personality 0x1b, fg_native_personality
@@ -396,5 +401,6 @@ fg_x86_64_stubs:
     .balign FG_STUB_BYTES, 0xcc
     .cfi_endproc
     .size fg_x86_64_stubs, . - fg_x86_64_stubs
+    .size funcgraph_return_trampoline, . - funcgraph_return_trampoline
 
     .section .note.GNU-stack, "", @progbits
