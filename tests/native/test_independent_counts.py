@@ -1,6 +1,6 @@
 """The counts of native functions are those of an independent count of the same calls.
 
-Counted by a library that is preloaded in front of libc, and by SQLite itself.
+Counted by a library that is preloaded in front of libc, by SQLite itself, and by uftrace.
 
 Broken by hand: every hundredth entry was dropped in fg_native_enter (both tests failed).
 """
@@ -8,7 +8,13 @@ Broken by hand: every hundredth entry was dropped in fg_native_enter (both tests
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
 import sys
+import sysconfig
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -145,3 +151,91 @@ def test_steps_of_sqlite_are_those_that_it_reports(fg: Funcgraph, tmp_path: Path
     assert done.returncode == 0, done.stderr
     steps, reported = json.loads(done.stdout)
     assert steps == reported > 400
+
+
+#: A Python of its own, whose function the test calls.
+WALKER = """
+    #include <Python.h>
+
+    __attribute__((noinline)) long collatz_step(long n) { return n % 2 ? n * 3 + 1 : n / 2; }
+    __attribute__((noinline)) long collatz_walk(long n)
+    {
+        long steps = 0;
+
+        for (; n != 1; n = collatz_step(n))
+            steps++;
+        return steps;
+    }
+    static PyObject *walk(PyObject *module, PyObject *n)
+    {
+        return PyLong_FromLong(collatz_walk(PyLong_AsLong(n)));
+    }
+    static PyMethodDef methods[] = {{"walk", walk, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+    static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "walker", .m_methods = methods};
+    static PyObject *init(void) { return PyModule_Create(&module); }
+    int main(int argc, char *argv[])
+    {
+        PyImport_AppendInittab("walker", init);
+        return Py_BytesMain(argc, argv);
+    }
+"""
+WALKS = """
+    import collections, sys, walker
+    if "counts" in sys.argv:
+        from funcgraph import Instance
+        patterns = ["collatz_*:mod:walker"]
+        with Instance("x", tracer="function", filter=patterns) as instance:
+            instance.buffer_size_kb = 16384
+            instance.tracing_on = True
+            steps = sum(walker.walk(n) for n in range(1, 200))
+            instance.tracing_on = False
+            names = collections.Counter(name for line in instance.trace().splitlines()
+                                        for name in ("collatz_walk", "collatz_step") if name in line)
+        print(names["collatz_walk"], names["collatz_step"], steps)
+    else:
+        print(sum(walker.walk(n) for n in range(1, 200)))
+"""
+
+
+@pytest.mark.one_python
+@pytest.mark.skipif(shutil.which("uftrace") is None, reason="there is no uftrace")
+def test_counts_of_a_program_that_is_built_for_it_are_those_of_uftrace(fg: Funcgraph, tmp_path: Path) -> None:
+    """Its functions begin with a call of mcount, which uftrace replaces, and hooks displace."""
+    program = _build_walker(tmp_path)
+    script = str(fg.script(WALKS))
+    trace = str(tmp_path / "uftrace")
+    recorded = _run(tmp_path, "uftrace", "record", "--no-libcall", "--no-event", "-d", trace, program, script)
+    steps = int(recorded.splitlines()[0])
+    report = _run(tmp_path, "uftrace", "report", "--no-pager", "-d", trace, "-f", "call")
+    counts = {name: int(n) for n, name in re.findall(r"^ *(\d+) +(collatz_\w+)$", report, re.MULTILINE)}
+    by_uftrace = [counts["collatz_walk"], counts["collatz_step"]]
+    assert _run(tmp_path, program, script, "counts").split() == [*map(str, by_uftrace), str(steps)]
+    assert by_uftrace == [199, steps]
+
+
+def _build_walker(folder: Path) -> str:
+    """Build a Python with a module of its own, with -pg."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED") or shutil.which("gcc") is None:
+        pytest.skip("a program with this Python in it cannot be built here")
+    source, program = folder / "walker.c", folder / "walker"
+    source.write_text(textwrap.dedent(WALKER))
+    libraries = sysconfig.get_config_var("LIBDIR")
+    include = sysconfig.get_path("include")
+    name = f"python{sysconfig.get_config_var('LDVERSION')}"
+    flags = [
+        "-O1",
+        "-pg",
+        "-Wl,--build-id",
+        f"-Wl,-rpath,{libraries}",
+        f"-I{include}",
+        f"-L{libraries}",
+        f"-l{name}",
+    ]
+    subprocess.run(["gcc", str(source), "-o", str(program), *flags], check=True)
+    return str(program)
+
+
+def _run(folder: Path, *command: str) -> str:
+    """Run a command in the folder, where it leaves its gmon.out, with this Python's packages."""
+    env = {**os.environ, "PYTHONPATH": sysconfig.get_path("platlib"), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(command, check=True, cwd=folder, env=env, stdout=subprocess.PIPE, text=True).stdout
