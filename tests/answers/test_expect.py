@@ -17,11 +17,12 @@ from funcgraph.answers.expectation import (
     Difference,
     ExpectationError,
     RecordedCall,
-    expectation_text,
     match_calls,
     parse_expectation,
 )
-from funcgraph.answers.recorded_calls import check_trace, write_expectation
+from funcgraph.answers.expectation_writing import expectation_text
+from funcgraph.answers.recorded_calls import check_trace
+from funcgraph.answers.written_expectation import write_expectation
 from funcgraph.tracedata import SelectionError
 
 pytestmark = pytest.mark.one_python
@@ -214,6 +215,75 @@ def test_the_command_has_an_exit_status_and_shows_the_difference(tmp_path: Path)
     (tmp_path / "wrong.txt").write_text("a(")
     wrong = fg.run("expect", "wrong.txt", good)
     assert (wrong.returncode, wrong.stderr) == (2, "funcgraph: wrong.txt: line 1: '(' without its ')'\n")
+
+
+def test_a_part_of_a_trace_is_written_with_dots_around_it(tmp_path: Path) -> None:
+    """Of one call, also in a recursion, and of a time. Broken by functions that are outside of it alone."""
+    trace = Trace(["m.main", "m.f", "m.g"])
+    task = trace.task(69, "main")
+    calls = [(0, 90, 0, 0), (10, 80, 1, 1), (20, 30, 2, 2), (40, 70, 1, 2), (50, 60, 2, 3), (82, 85, 2, 1)]
+    times = sorted([(b, 1, c) for c in calls for b in c[:1]] + [(c[1], 0, c) for c in calls])
+    for now, begins, (begin, _, function, depth) in times:
+        if begins:
+            task.enter(S + now, function, depth)
+        else:
+            task.leave(S + now, function, depth, calltime=S + begin)
+    fg = Funcgraph(tmp_path, tmp_path)
+    path = trace.save(tmp_path / "a.dat")
+    for words, text in (
+        (("--call", "m.f:2"), "functions: m.f m.g\nm.f\n  ...\n  m.f\n    m.g\n...\n"),
+        (("--call", "m.f:1", "--max-depth", "1"), "functions: m.f m.g\nm.f\n...\n"),
+        (("--call", "main@1.000000055", "-l", "*"), None),
+        (("--call", "m.g:-1"), "functions: m.g\n...\nm.g\n"),
+        (("--from", "1.000000040", "--to", "1.000000082", "-l", "m.[fg]"),
+         "functions: m.[fg]\nm.f\n  ...\n  m.f\n    m.g\nm.g\n"),
+        (("--to", "1.000000010"), "functions: m.main m.f\nm.main\n  m.f\n    ...\n"),
+    ):  # fmt: skip
+        written = fg.run("expect", "calls.txt", path, "--write", *words)
+        assert written.returncode == 0, written.stderr
+        found = (tmp_path / "calls.txt").read_text()
+        assert text in (None, found), (words, found)
+        assert fg.run("expect", "calls.txt", path).returncode == 0, (words, found)
+    for words, error in (
+        (
+            ("--write", "--call", "m.g:1", "-l", "m.f"),
+            "m.g:1: its function is none of those that are looked at",
+        ),
+        (("--write", "--call", "m.g:1", "--to", "1"), "--call: not with --from, --to or --task"),
+        (("--call", "m.g:1"), "--call: only with --write"),
+        (("--write", "--from", "+5"), "no call of these functions begins in this part"),
+    ):
+        refused = fg.run("expect", "calls.txt", path, *words)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1) and error in refused.stderr
+
+
+def test_names_that_would_be_other_lines_are_written_so_that_they_match(tmp_path: Path) -> None:
+    names = [
+        "m.f(int, char)",
+        "m.#x y",
+        "#c",
+        "functions:",
+        "...",
+        "thread x:",
+        "a\nb\u2028c",
+        "m.\u202e\\\x1b",
+    ]
+    calls = [RecordedCall(name, "", "3") for name in names]
+    text = expectation_text(["*"], [("a\u202e b\n:", calls)])
+    assert text.count("\n") == len(names) + 2 and all(map(str.isprintable, text.splitlines()))
+    [section] = parse_expectation(text).sections
+    assert match_calls(section.calls, calls) is None
+    for place in range(len(names)):
+        others = [*calls[:place], call("other"), *calls[place + 1 :]]
+        assert match_calls(section.calls, others) is not None, names[place]
+
+
+def test_a_comparison_has_a_bound(tmp_path: Path) -> None:
+    """Lines that leave all open are tried in each combination: places grow with their number."""
+    expected = parse_expectation("a x0..1000\n" * 200 + "b").sections[0].calls
+    with pytest.raises(ExpectationError, match="in too many ways"):
+        match_calls(expected, [A] * 1000, most_steps=100_000)
+    assert match_calls(parse_expectation("a x0..\nb").sections[0].calls, [A] * 1000 + [B], 10_000) is None
 
 
 def test_threads_have_sections(tmp_path: Path) -> None:

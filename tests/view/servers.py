@@ -86,8 +86,19 @@ class Server:
         self.port = parts.port or 0
         self.token = parse_qs(parts.query)["token"][0]
 
+    def send(self, path: str, body: bytes, *, host: str | None = None, **headers: str | None) -> Answer:
+        """Send a request that has a body."""
+        length = {"content_length": str(len(body))}
+        return self.request(path, method="POST", host=host, body=body, **{**length, **headers})
+
     def request(
-        self, path: str, *, method: str = "GET", host: str | None = None, **headers: str | None
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        host: str | None = None,
+        body: bytes = b"",
+        **headers: str | None,
     ) -> Answer:
         """Send a request with the token, unless `headers` have another `authorization`; None: without one."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -98,7 +109,7 @@ class Server:
             for name, value in sent.items():
                 if value is not None:
                     connection.putheader(name.replace("_", "-"), value)
-            connection.endheaders()
+            connection.endheaders(body or None)
             response = connection.getresponse()
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:

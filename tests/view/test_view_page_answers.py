@@ -244,7 +244,7 @@ def test_an_exported_page_has_no_answers(opened: Open, tmp_path: Path) -> None:
     from view.test_view_export_page import SHOP, exported
 
     page = opened()
-    assert page.page.locator("[role=tab]").count() == 6 + len(PANELS)
+    assert page.page.locator("[role=tab]").count() == 7 + len(PANELS)
     path = tmp_path / "shop.html"
     path.write_text(exported(page, SHOP, Selection()))
     page.address = path.as_uri()

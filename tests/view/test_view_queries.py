@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Served]:
 def ask(served: Served, question: str, **parameters: object) -> Any:
     row = QUESTIONS[question]
     items = [(name, str(value)) for name, value in parameters.items()]
-    return row.answer(served, Parameters(items, ("trace", *row.parameters)))
+    return row.answer(served, Parameters(items, ("trace", *row.parameters, *filter(None, [row.body]))))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_python
 
 QUESTIONS = (
     "traces", "lanes", "functions", "spans", "marks", "call", "step", "longest", "histogram", "source",
-    "search", "text", "tree", "table", "diff", "butterfly", "events",
+    "search", "text", "tree", "table", "diff", "butterfly", "expect", "expectation", "events",
 )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ from funcgraph.answers.compare_calls import compare_calls, first_different_calls
 from funcgraph.answers.exceptions import exceptions
 from funcgraph.answers.expectation import match_calls, parse_expectation
 from funcgraph.answers.named_call import find_call
-from funcgraph.answers.recorded_calls import check_trace, write_expectation
+from funcgraph.answers.recorded_calls import check_trace
 from funcgraph.answers.repeat import repeat
 from funcgraph.answers.values import values
 from funcgraph.answers.why import why
+from funcgraph.answers.written_expectation import write_call, write_expectation
 
 __all__ = [
     "check_trace",
@@ -29,5 +30,6 @@ __all__ = [
     "repeat",
     "values",
     "why",
+    "write_call",
     "write_expectation",
 ]

@@ -13,6 +13,7 @@ docs/guides/expect.md describes the language. A line is a call; what is indented
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +25,12 @@ CallEnd: TypeAlias = Literal["return", "raise", "close", "open"]
 
 ANYTHING = "..."
 NOTHING = "(nothing)"
+MAX_DEPTH = 200  # levels
 
 _FUNCTIONS = re.compile(r"functions:\s*(.*)")
 _THREAD = re.compile(r"thread\s+(.+):")
 _COUNT = re.compile(r"(.*\S)\s+x(\d{1,9})(\.\.)?(\d{1,9})?", re.DOTALL)
 _OPENING, _CLOSING = "([{<", ")]}>"
-_MAX_DEPTH = 200  # levels
 
 
 class ExpectationError(ValueError):
@@ -110,7 +111,7 @@ class ExpectedCall:
 
     def _takes(self, text: str) -> bool:
         assert self.arguments is not None
-        recorded = [_named(one) for one in _split(text)]
+        recorded = [named_argument(one) for one in split_arguments(text)]
         if len(recorded) != len(self.arguments) and not self.more_arguments:
             return False
         values = dict(recorded)
@@ -219,8 +220,8 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _block(lines: Sequence[_Line], level: int = 0) -> tuple[ExpectedCall | None, ...]:
     """Return the calls of lines, with what is indented below each."""
-    if level >= _MAX_DEPTH:
-        raise ExpectationError(f"line {lines[0].number}: more than {_MAX_DEPTH} levels")
+    if level >= MAX_DEPTH:
+        raise ExpectationError(f"line {lines[0].number}: more than {MAX_DEPTH} levels")
     calls: list[ExpectedCall | None] = []
     at = 0
     while at < len(lines):
@@ -258,7 +259,7 @@ def _call(line: _Line, children: tuple[ExpectedCall | None, ...] | None) -> Expe
         raise ExpectationError(
             f"line {line.number}: '{rest}' after the call: must be '= RESULT', '! EXCEPTION' or 'xCOUNT'"
         )
-    given = None if arguments is None else _split(arguments)
+    given = None if arguments is None else split_arguments(arguments)
     more = bool(given and given[-1] == ANYTHING)
     pairs = (
         None if given is None else tuple(_pair(one, line.number) for one in (given[:-1] if more else given))
@@ -318,7 +319,7 @@ def _depths(text: str) -> Iterator[tuple[int, int, str]]:
         at += 1
 
 
-def _split(text: str) -> list[str]:
+def split_arguments(text: str) -> list[str]:
     """Return the arguments of a text, which commas separate."""
     commas = [place for place, depth, character in _depths(text) if character == "," and depth == 0]
     ends = [*commas, len(text)]
@@ -326,7 +327,8 @@ def _split(text: str) -> list[str]:
     return [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True) if text.strip()]
 
 
-def _named(text: str) -> tuple[str, str]:
+def named_argument(text: str) -> tuple[str, str]:
+    """Return the name and the value of an argument."""
     name, _, value = text.partition("=")
     return name, value
 
@@ -350,18 +352,25 @@ def _all_calls(calls: Iterable[ExpectedCall | None]) -> Iterator[ExpectedCall]:
 # ---- matching
 
 
-def match_calls(expected: Sequence[ExpectedCall | None], calls: Sequence[RecordedCall]) -> Difference | None:
+def match_calls(
+    expected: Sequence[ExpectedCall | None], calls: Sequence[RecordedCall], most_steps: int | None = None
+) -> Difference | None:
     """Compare calls with what is expected of them, in order; return where they first differ.
 
     Args:
         expected: the calls that are expected; an item None stands for any calls.
         calls: those that were recorded, each with what it called.
+        most_steps: look at so many pairs of a call and a line at most; None: at all that it takes. Lines that
+            leave much open, one after the other, are tried in each combination.
+
+    Raises:
+        ExpectationError: it would take more steps.
 
     Example:
         >>> match_calls(parse_expectation("m.f()").sections[0].calls, [RecordedCall("m.f")]) is None
         True
     """
-    return _Matcher().compare(expected, calls, ())
+    return _Matcher(most_steps).compare(expected, calls, ())
 
 
 class _Matcher:
@@ -370,8 +379,10 @@ class _Matcher:
     A place is an item's number, and how many calls were taken for it so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_steps: int | None) -> None:
         self._known: dict[tuple[int, int], bool] = {}
+        self._most_steps = math.inf if most_steps is None else most_steps
+        self._steps = 0
 
     def compare(
         self,
@@ -381,6 +392,7 @@ class _Matcher:
     ) -> Difference | None:
         places = _reached(expected, {(0, 0)})
         for number, call in enumerate(calls):
+            self._count(len(places))
             following = {place for one in places for place in self._after(expected, one, call)}
             if not following:
                 return self._difference(expected, places, calls, number, path)
@@ -388,6 +400,11 @@ class _Matcher:
         if any(item == len(expected) for item, _ in places):
             return None
         return self._difference(expected, places, calls, len(calls), path)
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > self._most_steps:
+            raise ExpectationError("it can be met in too many ways: give its lines narrower counts, or names")
 
     def _after(
         self, expected: Sequence[ExpectedCall | None], place: tuple[int, int], call: RecordedCall
@@ -474,78 +491,3 @@ def _reached(expected: Sequence[ExpectedCall | None], places: set[tuple[int, int
             found.add((item + 1, 0))
             waiting.append((item + 1, 0))
     return found
-
-
-# ---- writing
-
-
-def expectation_text(
-    functions: Iterable[str], sections: Iterable[tuple[str, Sequence[RecordedCall]]], depth: int | None = None
-) -> str:
-    """Return an expectation that these calls meet, with equal calls in a row as one line.
-
-    Args:
-        functions: patterns of the functions that are looked at.
-        sections: threads, "" for the only one, with their calls.
-        depth: write only so many levels; None: all.
-
-    Raises:
-        ExpectationError: the calls are too deep.
-    """
-    lines = [f"functions: {' '.join(functions)}"]
-    for thread, calls in sections:
-        lines += [f"thread {escaped(thread)}:"] if thread else []
-        lines += _call_lines(calls, 0, depth)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _call_lines(calls: Sequence[RecordedCall], level: int, depth: int | None) -> list[str]:
-    """Return the lines of calls; those of equal ones once, with their number."""
-    blocks: list[list[str]] = []
-    counts: list[int] = []
-    is_last = depth is not None and level + 1 >= depth
-    if level >= _MAX_DEPTH and calls:
-        raise ExpectationError(f"the calls are more than {_MAX_DEPTH} levels deep")
-    for call in calls:
-        below = [] if is_last else _call_lines(call.children, level + 1, depth)
-        block = [f"{'  ' * level}{_call_text(call)}", *below]
-        if blocks and blocks[-1] == block:
-            counts[-1] += 1
-        else:
-            blocks.append(block)
-            counts.append(1)
-    return [
-        line if place or count == 1 else f"{line} x{count}"
-        for block, count in zip(blocks, counts, strict=True)
-        for place, line in enumerate(block)
-    ]
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
-
-
-def _call_text(call: RecordedCall) -> str:
-    arguments = ", ".join(
-        f"{name}={_lasting(value)}" for name, value in map(_named, _split(call.arguments)) if value
-    )
-    if call.ended == "raise":
-        end = f" ! {escaped(call.result)}" if call.result else " !"
-    else:
-        end = f" = {_lasting(call.result)}" if call.result and call.ended == "return" else ""
-    return f"{escaped(call.function)}{f'({arguments})' if arguments else '()' if end else ''}{end}"
-
-
-def _lasting(value: str) -> str:
-    """Return a glob for a value, without the address of an object, which differs from run to run."""
-    return _ADDRESS.sub(" at *>", escaped(value))
-
-
-def escaped(text: str) -> str:
-    """Return a glob that matches this text alone. A quote after a backslash stays one that ends no string."""
-    return re.sub(r"\\(.?)|[*?\[\]]", _escaped, text, flags=re.DOTALL)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    if match[1] is None:
-        return f"\\{match[0]}"
-    return f"\\\\\\{match[1]}" if match[1] else "\\\\"

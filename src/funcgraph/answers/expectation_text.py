@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from funcgraph.answers.expectation import Difference, RecordedCall
 from funcgraph.names import printable
+
+if TYPE_CHECKING:
+    from funcgraph.answers.recorded_calls import ThreadDifference
 
 _EXPECTED = 4  # lines of which one would have been right
 _TITLES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
@@ -30,6 +34,21 @@ def difference_lines(difference: Difference) -> Iterator[str]:
     if not difference.expected:
         yield f"- {level}no further call"
     yield f"+ {level}{_shown(difference.got) if difference.got else 'no further call'}"
+
+
+def difference_json(found: ThreadDifference) -> dict[str, Any]:
+    """Return a difference for JSON."""
+    difference = found.difference
+    return {
+        "what": difference.what,
+        "tid": found.task.tid,
+        "thread": found.task.name,
+        "path": [call.function for call in difference.path],
+        "before": [str(call) for call in difference.before],
+        "expected": [{"line": one.line, "text": one.text} for one in difference.expected],
+        "got": None if difference.got is None else str(difference.got),
+        "time_ns": difference.time_ns,
+    }
 
 
 def _shown(call: RecordedCall) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -12,12 +12,11 @@ from funcgraph.answers.expectation import (
     Difference,
     Expectation,
     RecordedCall,
-    expectation_text,
     match_calls,
 )
 from funcgraph.names import printable
 from funcgraph.tracedata.call_columns import CallColumns
-from funcgraph.tracedata.description import SelectionError, Task
+from funcgraph.tracedata.description import SelectionError, Task, encodable
 from funcgraph.tracedata.selection import Selection
 
 if TYPE_CHECKING:
@@ -60,78 +59,86 @@ def check_trace(
 
 
 def check_calls(
-    expectation: Expectation, threads: Mapping[Task, list[RecordedCall]]
+    expectation: Expectation, threads: Mapping[Task, list[RecordedCall]], most_steps: int | None = None
 ) -> ThreadDifference | None:
     """Compare calls with an expectation that is about their functions; return where they first differ.
 
     Args:
         expectation: what is expected.
         threads: the calls of each thread, as `recorded_calls` returns them.
+        most_steps: as of `match_calls`, for each thread.
 
     Raises:
+        ExpectationError: it would take more steps.
         SelectionError: a thread of the expectation has no calls, or several have.
     """
     for section in expectation.sections:
         for task in _threads_of(section.thread, list(threads)):
-            difference = match_calls(section.calls, threads[task])
+            difference = match_calls(section.calls, threads[task], most_steps)
             if difference is not None:
                 return ThreadDifference(task, difference)
     return None
 
 
-def write_expectation(
+def recorded_calls(
     trace: Trace,
     functions: Sequence[str],
     tasks: Sequence[str] = (),
     buffers: Sequence[str] = (),
-    depth: int | None = None,
-) -> str:
-    """Return an expectation that a trace meets.
-
-    Args:
-        trace: the trace.
-        functions: patterns of the functions that are looked at.
-        tasks, buffers: as of `check_trace`.
-        depth: only so many levels of calls; None: all.
-
-    Raises:
-        SelectionError, TraceError, OSError: as `check_trace`.
-    """
-    threads = recorded_calls(trace, functions, tasks, buffers)
-    names = [task.name for task in threads]
-    sections = [
-        ("" if len(threads) == 1 else task.name if names.count(task.name) == 1 else str(task.tid), calls)
-        for task, calls in threads.items()
-    ]
-    return expectation_text(functions, sections, depth)
-
-
-def recorded_calls(
-    trace: Trace, functions: Sequence[str], tasks: Sequence[str] = (), buffers: Sequence[str] = ()
+    *,
+    begin: str | None = None,
+    end: str | None = None,
 ) -> dict[Task, list[RecordedCall]]:
     """Return the calls of functions by thread: the outermost ones, in the order of their beginnings.
 
     A call of a coroutine is in the thread in which it ended. Memory grows with the calls. A pattern that
     matches no function of the trace is left out if another matches one: that function was not called.
 
+    Args:
+        trace: the trace.
+        functions: patterns of these functions.
+        tasks, buffers: as of `check_trace`.
+        begin, end: read only this part of the time, as of a selection: calls around it are left out.
+
     Raises:
         SelectionError, TraceError, OSError: as `check_trace`.
     """
     known = [pattern for pattern in functions if _matches(trace, pattern)] or functions
-    select = Selection(functions=known, tasks=tasks, buffers=buffers)
+    select = Selection(functions=known, tasks=tasks, buffers=buffers, begin=begin, end=end)
     calls: dict[int, RecordedCall] = {}
     parents: dict[int, int] = {}
     places: dict[int, Task] = {}
     for batch in trace.call_columns(select=select):
         _take(trace, batch, calls, parents, places)
     threads: dict[Task, list[RecordedCall]] = {}
+    first: dict[tuple[int, int], Task] = {}
     for number in sorted(calls):  # in the order of beginnings
         parent = calls.get(parents[number])
         if parent is not None:
             parent.children.append(calls[number])
         else:
-            threads.setdefault(places[number], []).append(calls[number])
+            threads.setdefault(_thread_of(trace, places[number], first), []).append(calls[number])
     return threads
+
+
+def _thread_of(trace: Trace, task: Task, first: dict[tuple[int, int], Task]) -> Task:
+    """Return a thread: in a kernel's trace it has a task for each CPU, of which the first one counts."""
+    return first.setdefault((task.buffer, task.tid), task) if trace.is_kernel else task
+
+
+def all_calls(threads: Mapping[Task, list[RecordedCall]]) -> Iterator[RecordedCall]:
+    """Yield all calls of threads, in no order."""
+    for calls in threads.values():
+        yield from calls_below(calls)
+
+
+def calls_below(calls: Iterable[RecordedCall]) -> Iterator[RecordedCall]:
+    """Yield calls, and all that they call."""
+    waiting = list(calls)
+    while waiting:
+        call = waiting.pop()
+        yield call
+        waiting += call.children
 
 
 def _matches(trace: Trace, pattern: str) -> bool:
@@ -162,7 +169,7 @@ def _take(
         batch.id, batch.parent, batch.function, batch.ended, batch.begin_ns, batch.task, *texts, strict=True
     )
     for number, parent, function, ended, begin_ns, task, arguments, result in rows:
-        name = trace.functions[function].name if function < count else "<unknown>"
+        name = encodable(trace.functions[function].name) if function < count else "<unknown>"
         end = cast(CallEnd, batch.ENDS[ended])
         calls[number] = RecordedCall(name, arguments, result.strip("'"), end, begin_ns)
         if end != "raise":
@@ -183,7 +190,11 @@ def _threads_of(pattern: str, threads: Sequence[Task]) -> list[Task]:
         if not threads:
             raise SelectionError("no call of the functions that the expectation looks at")
         return list(threads)
-    found = [task for task in threads if pattern == str(task.tid) or _engine.glob_match(pattern, task.name)]
+    found = [
+        task
+        for task in threads
+        if pattern == str(task.tid) or _engine.glob_match(pattern, encodable(task.name))
+    ]
     if not found:
         raise SelectionError(
             f"no thread '{printable(pattern)}' with such calls; there are: {names or 'none'}"

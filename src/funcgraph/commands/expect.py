@@ -7,19 +7,17 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from funcgraph.answers.expectation import (
-    Difference,
-    Expectation,
-    ExpectationError,
-    parse_expectation,
-)
-from funcgraph.answers.expectation_text import difference_lines, title_of
-from funcgraph.answers.recorded_calls import ThreadDifference, check_trace, write_expectation
+from funcgraph.answers.expectation import Expectation, ExpectationError, parse_expectation
+from funcgraph.answers.expectation_text import difference_json, difference_lines, title_of
+from funcgraph.answers.named_call import find_call
+from funcgraph.answers.recorded_calls import ThreadDifference, check_trace
+from funcgraph.answers.written_expectation import write_call, write_expectation
 from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message
 from funcgraph.command_support.trace import (
     add_part_arguments,
     add_strict_argument,
+    add_time_arguments,
     add_trace_argument,
     open_events,
     trace_errors,
@@ -64,12 +62,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         action="append",
         default=[],
-        help="with --write: only calls of functions that match; may be repeated (default: all)",
+        help="with --write: only calls of functions that match; may be repeated (default: all; of a part "
+        "those of its calls)",
     )
     parser.add_argument("--max-depth", metavar="N", type=int, help="with --write: only the first N levels")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_part_arguments(parser)
     add_strict_argument(parser)
+    group = parser.add_argument_group("with --write, a part of the trace: other calls are '...'")
+    group.add_argument(
+        "--call", metavar="CALL", help="only this call and what it calls: FUNCTION:N, or THREAD@TIME"
+    )
+    add_time_arguments(group)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,6 +82,11 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--max-depth {args.max_depth}: must be at least 1")
     if not args.write and (args.functions or args.max_depth):
         raise CommandError("-l and --max-depth: only with --write; 'functions:' in FILE chooses functions")
+    for flag, value in (("--call", args.call), ("--from", args.begin), ("--to", args.end)):
+        if value is not None and not args.write:
+            raise CommandError(f"{flag}: only with --write")
+    if args.call and (args.begin or args.end or args.tasks):
+        raise CommandError("--call: not with --from, --to or --task, which are of many calls")
     expectation = None if args.write else _read(args.expectation)
     with open_events(args) as trace, trace_errors(trace.path):
         if expectation is None:
@@ -101,7 +110,7 @@ def _read(path: str) -> Expectation:
 
 def _write(args: argparse.Namespace, trace: Trace) -> None:
     try:
-        text = write_expectation(trace, args.functions or ["*"], args.tasks, args.buffers, args.max_depth)
+        text = _text(args, trace)
     except ExpectationError as error:
         raise CommandError(f"{error}: choose functions with -l, or --max-depth") from None
     if args.expectation == _STANDARD:
@@ -113,6 +122,14 @@ def _write(args: argparse.Namespace, trace: Trace) -> None:
     except OSError as error:
         raise CommandError(os_error_text(error)) from None
     print_message(f"{args.expectation}: {len(text.splitlines()) - 1:,} lines")
+
+
+def _text(args: argparse.Namespace, trace: Trace) -> str:
+    if args.call:
+        call = find_call(trace, args.call, args.buffers)
+        return write_call(trace, call, args.functions, args.max_depth)
+    part = {"begin": args.begin, "end": args.end}
+    return write_expectation(trace, args.functions, args.tasks, args.buffers, args.max_depth, **part)
 
 
 # ---- what is printed
@@ -135,18 +152,4 @@ def _lines(name: str, trace: Trace, found: ThreadDifference | None) -> Iterator[
 
 
 def _json(found: ThreadDifference | None) -> dict[str, Any]:
-    return {"difference": None if found is None else _difference(found)}
-
-
-def _difference(found: ThreadDifference) -> dict[str, Any]:
-    difference: Difference = found.difference
-    return {
-        "what": difference.what,
-        "tid": found.task.tid,
-        "thread": found.task.name,
-        "path": [call.function for call in difference.path],
-        "before": [str(call) for call in difference.before],
-        "expected": [{"line": one.line, "text": one.text} for one in difference.expected],
-        "got": None if difference.got is None else str(difference.got),
-        "time_ns": difference.time_ns,
-    }
+    return {"difference": None if found is None else difference_json(found)}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 from funcgraph.answers.expectation import (
     Expectation,
     RecordedCall,
-    expectation_text,
     match_calls,
     names_of,
     parse_expectation,
 )
 from funcgraph.answers.expectation_text import difference_lines, title_of
+from funcgraph.answers.expectation_writing import expectation_text
 from funcgraph.answers.recorded_calls import check_calls
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
@@ -53,9 +53,13 @@ class Guard:
         token: what a page must know.
         ticket: what the browser that the command opens is given in place of the token, as other users can see
             its command line: it leads to the token once.
+        with_body: the paths that are sent with POST, as their requests have a body; all others with GET.
     """
 
-    def __init__(self, app: _App, token: str, ticket: str | None = None) -> None:
+    def __init__(
+        self, app: _App, token: str, ticket: str | None = None, with_body: Collection[str] = ()
+    ) -> None:
+        self._with_body = frozenset(with_body)
         self._app = app
         self._token = token.encode()
         self._ticket = ticket
@@ -90,7 +94,7 @@ class Guard:
         is_page = scope["path"] == "/"
         if _is_of_another_site(headers, host, is_page):
             return 403
-        if scope["method"] != "GET":
+        if scope["method"] != ("POST" if scope["path"] in self._with_body else "GET"):
             return 405
         if len(scope["query_string"]) > _LONGEST_QUERY:
             return 414

@@ -15,7 +15,7 @@ from funcgraph.view.call_detail import head_of, report_command
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
-__all__ = ["call_json", "evidence", "exception_calls", "number_of", "place_json", "place_of_step"]
+__all__ = ["call_json", "evidence", "exception_calls", "number_of", "place_json", "place_of_step", "spot"]
 
 _MAX = 2**32 - 1
 
@@ -41,10 +41,10 @@ def number_of(served: Served, function: Function | None) -> int | None:
 
 def place_json(served: Served, place: Place, function: Function | None) -> dict[str, Any] | None:
     """Return where a call of a function is, as `evidence` takes it; None: its thread is not known."""
-    return None if place.task is None else _spot(served, place.task, place.begin_ns, place.end_ns, function)
+    return None if place.task is None else spot(served, place.task, place.begin_ns, place.end_ns, function)
 
 
-def _spot(
+def spot(
     served: Served, task: Task, begin_ns: int, end_ns: int, function: Function | None
 ) -> dict[str, Any] | None:
     """The same, of times in a thread."""
@@ -62,7 +62,7 @@ def _spot(
 
 def call_json(served: Served, call: NamedCall) -> dict[str, Any] | None:
     """Return where a call is that has a name."""
-    return _spot(served, call.task, call.begin_ns, call.end_ns, _function_named(served, call.function))
+    return spot(served, call.task, call.begin_ns, call.end_ns, _function_named(served, call.function))
 
 
 def place_of_step(
@@ -71,7 +71,7 @@ def place_of_step(
     """Return where the call is that one of two calls makes, or that ends in it, where they first differ."""
     _, name, time_ns = side  # of arguments and results it is a text
     function = _function_named(served, name) if what == "call" else None
-    return _spot(served, call.task, time_ns, time_ns, function)
+    return spot(served, call.task, time_ns, time_ns, function)
 
 
 def _function_named(served: Served, name: str) -> Function | None:

@@ -18,7 +18,7 @@ from funcgraph.view import answers
 from funcgraph.view.open_pages import OpenPages
 from funcgraph.view.page_files import FIRST_PAGE, page_file
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.questions import QUESTIONS, Answer, Question
+from funcgraph.view.questions import MOST_BODY_BYTES, QUESTIONS, Answer, Question
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 
@@ -39,6 +39,7 @@ class Application:
 
     Attributes:
         router: the ASGI application.
+        with_body: the paths of questions whose requests have a body.
     """
 
     def __init__(self, served: Sequence[Served], pages: OpenPages) -> None:
@@ -49,7 +50,11 @@ class Application:
         self._short = ThreadPoolExecutor(_SHORT_THREADS, "question")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "long-question")
         self._turn = asyncio.Semaphore(_LONG_THREADS)
-        questions = [Route(f"/api/{name}", self._endpoint(row)) for name, row in QUESTIONS.items()]
+        questions = [
+            Route(f"/api/{name}", self._endpoint(row), methods=["POST" if row.body else "GET"])
+            for name, row in QUESTIONS.items()
+        ]
+        self.with_body = {f"/api/{name}" for name, row in QUESTIONS.items() if row.body}
         self.router = Router(
             [
                 Route("/", self._first_page),
@@ -102,6 +107,8 @@ class Application:
         async def answer(request: Request) -> Response:
             try:
                 parameters = Parameters(request.query_params.multi_items(), known)
+                if question.body:
+                    parameters = parameters.with_value(question.body, await _body(request))
                 one = self._one(parameters)
                 if not question.is_long:
                     return _response(await self._in_thread(self._short, _answer, question, one, parameters))
@@ -149,6 +156,19 @@ def _answer(question: Question, one: Served, parameters: Parameters) -> Answer:
         return question.answer(one, parameters)
     except (TraceError, OSError) as error:
         raise one.note_flaw(error) from None
+
+
+async def _body(request: Request) -> str:
+    """Return the text that a request has as its body. Raises RequestError: it is too long, or no text."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > MOST_BODY_BYTES:
+            raise RequestError(413, f"the text must have at most {MOST_BODY_BYTES:,} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RequestError(400, "the text must be UTF-8") from None
 
 
 async def _nothing(scope: Any, receive: Any, send: Any) -> None:

@@ -73,6 +73,16 @@ class Parameters:
         others._values = {**kept, **found}
         return others
 
+    def with_value(self, name: str, value: str) -> Parameters:
+        """Return others, with one more that no query names."""
+        others = self.renamed({})
+        others._values[name] = value
+        return others
+
+    def without(self, *names: str) -> Parameters:
+        """Return others, in which these are not given."""
+        return self.renamed(dict.fromkeys(names, ""))
+
     def time(self, name: str, default: int | None = None) -> int:
         """Return a time or a duration in nanoseconds; a fraction is cut off."""
         text = self._given(name, default)
@@ -84,14 +94,14 @@ class Parameters:
             raise RequestError(400, f"{name} must be nanoseconds from 0 to 2**62, got {text[:40]!r}")
         return int(text) if _INTEGER.fullmatch(text) else int(number)
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a text."""
+    def text(self, name: str, default: str | None = None, most: int = MOST_TEXT) -> str:
+        """Return a text of at most so many characters."""
         text = self._given(name, default)
         if text is None:
             assert default is not None
             return default
-        if len(text) > MOST_TEXT:
-            raise RequestError(400, f"{name} must have at most {MOST_TEXT} characters, got {len(text)}")
+        if len(text) > most:
+            raise RequestError(400, f"{name} must have at most {most:,} characters, got {len(text):,}")
         return text
 
     def choice(self, name: str, choices: Sequence[_T], default: _T | None = None) -> _T:

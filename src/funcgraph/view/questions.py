@@ -8,18 +8,24 @@ from typing import Any, NamedTuple, TypeAlias
 from funcgraph.view import (
     answer_evidence,
     answer_panels,
+    answer_part,
     answers,
     call_detail,
     difference,
+    expectation_panel,
     flows,
     report_text,
     search,
     tree_query,
 )
+from funcgraph.view.answer_part import dated
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 
-__all__ = ["QUESTIONS", "Question"]
+__all__ = ["MOST_BODY_BYTES", "QUESTIONS", "Question"]
+
+#: A body may have so many bytes.
+MOST_BODY_BYTES = expectation_panel.MOST_TEXT_BYTES
 
 #: What a question's function returns: an object for JSON, or bytes as they are.
 Answer: TypeAlias = dict[str, Any] | bytes
@@ -32,11 +38,13 @@ class Question(NamedTuple):
         answer: the function, which runs in a thread.
         parameters: the names that it takes, besides `trace`.
         is_long: it may read much of the trace, so only a few run at the same time.
+        body: the parameter that is the request's body, as it may be long; "": it has none.
     """
 
     answer: Callable[[Served, Parameters], Answer]
     parameters: tuple[str, ...] = ()
     is_long: bool = False
+    body: str = ""
 
 
 _PART = ("begin", "end")
@@ -62,18 +70,22 @@ QUESTIONS = {
     ),
     "search": Question(search.search, ("text", "lane", *_PART, "values", "most"), is_long=True),
     "why": Question(
-        answer_panels.why, ("of", *answer_panels.FUNCTION, "lane", "time", "depth", "thread"), is_long=True
+        dated(answer_panels.why),
+        ("of", *answer_part.FUNCTION, "lane", "time", "depth", "thread"),
+        is_long=True,
     ),
     "compare": Question(
-        answer_panels.compare,
+        dated(answer_panels.compare),
         ("lane", "time", "depth", "first_lane", "first_time", "first_depth"),
         is_long=True,
     ),
-    "values": Question(answer_panels.values, (*answer_panels.FUNCTION, *answer_panels.PART), is_long=True),
-    "repeat": Question(answer_panels.repeat, ("least", "imports", *answer_panels.PART), is_long=True),
+    "values": Question(dated(answer_panels.values), (*answer_part.FUNCTION, *answer_part.PART), is_long=True),
+    "repeat": Question(dated(answer_panels.repeat), ("least", "imports", *answer_part.PART), is_long=True),
     "exceptions": Question(
-        answer_panels.exceptions, ("number", "imports", *answer_panels.PART), is_long=True
+        dated(answer_panels.exceptions), ("number", "imports", *answer_part.PART), is_long=True
     ),
+    "expect": Question(dated(expectation_panel.check), ("thread",), is_long=True, body="text"),
+    "expectation": Question(expectation_panel.write, expectation_panel.PART, is_long=True),
     "evidence": Question(answer_evidence.evidence, ("lane", "begin", "end", "function")),
     "text": Question(report_text.text, ("lane", *_PART, "most"), is_long=True),
 }

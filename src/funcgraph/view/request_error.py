@@ -10,7 +10,7 @@ class RequestError(Exception):
 
     Args:
         status: 400: the request is wrong; 404: there is no such thing; 409: the trace is not what it was;
-            503: not yet.
+            413: the body is too long; 503: not yet.
         message: one sentence.
         progress: of 503: how far it is, from 0 to 1; None: not known.
     """

@@ -63,7 +63,7 @@ def serve(
     pages = OpenPages(ended.set if once else None)
     application = Application(served, pages)
     config = uvicorn.Config(
-        Guard(application.router, token, ticket),
+        Guard(application.router, token, ticket, application.with_body),
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
-from funcgraph.tracedata.call_index import Lane
-from funcgraph.view import path_tree
+from funcgraph.view import path_tree, task_lanes
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.request_error import RequestError
+from funcgraph.view.run_tree import add_runs
 from funcgraph.view.search import matching_functions
 from funcgraph.view.served import Served
 from funcgraph.view.waiting_functions import is_waiting
@@ -125,24 +126,32 @@ def tree_of_request(served: Served, parameters: Parameters, modules: list[str]) 
 
 def _part_tree(served: Served, parameters: Parameters) -> PathTree:
     """Return the tree of the part that a request is about."""
-    lanes = _lanes(served, parameters)
+    numbers = parameters.integers("lanes", _MAX)
     begin_ns, end_ns = served.part_or_all(parameters)
     is_all = begin_ns <= served.begin_ns and end_ns > served.begin_ns + served.duration_ns
-    names = None if lanes is None else tuple(lane.number for lane in lanes)
+    names = None if numbers is None else tuple(sorted(set(numbers)))
     key = (names, None if is_all else (begin_ns, end_ns))
     made = served.trees.get(key)
     if made is None:
-        if is_all:
-            made = whole_tree(served, lanes)
-        else:
-            made = window_tree(served, served.call_lanes() if lanes is None else lanes, begin_ns, end_ns)
+        made = _made_tree(served, names, begin_ns, end_ns, is_all=is_all)
         served.trees.put(key, made)
     return made
 
 
-def _lanes(served: Served, parameters: Parameters) -> list[Lane] | None:
-    numbers = parameters.integers("lanes", _MAX)
-    return None if numbers is None else [served.lane(number) for number in sorted(set(numbers))]
+def _made_tree(
+    served: Served, names: Sequence[int] | None, begin_ns: int, end_ns: int, *, is_all: bool
+) -> PathTree:
+    """Return the tree of lanes, None for all of the first instance that has calls."""
+    runs = [number for number in names or () if task_lanes.is_task(number)]
+    lanes = None if names is None else [served.lane(number) for number in names if number not in runs]
+    made = PathTree()
+    if is_all and lanes != []:
+        made = whole_tree(served, lanes)
+    elif lanes != []:
+        made = window_tree(served, served.call_lanes() if lanes is None else lanes, begin_ns, end_ns)
+    for number in runs:
+        add_runs(served, made, task_lanes.task_lane(served, number), begin_ns, end_ns)
+    return made
 
 
 def _changed(served: Served, parameters: Parameters, made: PathTree, modules: list[str]) -> PathTree:

@@ -18,7 +18,7 @@ from funcgraph.view.call_detail import time_text
 from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.served import Served
 
-__all__ = ["add_call_tree", "whole_tree", "window_tree"]
+__all__ = ["add_call_tree", "add_lane", "whole_tree", "window_tree"]
 
 _MOST_SPANS = 20_000  # of a piece, that come from the index
 _COUNT_PIXELS = 64
@@ -48,7 +48,7 @@ def window_tree(served: Served, lanes: list[Lane], begin_ns: int, end_ns: int) -
         return made
     for lane in lanes:
         if lane.begin_ns < end_ns and lane.end_ns > begin_ns:
-            _add_lane(served, made, lane, max(begin_ns, lane.begin_ns), min(end_ns, lane.end_ns))
+            add_lane(served, made, lane, max(begin_ns, lane.begin_ns), min(end_ns, lane.end_ns))
     return made
 
 
@@ -66,7 +66,17 @@ def add_call_tree(served: Served, made: PathTree, tree: CallTree, below: int) ->
     return sum(tree.self_ns)
 
 
-def _add_lane(served: Served, made: PathTree, lane: Lane, begin_ns: int, end_ns: int) -> None:
+def add_lane(
+    served: Served, made: PathTree, lane: Lane, begin_ns: int, end_ns: int, run_depth: int | None = None
+) -> None:
+    """Add the calls of a thread in a part of the time to a tree.
+
+    Args:
+        served, made, lane: the trace, the tree, and the lane of the thread.
+        begin_ns, end_ns: the part.
+        run_depth: it is a run of a task or a CPU: from which depth on, and calls that began before it do not
+            count again. None: it is a part that a person chose, in which all calls in it count.
+    """
     index = served.index()
     cuts = {begin_ns, end_ns}
     for time_ns in (begin_ns, end_ns - 1, end_ns):  # also calls that end with the part
@@ -75,7 +85,7 @@ def _add_lane(served: Served, made: PathTree, lane: Lane, begin_ns: int, end_ns:
         for span in reaching[:_MOST_CUT]:
             cuts.update(time for time in (span.begin_ns, span.end_ns) if begin_ns < time < end_ns)
     for begin, end in pairwise(sorted(cuts)):
-        _add_piece(served, made, lane, begin, end, begin == begin_ns)
+        _add_piece(served, made, lane, (begin, end), run_depth, is_first=begin == begin_ns)
 
 
 def _in_progress(index: CallIndex, lane: Lane, time_ns: int) -> list[Span]:
@@ -85,22 +95,29 @@ def _in_progress(index: CallIndex, lane: Lane, time_ns: int) -> list[Span]:
 
 
 def _add_piece(
-    served: Served, made: PathTree, lane: Lane, begin_ns: int, end_ns: int, is_first: bool
+    served: Served,
+    made: PathTree,
+    lane: Lane,
+    part: tuple[int, int],
+    run_depth: int | None,
+    *,
+    is_first: bool,
 ) -> None:
     """Add a piece in which no call reaches out, but those around all of it."""
-    index = served.index()
+    index, (begin_ns, end_ns), least_depth = served.index(), part, run_depth or 0
+    is_first = is_first and run_depth is None
     around = [
         span
         for span in _in_progress(index, lane, begin_ns)
-        if span.begin_ns <= begin_ns and span.end_ns >= end_ns
+        if span.begin_ns <= begin_ns and span.end_ns >= end_ns and span.depth >= least_depth
     ]
     below = NO_PARENT
     for span in around:
         begins = not span.resumed and (is_first or span.begin_ns == begin_ns)
         raises = span.ended == "raise" and span.end_ns == end_ns
         below = made.add(below, served.number_or_unknown(span.function), int(begins), 0, int(raises))
-    depth = around[-1].depth + 1 if around else 0
-    inside_ns = _add_calls(served, made, lane, (begin_ns, end_ns), depth, below)
+    depth = around[-1].depth + 1 if around else least_depth
+    inside_ns = _add_calls(served, made, lane, part, depth, below)
     if below != NO_PARENT:
         made.own_ns[below] += max(end_ns - begin_ns - inside_ns, 0)
 

@@ -24,6 +24,7 @@ export class Growth {
         button.hidden = !info.growing;
         this.showState();
         const {page} = this;
+        page.view?.grew?.();
         if (this.isBusy || info.version === page.trace.version) return;
         this.isBusy = true;
         const trace = await guard(loadTrace(info));

@@ -59,7 +59,7 @@ export function followKeys(actions) {
     document.addEventListener("keydown", (event) => {
         const {target} = event,
             isField = target.closest("input, select, textarea, dialog");
-        if (event.defaultPrevented || (isField && !(event.key === "Escape" && target.matches("input"))))
+        if (event.defaultPrevented || (isField && !(event.key === "Escape" && target.matches("input, textarea"))))
             return;
         const action = actionOf(event);
         const isArrow = event.key.startsWith("Arrow") || event.key === "Home",

@@ -26,6 +26,7 @@ const ANSWERS_OF = {
     values: ["by"],
     repeat: ["imports", "least"],
     exceptions: ["imports", "nth"],
+    expect: ["expected"],
 };
 
 class Page {
@@ -186,6 +187,11 @@ class Page {
         if (isClosed(key, length, keys)) changes.closed = toggled(keys, key).join("|");
         if (filter && !this.timeline.items.some((item) => item.lane?.number === lane)) changes.filter = "";
         if (Object.keys(changes).length) this.state.set(changes);
+    }
+
+    /** Return the lane in which the chosen call is shown, also that of a task or a CPU; undefined: none is chosen. */
+    laneOfCall() {
+        return this.state.values.call?.lane;
     }
 
     /** Return the lane of the thread of the chosen call; undefined: not known, or none is chosen. */
@@ -461,7 +467,7 @@ class Page {
     }
 
     away() {
-        if (document.activeElement?.matches("input")) document.activeElement.blur();
+        if (document.activeElement?.matches("input, textarea")) document.activeElement.blur();
         else if (this.state.values.range) this.state.set({range: null}, {step: true});
         else if (this.state.values.call) this.state.set({call: null}, {step: true});
     }

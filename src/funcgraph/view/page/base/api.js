@@ -21,15 +21,20 @@ const pause = (ms, signal) =>
         });
     });
 
+/** Questions whose requests have a body: the parameter that it is, as it may be long. */
+const BODIES = {expect: "text"};
+
 async function request(name, question, {signal, onProgress} = {}) {
-    const words = new URLSearchParams();
+    const words = new URLSearchParams(),
+        long = BODIES[name];
     for (const [key, value] of Object.entries(question))
-        if (value !== undefined && value !== null && value !== "" && value !== false)
+        if (key !== long && value !== undefined && value !== null && value !== "" && value !== false)
             words.set(key, value === true ? "1" : String(value));
     for (;;) {
         let response;
         try {
             response = await fetch(`/api/${name}?${words}`, {
+                ...(long ? {method: "POST", body: question[long]} : {}),
                 headers: {Authorization: `Bearer ${token}`},
                 signal,
                 cache: "no-store",

@@ -4,7 +4,9 @@ import {firstFragment, keptSteps} from "./steps.js";
 
 const NUMBERS = ["trace", "begin", "end", "panel", "nth", "least"];
 const LISTS = ["pinned", "folded", "deep"];
-const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by"];
+const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by", "expected"];
+/** A longer text is not kept in the address. */
+export const MOST_ADDRESS = 2000;
 const CALLS = ["call", "first", "second"];
 const FLAGS = ["still", "values", "merge", "collapse", "nowait", "only", "imports"];
 
@@ -39,7 +41,8 @@ export function format(values) {
         if (values[key] !== undefined && values[key] !== USUAL[key])
             words.set(key, String(Math.round(values[key])));
     for (const key of LISTS) if (values[key]?.length) words.set(key, values[key].join(","));
-    for (const key of TEXTS) if (values[key]) words.set(key, values[key]);
+    for (const key of TEXTS)
+        if (values[key] && values[key].length <= MOST_ADDRESS) words.set(key, values[key]);
     for (const key of FLAGS) if (values[key]) words.set(key, "1");
     for (const key of CALLS)
         if (values[key])
@@ -69,6 +72,7 @@ const USUAL = {
     func: "",
     of: "", // whose time Why explains
     by: "", // the value by which Values groups
+    expected: "", // the calls that Expect compares
     nth: 0, // the exception that is followed
     least: 5, // so many calls are a repetition
     still: false,

@@ -16,35 +16,52 @@ const kept = new Map();
 /**
  * Fill a panel: a bar, and below it an answer when it comes. What has the focus keeps it, if it is there again.
  *
- * `question`: what is asked; null: nothing can be, and `empty` says what to do. `content` makes the elements of
- * an answer.
+ * `editor`: an element beside the answer. `question`: what is asked; null: nothing can be, and `empty` says what
+ * to do. `content` makes the elements of an answer.
  */
-export function answerPanel(panel, page, {bar, name, question, empty, content}) {
+export function answerPanel(panel, page, {bar, editor, name, question, empty, content}) {
     const controller = new AbortController(),
         holder = element("div", {className: "answer"}),
+        age = page.trace.info.growing ? new Age(page) : null,
         refocus = keptFocus(panel);
     panel.replaceChildren(
         element(
             "div",
             {className: "options", role: "toolbar", "aria-label": "Question"},
             ...bar.filter(Boolean),
-            page.trace.info.growing ? againButton(page) : null,
+            age?.element,
         ),
-        holder,
+        editor ? element("div", {className: "beside"}, editor, holder) : holder,
     );
     if (!question) holder.replaceChildren(...empty());
-    else fill(holder, page, {name, question, content}, controller.signal).then(refocus);
+    else fill(holder, page, {name, question, content, age}, controller.signal).then(refocus);
     refocus();
-    return {close: () => controller.abort()};
+    return {close: () => controller.abort(), grew: () => age?.show()};
 }
 
-/** An answer reads all of the trace, so it is not given again by itself while the trace grows. */
-const againButton = (page) =>
-    element(
-        "button",
-        {title: "The recording goes on: answer from what it has now", onclick: () => page.showView()},
-        "Ask again",
-    );
+/**
+ * Says of how much of a recording that goes on an answer is. An answer reads all of it, so it is not given again
+ * by itself.
+ */
+class Age {
+    constructor(page) {
+        this.page = page;
+        this.answer = null;
+        this.text = element("span", {className: "quiet number"});
+        const about = "The recording goes on: answer from what it has now",
+            button = element("button", {title: about, onclick: () => page.showView()}, "Ask again");
+        this.element = element("span", {className: "age"}, button, " ", this.text);
+    }
+
+    show(answer = this.answer) {
+        this.answer = answer;
+        if (answer?.until_ns === undefined) return;
+        const {first_ns: first, until_ns: until} = answer,
+            more = this.page.trace.info.duration_ns - until,
+            part = first ? `Of ${duration(first)} to ${duration(until)}` : `Of the first ${duration(until)}`;
+        this.text.textContent = more > 0 ? `${part}; ${duration(more)} more are recorded` : part;
+    }
+}
 
 /** Return a function that gives the focus to what stands for the element that has it now. */
 function keptFocus(panel) {
@@ -54,14 +71,15 @@ function keptFocus(panel) {
     const key = keyOf(before);
     return () => {
         if (document.activeElement !== document.body && document.activeElement !== panel) return;
-        const again = [...panel.querySelectorAll("button, input")].find((one) => keyOf(one) === key);
+        const again = [...panel.querySelectorAll("button, input, textarea, select")].find((one) => keyOf(one) === key);
         (again ?? panel).focus({preventScroll: !again});
     };
 }
 
-async function fill(holder, page, {name, question, content}, signal) {
+async function fill(holder, page, {name, question, content, age}, signal) {
     const answer = await answerTo(holder, page, name, question, signal);
     if (!answer || signal.aborted) return;
+    age?.show(answer);
     if (answer.choices) holder.replaceChildren(...choices(page, answer));
     else
         holder.replaceChildren(
@@ -89,7 +107,7 @@ async function answerTo(holder, page, name, question, signal) {
 }
 
 /** Return what the server said instead of an answer, as a sentence. */
-function refusal({message}) {
+export function refusal({message}) {
     const text = `${message.slice(0, 1).toUpperCase()}${message.slice(1)}`;
     return element("p", {className: "hint bad", role: "alert"}, visible(text, 1000));
 }
@@ -225,8 +243,8 @@ export function checkOption(page, key, title, about) {
     );
 }
 
-export const laneOption = (page) =>
-    checkOption(page, "only", "This lane only", "Only the thread of the chosen call");
+export const threadOption = (page) =>
+    checkOption(page, "only", "This thread only", "Only the thread of the chosen call");
 export const importsOption = (page) =>
     checkOption(
         page,
@@ -315,7 +333,7 @@ function notes(lines) {
 }
 
 /** Return the command that prints the same, to copy; of a live recording there is none. */
-function commandLine(command) {
+export function commandLine(command) {
     if (!command) return [];
     const button = element("button", {onclick: () => copy(command, button)}, "Copy command");
     return [

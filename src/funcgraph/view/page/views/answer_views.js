@@ -1,6 +1,7 @@
 // The panels of answers, in the order of their tabs; an exported page has none of them in their place.
 
 import {exceptionsView} from "./exceptions.js";
+import {expectView} from "./expect.js";
 import {repeatsView} from "./repeats.js";
 import {valuesView} from "./values.js";
 import {whyView} from "./why.js";
@@ -11,4 +12,5 @@ export const ANSWERS = [
     ["values", "Values", valuesView],
     ["repeat", "Repeats", repeatsView],
     ["exceptions", "Exceptions", exceptionsView],
+    ["expect", "Expect", expectView],
 ];

@@ -11,16 +11,16 @@ import {
     exceptionCell,
     functionName,
     importsOption,
-    laneOption,
     partOf,
     shownOf,
+    threadOption,
 } from "./answer_panel.js";
 
 /** Make the view. */
 export function exceptionsView(panel, page) {
     const {nth, imports} = page.state.values;
     return answerPanel(panel, page, {
-        bar: [nth > 0 ? allKinds(page) : null, importsOption(page), laneOption(page)],
+        bar: [nth > 0 ? allKinds(page) : null, importsOption(page), threadOption(page)],
         name: "exceptions",
         question: {number: nth > 0 ? Math.round(nth) : undefined, imports, ...partOf(page)},
         content: (answer) => (answer.one ? one(page, answer) : kinds(page, answer)),

@@ -8,7 +8,7 @@ export function question(page) {
         trace: page.trace.number,
         begin: Math.round(begin),
         end: Math.round(end),
-        lanes: values.only && values.call ? page.threadOfCall() : undefined,
+        lanes: values.only && values.call ? page.laneOfCall() : undefined,
         ...operations(values),
     };
 }

@@ -11,9 +11,9 @@ import {
     exceptionCell,
     functionName,
     importsOption,
-    laneOption,
     partOf,
     shownOf,
+    threadOption,
 } from "./answer_panel.js";
 
 const MOST_TEXT = 300,
@@ -26,7 +26,7 @@ const MOST_TEXT = 300,
 export function repeatsView(panel, page) {
     const {least, imports} = page.state.values;
     return answerPanel(panel, page, {
-        bar: [leastField(page), importsOption(page), laneOption(page)],
+        bar: [leastField(page), importsOption(page), threadOption(page)],
         name: "repeat",
         question: {least: Math.max(Math.round(least), LEAST), imports, ...partOf(page)},
         content: (answer) => [

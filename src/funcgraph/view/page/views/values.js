@@ -11,9 +11,9 @@ import {
     functionField,
     functionHint,
     functionOf,
-    laneOption,
     partOf,
     share,
+    threadOption,
 } from "./answer_panel.js";
 
 const BAR = 4,
@@ -24,7 +24,7 @@ const BAR = 4,
 export function valuesView(panel, page) {
     const chosen = functionOf(page);
     return answerPanel(panel, page, {
-        bar: [functionField(page), laneOption(page)],
+        bar: [functionField(page), threadOption(page)],
         name: "values",
         question: chosen && {...chosen, ...partOf(page)},
         empty: () =>

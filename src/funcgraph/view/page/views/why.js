@@ -12,10 +12,10 @@ import {
     functionHint,
     functionName,
     functionOf,
-    laneOption,
     showSpot,
     showWithin,
     threadOf,
+    threadOption,
 } from "./answer_panel.js";
 import {compareView} from "./compare.js";
 
@@ -32,7 +32,7 @@ export function whyView(panel, page) {
         isOfCall = of === "call";
     if (of === "compare") return compareView(panel, page, [choice(page)]);
     return answerPanel(panel, page, {
-        bar: [functionField(page), choice(page), ...(isOfCall ? [] : [laneOption(page)])],
+        bar: [functionField(page), choice(page), ...(isOfCall ? [] : [threadOption(page)])],
         name: "why",
         question: isOfCall ? questionOfCall(page) : questionOfFunction(page),
         empty: () =>
