@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from tracefile import RESUME, SUSPEND, Trace
 
 import funcgraph
 from funcgraph.tracedata import index_cache, run_table
-from funcgraph.view import task_lanes
+from funcgraph.view import run_tree, task_lanes
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 from view.test_view_queries import ask, opened
@@ -241,6 +243,46 @@ def test_the_shortest_runs_of_cpus_are_left_out_if_there_are_too_many(
         assert [run.end_ns - run.begin_ns for run in kept] == [16459285, 2314526]
         assert [table.root(number).cpu for number in range(len(table))] == [1, 0]
         assert sum(table.root(number).calls for number in range(len(table))) == 835
+
+
+@pytest.mark.parametrize("name", ["graph.dat", "two_instances.dat"])
+@pytest.mark.parametrize("pixels", [1, 2**32 - 1], ids=["file", "index"])
+def test_the_tree_of_a_cpu_has_its_calls_alone(name: str, pixels: int) -> None:
+    """Each call is counted on the CPU where it began, its time on those where it ran. Broken by the thread's lane
+    in place of the CPU's; and, where the index is not exact, by calls that count once for each run."""
+    with opened(KERNEL / name) as one, patch.object(run_tree, "_MAX_PIXELS", pixels):
+        lanes = [lane for lane in ask(one, "lanes")["lanes"] if lane["kind"] == "cpu"]
+        whole = (one.begin_ns, one.begin_ns + one.duration_ns + 1)
+        for lane in lanes:
+            rows = task_lanes.spans(one, task_lanes.task_lane(one, lane["number"]), *whole, 2**32 - 1, (0, 99))
+            figures = list(zip(rows.depth, rows.function, rows.resumed, rows.busy_ns, strict=True))
+            table = ask(one, "table", lanes=lane["number"])["rows"]
+            calls = Counter(one.canonical(function) for _, function, resumed, _ in figures if not resumed)
+            assert {row[0]: row[1] for row in table if row[1]} == calls
+            nodes = ask(one, "tree", lanes=lane["number"])["nodes"]
+            total_ns = sum(node[3] for node in nodes if node[0] < 0)
+            assert total_ns == sum(busy for depth, _, _, busy in figures if depth == 0)
+        alone = [ask(one, "table", lanes=lane["number"])["rows"] for lane in lanes]
+        together = ask(one, "table", lanes=",".join(str(lane["number"]) for lane in lanes))["rows"]
+        assert sum(row[1] for row in together) == sum(row[1] for rows in alone for row in rows)
+
+
+def test_the_tree_of_a_task_begins_at_the_task(served: tuple[Served, Any]) -> None:
+    one, (root, waiter, leaf) = served
+    lane, part = task_lanes.FIRST + 1, {"begin": begins(1)[1] + 20, "end": begins(1)[2] + 100}
+    nodes = ask(one, "tree", lanes=lane)["nodes"]
+    assert [node[:5] for node in nodes] == [
+        [-1, root, 1, 70 * STEPS, 20 * STEPS], [0, waiter, 1, 50 * STEPS, 20 * STEPS],
+        [1, leaf, STEPS, 30 * STEPS, 30 * STEPS],
+    ]  # fmt: skip
+    nodes = ask(one, "tree", lanes=lane, **part)["nodes"]
+    assert [node[1:4] for node in nodes] == [[root, 0, 120], [waiter, 0, 90], [leaf, 2, 60]]
+
+
+def test_runs_of_a_tree_are_bounded() -> None:
+    with opened(KERNEL / "graph.dat") as one, patch.object(run_tree, "_MOST_RUNS", 1):
+        with pytest.raises(RequestError, match="runs in this part: select a range with at most 1$"):
+            ask(one, "tree", lanes=task_lanes.FIRST)
 
 
 # ---- what led to a call

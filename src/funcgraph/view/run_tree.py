@@ -17,7 +17,7 @@ from funcgraph.view.window_tree import add_lane
 __all__ = ["add_runs"]
 
 _MOST_RUNS = 20_000  # of one answer
-_MAX = 2**32 - 1
+_MAX = _MAX_PIXELS = 2**32 - 1
 _CELL, _RAISE = len(SpanColumns.ENDS), SpanColumns.ENDS.index("raise")
 
 
@@ -38,7 +38,7 @@ def add_runs(served: Served, made: PathTree, lane: TaskLane, begin_ns: int, end_
 
 
 def _add_run(served: Served, made: PathTree, run: Run, thread: Lane, part: tuple[int, int]) -> None:
-    rows = served.index().spans(thread, *part, min(part[1] - part[0], _MAX), (run.depth, _MAX))
+    rows = served.index().spans(thread, *part, min(part[1] - part[0], _MAX_PIXELS), (run.depth, _MAX))
     if _CELL in rows.ended and served.has_times:
         add_lane(served, made, thread, *part, run.depth)
         return
