@@ -12,11 +12,11 @@ from funcgraph.tracedata.call_index import FunctionCalls
 from funcgraph.tracedata.description import Function, Task
 from funcgraph.tracedata.trace_file import function_rows, task_rows
 
-__all__ = ["Root", "RootKind", "Run", "RunTable", "may_have_runs", "read_runs"]
+__all__ = ["COROUTINE", "SUSPENDS", "Root", "RootKind", "Run", "RunTable", "may_have_runs", "read_runs"]
 
 RootKind: TypeAlias = Literal["coroutine", "greenlet", "cpu"]
 _KINDS = cast(tuple[RootKind, ...], get_args(RootKind))  # in the order of FG_ROOT_KINDS
-_SUSPENDS, _COROUTINE = 7, 2  # FG_FUNC_SUSPENDS: what a coroutine or a generator has; FG_FUNC_COROUTINE
+SUSPENDS, COROUTINE = 7, 2  # FG_FUNC_SUSPENDS: what a coroutine or a generator has; FG_FUNC_COROUTINE
 _MOST_RUNS = 1 << 20
 _MOST_ROOTS = 1 << 16
 _NO_FUNCTION = _NO_CPU = 2**32 - 1
@@ -142,7 +142,7 @@ def may_have_runs(called: Sequence[FunctionCalls], is_kernel: bool) -> bool:
         return True
     for row in called:
         flags = row.function.flags if row.function else 0
-        if flags & _COROUTINE or (row.spans > row.calls and not flags & _SUSPENDS):
+        if flags & COROUTINE or (row.spans > row.calls and not flags & SUSPENDS):
             return True
     return False
 
@@ -155,5 +155,5 @@ def read_runs(reader: _tracedata.Reader, functions: Sequence[Function], tasks: S
         OSError: it cannot be read.
     """
     rows = function_rows(functions), task_rows(tasks, None)
-    flags = bytes(function.flags & _SUSPENDS for function in functions)
+    flags = bytes(function.flags & SUSPENDS for function in functions)
     return reader.run_table(*rows, flags, _MOST_RUNS, _MOST_ROOTS)

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 from funcgraph.tracedata.call_index import Lane
 from funcgraph.tracedata.description import SelectionError
+from funcgraph.tracedata.run_table import COROUTINE, SUSPENDS
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.version import installed_version
 from funcgraph.view import answers, path_tree
+from funcgraph.view.export_links import Links, links_of
 from funcgraph.view.export_rows import Row, numbered_depths, packed_rows, rows_of_lanes
+from funcgraph.view.export_runs import RunLane, packed_runs, run_lanes
 from funcgraph.view.export_values import Values, values_of
 from funcgraph.view.page_bundle import one_page
 from funcgraph.view.parameters import Parameters
@@ -92,8 +95,10 @@ def export_page(
         rows, short_ns = _rows(served, part, most_rows)
         if not any(rows):
             raise SelectionError("the selection has no calls")
-        remarks = [*_remarks(rows, short_ns), *values.remarks()]
-        data = _packed(served, part, rows, tree, values, sources, remarks)
+        runs = run_lanes(served, part.lanes, part.times, rows, is_numbered=part.functions is not None)
+        links = links_of(served, part.lanes, runs.lanes, part.times)
+        remarks = [*_remarks(rows, short_ns), *values.remarks(), *runs.remarks(), *links.remarks()]
+        data = _packed(served, part, rows, (runs.lanes, links), tree, values, sources, remarks)
         title = f"{_name(served)} - funcgraph view"
         text = one_page(_REPLACED, title, base64.b64encode(data).decode(), first)
         if len(text) <= most_bytes or most_rows < 1000:
@@ -181,13 +186,14 @@ def _packed(
     served: Served,
     part: _Part,
     rows: Sequence[Sequence[Row]],
+    lanes: tuple[Sequence[RunLane], Links],
     tree: PathTree,
     values: Values,
     sources: dict[int, Any],
     remarks: Sequence[str],
 ) -> bytes:
     """Return what embedded_trace.js reads: the size of a JSON text, that, and the columns; compressed."""
-    marks = _marks(served, part)
+    (runs, links), marks = lanes, _marks(served, part)
     used = {row.function for lane in rows for row in lane} | set(tree.function)
     used |= {mark["function"] for lane in marks for mark in lane if mark["function"] is not None}
     kept = sorted(number for number in used if 0 <= number < len(served.functions))
@@ -216,6 +222,13 @@ def _packed(
             {**lane, "levels": levels}
             for lane, (levels, _) in zip(_lanes(served, part, rows), packed, strict=True)
         ],
+        "runs": [one.row for one in runs],
+        "links": {
+            kind: [[*row[:4], place_of(row[4]), row[5]] for row in found]
+            for kind, found in links.rows.items()
+        },
+        "suspending": _flagged(served, kept, SUSPENDS),
+        "coroutines": _flagged(served, kept, COROUTINE),
         "call_lanes": [place for place, lane in enumerate(part.lanes) if lane in _call_lanes(served, part)],
         "functions": functions,
         "histograms": {numbers[n]: index.histogram(served.functions[n]) for n in kept if part.is_whole},
@@ -228,8 +241,17 @@ def _packed(
     }
     text = json.dumps(head, allow_nan=False, separators=(",", ":")).encode("ascii")
     return zlib.compress(
-        len(text).to_bytes(4, "little") + text + b"".join(columns for _, columns in packed), 6
+        len(text).to_bytes(4, "little")
+        + text
+        + b"".join(columns for _, columns in packed)
+        + b"".join(packed_runs(one.runs) for one in runs),
+        6,
     )
+
+
+def _flagged(served: Served, kept: Sequence[int], flags: int) -> list[int]:
+    """Return the places of the functions that have one of some flags."""
+    return [place for place, number in enumerate(kept) if served.functions[number].flags & flags]
 
 
 def _calls(tree: PathTree) -> dict[int, int]:

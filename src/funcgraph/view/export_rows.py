@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from funcgraph.tracedata.call_index import CallIndex, Lane, SpanColumns
 
-__all__ = ["CELL", "Row", "numbered_depths", "packed_rows", "rows_of_lanes"]
+__all__ = ["CELL", "Row", "numbered_depths", "packed_columns", "packed_rows", "rows_of_lanes"]
 
 CELL = len(SpanColumns.ENDS)
 _OPEN = SpanColumns.ENDS.index("open")
@@ -97,7 +97,7 @@ def packed_rows(rows: Sequence[Row]) -> tuple[list[tuple[int, int]], bytes]:
         begins.append(row.begin_ns - before)
         before = row.begin_ns
     cells = [row for row in rows if row.ended == CELL]
-    columns: tuple[Iterable[int], ...] = (
+    data = packed_columns(
         begins,
         (row.end_ns - row.begin_ns for row in rows),
         (row.function for row in rows),
@@ -105,7 +105,12 @@ def packed_rows(rows: Sequence[Row]) -> tuple[list[tuple[int, int]], bytes]:
         (row.busy_ns for row in cells),
         (row.count for row in cells),
     )
-    return levels, b"".join(map(_packed, columns))
+    return levels, data
+
+
+def packed_columns(*columns: Iterable[int]) -> bytes:
+    """Return columns of numbers one after the other, as embedded_trace.js reads them."""
+    return b"".join(map(_packed, columns))
 
 
 def _packed(numbers: Iterable[int]) -> bytes:

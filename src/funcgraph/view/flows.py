@@ -3,11 +3,13 @@ what created its task, what started its thread."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgraph.tracedata.call_index import Lane, Span
 from funcgraph.tracedata.events import Event
+from funcgraph.tracedata.run_table import COROUTINE, SUSPENDS
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.values import PartialValue
 from funcgraph.view import task_lanes
@@ -16,9 +18,8 @@ from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 from funcgraph.view.task_lanes import TaskLane
 
-__all__ = ["flows"]
+__all__ = ["Link", "callbacks", "creation", "flows", "thread_start"]
 
-_SUSPENDS, _COROUTINE = 7, 2  # enum fg_func_flags
 _MOST_EVENTS = 300  # that are read to find one
 _MOST_MARKS = 10_000
 _BACK_NS = (10**5, 10**7, 10**9, 2**63)  # how far back the latest event is looked for
@@ -31,6 +32,18 @@ _CALLBACKS_FLAGS = f"-l {_INIT} -l {_RUN} --args"
 _MOST_HANDLES = 100_000  # that are looked at to find one
 
 
+class Link(NamedTuple):
+    """What led to a call.
+
+    Attributes:
+        source: the stretch of the call that did.
+        time_ns: when in it.
+    """
+
+    source: Span
+    time_ns: int
+
+
 def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return what led to a call, the nearest first. What the trace has not is told with the flags of `record`
     that have it recorded."""
@@ -39,15 +52,15 @@ def flows(served: Served, parameters: Parameters) -> dict[str, Any]:
         return {"flows": []}
     found = []
     around = [place.span, *place.parents]
-    if len(around) > 1 and _flags(around[0]) & _COROUTINE and _flags(around[1]) & _SUSPENDS:
+    if len(around) > 1 and _flags(around[0]) & COROUTINE and _flags(around[1]) & SUSPENDS:
         found.append(_flow(served, "awaited", around[1]))
     if scheduling := _scheduling(served, place.lane, around):
         found.append(scheduling)
     task = place.task or task_lanes.running(served, place.lane.number, place.span.begin_ns)
     if task is not None and task.root.kind == "coroutine":
-        found.append(_creation(served, task))
-    elif task is None and (start := _thread_start(served, place.lane)):
-        found.append(start)
+        found.append(_flow_of(served, "created", creation(served, task), _TASKS_FLAGS))
+    elif task is None and _is_later_thread(served, place.lane):
+        found.append(_flow_of(served, "started", thread_start(served, place.lane), _THREADS_FLAGS))
     return {"flows": found}
 
 
@@ -69,7 +82,34 @@ def _flow(
     return {"kind": kind, "call": head, "time_ns": at - served.begin_ns, "record": ""}
 
 
+def _flow_of(served: Served, kind: str, link: Link | None, record: str) -> dict[str, Any]:
+    """The same of a link; None: the trace has not what it takes."""
+    return _flow(served, kind, None, record=record) if link is None else _flow(served, kind, *link)
+
+
 # ---- callbacks
+
+
+def callbacks(served: Served, part: tuple[int, int]) -> Iterator[tuple[Span, Link]]:
+    """Yield the callbacks that event loops make in a part of the time, with what scheduled each."""
+    names = {function.name for function in served.functions}
+    if not served.can_seek or not {_INIT, _RUN} <= names:
+        return
+    lanes = {lane.task: lane for lane in served.index().lanes()}
+    made: dict[int, tuple[Lane, int]] = {}
+    select = Selection(end=time_text(served, part[1] - 1), functions=(_INIT, _RUN))
+    for event in served.trace.events(select=select):
+        handle = _handle(event) if event.kind == "entry" else 0
+        if not handle or event.function is None or event.task not in lanes:
+            continue
+        if event.function.name == _INIT:
+            made[handle] = lanes[event.task], event.time_ns
+        elif event.time_ns >= part[0] and handle in made:
+            lane, time_ns = made[handle]
+            run = served.index().call_at(lanes[event.task], event.time_ns)
+            init = served.index().call_at(lane, time_ns)
+            if run is not None and init is not None:
+                yield run, Link(_scheduler(served, init), time_ns)
 
 
 def _scheduling(served: Served, lane: Lane, around: list[Span]) -> dict[str, Any] | None:
@@ -128,7 +168,8 @@ def _scheduler(served: Served, made: Span) -> Span:
 # ---- tasks
 
 
-def _creation(served: Served, task: TaskLane) -> dict[str, Any]:
+def creation(served: Served, task: TaskLane) -> Link | None:
+    """Return what created a task of an event loop; None: the trace has not the events that say it."""
     known = {(kind.system, kind.name) for kind in served.trace.event_types}
     run = task.run_at(task.root.begin_ns)
     if known >= {_CREATE, _SWITCH} and run is not None:
@@ -136,8 +177,9 @@ def _creation(served: Served, task: TaskLane) -> dict[str, Any]:
         created = _created(served, run[1], number, task.root.begin_ns) if number is not None else None
         if created is not None:
             lane, time_ns = created
-            return _flow(served, "created", served.index().call_at(lane, time_ns), time_ns)
-    return _flow(served, "created", None, record=_TASKS_FLAGS)
+            source = served.index().call_at(lane, time_ns)
+            return None if source is None else Link(source, time_ns)
+    return None
 
 
 def _task_id(served: Served, lane: Lane, begin_ns: int) -> object:
@@ -182,13 +224,24 @@ def _events_at(served: Served, lane: Lane, time_ns: int, name: tuple[str, str]) 
 # ---- threads
 
 
-def _thread_start(served: Served, lane: Lane) -> dict[str, Any] | None:
-    """Return the call of Thread.start() that waits while a thread begins; None: it is the first thread."""
-    index = served.index()
-    others = [one for one in index.lanes() if one.task.pid == lane.task.pid and one.number != lane.number]
-    if not any(one.begin_ns < lane.begin_ns for one in others) or served.trace.is_kernel:
+def _is_later_thread(served: Served, lane: Lane) -> bool:
+    """Whether another thread of the process was there before."""
+    others = _beside(served, lane)
+    return not served.trace.is_kernel and any(one.begin_ns < lane.begin_ns for one in others)
+
+
+def _beside(served: Served, lane: Lane) -> list[Lane]:
+    """Return the other lanes of a thread's process."""
+    lanes = served.index().lanes()
+    return [one for one in lanes if one.task.pid == lane.task.pid and one.number != lane.number]
+
+
+def thread_start(served: Served, lane: Lane) -> Link | None:
+    """Return the call around that of Thread.start() that waits while a thread begins; None: there is none."""
+    if not _is_later_thread(served, lane):
         return None
-    for one in others:
+    index = served.index()
+    for one in _beside(served, lane):
         span = index.call_at(one, lane.begin_ns)
         around = [span, *index.parents(span)] if span else []
         for place, call in enumerate(around):
@@ -196,5 +249,5 @@ def _thread_start(served: Served, lane: Lane) -> dict[str, Any] | None:
                 "threading",
                 "Thread.start",
             ):
-                return _flow(served, "started", around[min(place + 1, len(around) - 1)], call.begin_ns)
-    return _flow(served, "started", None, record=_THREADS_FLAGS)
+                return Link(around[min(place + 1, len(around) - 1)], call.begin_ns)
+    return None

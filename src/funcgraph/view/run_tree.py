@@ -42,17 +42,17 @@ def _add_run(served: Served, made: PathTree, run: Run, thread: Lane, part: tuple
     if _CELL in rows.ended and served.has_times:
         add_lane(served, made, thread, *part, run.depth)
         return
-    stack: list[tuple[int, int]] = []  # of the calls around: depth, place
+    stack: list[tuple[int, int, int]] = []  # of the calls around: depth, end, place
     order = sorted(range(len(rows)), key=lambda row: (rows.begin_ns[row], rows.depth[row]))
     for row in order:
         begin, end, depth = rows.begin_ns[row], rows.end_ns[row], rows.depth[row]
         begins = part[0] <= begin and not rows.resumed[row]
         ran_ns = max(min(end, run.end_ns, part[1]) - max(begin, part[0]), 0) if served.has_times else begins
-        while stack and stack[-1][0] >= depth:
+        while stack and (stack[-1][0] >= depth or stack[-1][1] <= begin):  # a kernel's calls may lack callers
             stack.pop()
-        above = stack[-1][1] if stack else NO_PARENT
+        above = stack[-1][2] if stack else NO_PARENT
         if stack and served.has_times:
             made.own_ns[above] -= ran_ns
         raises = rows.ended[row] == _RAISE and end <= run.end_ns
         function = served.canonical(rows.function[row])
-        stack.append((depth, made.add(above, function, int(begins), ran_ns, int(raises))))
+        stack.append((depth, end, made.add(above, function, int(begins), ran_ns, int(raises))))

@@ -146,18 +146,19 @@ def _add_calls(
 def _add_spans(served: Served, made: PathTree, rows: SpanColumns, part: tuple[int, int], below: int) -> int:
     """Add spans that lie in a part; return how much time the outermost have."""
     outermost_ns = 0
-    stack: list[tuple[int, int]] = []  # of the spans around: depth, place
+    stack: list[tuple[int, int, int]] = []  # of the spans around: depth, end, place
     for row in _inside(rows, part):
-        ns, depth = rows.end_ns[row] - rows.begin_ns[row], rows.depth[row]
-        while stack and stack[-1][0] >= depth:
+        begin, end, depth = rows.begin_ns[row], rows.end_ns[row], rows.depth[row]
+        ns = end - begin
+        while stack and (stack[-1][0] >= depth or stack[-1][1] <= begin):  # a kernel's calls may lack callers
             stack.pop()
-        above = stack[-1][1] if stack else below
+        above = stack[-1][2] if stack else below
         if stack:
             made.own_ns[above] -= ns
         else:
             outermost_ns += ns
         figures = (int(not rows.resumed[row]), ns, int(rows.ended[row] == _RAISE))
-        stack.append((depth, made.add(above, served.canonical(rows.function[row]), *figures)))
+        stack.append((depth, end, made.add(above, served.canonical(rows.function[row]), *figures)))
     return outermost_ns
 
 

@@ -1,6 +1,7 @@
 // In place of api.js in an exported page: answers from the trace that is in the page itself.
 
 import {CallAnswers} from "./embedded_calls.js";
+import {FlowAnswers} from "./embedded_flows.js";
 import {openEmbedded} from "./embedded_trace.js";
 import {TreeAnswers} from "./embedded_trees.js";
 
@@ -15,10 +16,11 @@ export class ServerError extends Error {
 /** Return the questions that can be answered, by name: functions of what is asked. */
 export function answersOf(trace) {
     const calls = new CallAnswers(trace),
+        flows = new FlowAnswers(trace, calls),
         trees = new TreeAnswers(trace);
     return {
         traces: () => ({version: trace.head.version, traces: [trace.head.trace]}),
-        lanes: () => ({lanes: trace.head.lanes}),
+        lanes: () => ({lanes: trace.lanes}),
         functions: () => ({functions: trace.head.functions}),
         marks: (question) => ({marks: trace.marks(question)}),
         source: ({function: number}) => ({source: trace.source(number)}),
@@ -28,7 +30,7 @@ export function answersOf(trace) {
             command: trace.reportCommand(question.lane, question.begin, question.end),
         }),
         call: (question) => calls.call(question),
-        flows: () => ({flows: []}), // what led to a call is found in the trace's events
+        flows: (question) => flows.flows(question),
         step: (question) => calls.step(question),
         longest: (question) => calls.longest(question),
         histogram: (question) => calls.histogram(question),

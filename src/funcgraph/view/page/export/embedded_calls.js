@@ -102,9 +102,28 @@ export class CallAnswers {
     }
 
     call({lane, time, depth}) {
-        const stack = this.stackAt(lane, time),
-            at = depth === undefined ? 0 : stack.findIndex((entry) => entry.depth === depth);
-        return {call: stack[at] ? this.detail(lane, stack[at], stack.slice(at + 1)) : null};
+        const place = this.placeOfCall(lane, time, depth);
+        if (!place) return {call: null};
+        const {runs, thread, stack} = place,
+            detail = this.detail(thread, stack[0], stack.slice(1));
+        if (!runs) return {call: detail};
+        const parents = detail.parents.map((parent) => runs.placed(parent));
+        return {call: {...runs.placed(detail), parents}};
+    }
+
+    /**
+     * Return where the call in a lane at a time is: in which thread, and the calls in progress there from it on;
+     * null: there is none. `runs`: those of the lane, if it is none of a thread.
+     */
+    placeOfCall(lane, time, depth) {
+        const runs = this.trace.runsOf(lane),
+            run = runs?.at(time);
+        if (run < 0) return null;
+        const thread = runs ? runs.place[run] : lane,
+            level = depth === undefined ? undefined : depth + (runs ? runs.depth[run] : 0),
+            stack = this.stackAt(thread, time),
+            at = level === undefined ? 0 : stack.findIndex((entry) => entry.depth === level);
+        return stack[at] ? {runs, thread, stack: stack.slice(at)} : null;
     }
 
     detail(lane, {i, depth}, around) {

@@ -1,5 +1,6 @@
 // The trace in an exported page: its columns, and pictures of parts. export_rows.py writes what this reads.
 
+import {Runs} from "./embedded_runs.js";
 import {CELL, firstEndingAfter} from "../base/spans.js";
 
 /** Return the trace that a page holds, as its text. */
@@ -35,9 +36,25 @@ export class EmbeddedTrace {
         this.head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
         const reader = new ColumnReader(bytes, 4 + size);
         this.rows = this.head.lanes.map((lane) => readLane(reader, lane.levels));
+        this.runs = this.head.runs.map((lane) => new Runs(lane, readRuns(reader, lane.spans)));
         this.hasCells = this.rows.some(({ended}) => ended.includes(CELL));
         this.values = new Map();
         for (const [key, value] of this.head.values) this.values.set(key, value);
+    }
+
+    /** Return the runs of which a lane is made; undefined: it is that of a thread. */
+    runsOf(lane) {
+        return this.runs[lane - this.rows.length];
+    }
+
+    /** Return the rows of a lane, also of one that is made of runs. */
+    rowsOf(lane) {
+        return this.runsOf(lane)?.rowsOf(this.rows) ?? this.rows[lane];
+    }
+
+    /** Return all lanes. */
+    get lanes() {
+        return [...this.head.lanes, ...this.head.runs];
     }
 
     /** Return the recorded values of a place: `what` is "b" for the begin of a call, "e" for an end. */
@@ -50,13 +67,21 @@ export class EmbeddedTrace {
     }
 
     marks({lane, begin, end, most = 1000}) {
-        const found = this.head.marks[lane] ?? [];
-        return found.filter(({time_ns: time}) => time >= begin && time < end).slice(0, most);
+        const runs = this.runsOf(lane),
+            inPart = ({time_ns: time}) => time >= begin && time < end;
+        if (!runs) return (this.head.marks[lane] ?? []).filter(inPart).slice(0, most);
+        const found = [];
+        for (let run = 0; run < runs.n && runs.begin[run] < end; run++) {
+            if (runs.end[run] < begin) continue;
+            const inRun = ({time_ns: time}) => time >= runs.begin[run] && time <= runs.end[run];
+            found.push(...(this.head.marks[runs.place[run]] ?? []).filter(inRun).filter(inPart));
+        }
+        return found.slice(0, most);
     }
 
     /** Return the command that prints a part of a lane from the trace that this was exported from. */
     reportCommand(number, begin, end) {
-        const lane = this.head.lanes[number],
+        const lane = this.lanes[number],
             words = ["funcgraph", "report", "--task", String(lane.tid), "--imports"];
         if (lane.buffer !== null) words.push("-B", quoted(lane.buffer));
         words.push("--from", this.time(begin), "--to", this.time(end), quoted(this.head.file));
@@ -72,7 +97,7 @@ export class EmbeddedTrace {
 
     /** Return what a picture of a part shows: what is shorter than a pixel is in cells. */
     spans({lane, begin, end, pixels, first = 0, last = Infinity}) {
-        const rows = this.rows[lane],
+        const rows = this.rowsOf(lane),
             picture = new Picture(begin, (end - begin) / pixels);
         for (const level of rows.depths) {
             if (level.depth < first || level.depth > last) continue;
@@ -110,6 +135,15 @@ function readLane(reader, levels) {
     }
     const end = took.map((value, i) => begin[i] + value);
     return {n, begin, end, busy, count, function: func, ended, resumed, depths};
+}
+
+function readRuns(reader, n) {
+    const begin = reader.read(n, Float64Array),
+        took = reader.read(n, Float64Array),
+        place = reader.read(n, Uint32Array),
+        depth = reader.read(n, Uint32Array);
+    for (let i = 1; i < n; i++) begin[i] += begin[i - 1];
+    return {n, begin, end: took.map((value, i) => begin[i] + value), place, depth};
 }
 
 /** Collects the rows of a picture. */

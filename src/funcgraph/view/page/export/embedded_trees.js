@@ -83,7 +83,7 @@ export class TreeAnswers {
         const {begin = 0, end = this.trace.head.trace.duration_ns + 1, lanes} = question,
             tree = new PathTree(),
             chosen = lanes === undefined ? this.trace.head.call_lanes : String(lanes).split(",").map(Number);
-        for (const lane of chosen) addLane(tree, this.trace.rows[lane], begin, end);
+        for (const lane of chosen) addLane(tree, this.trace.rowsOf(lane), begin, end);
         return tree;
     }
 
@@ -111,22 +111,34 @@ const hasOperations = (question) =>
 
 /** Add the rows of a lane in a part, level by level: rows of a level lie in those of the ones above. */
 function addLane(tree, rows, begin, end) {
-    let around = []; // {at, begin, end}: places of the tree with the stretches of the levels above
+    const above = []; // {at, begin, end}, by level: places of the tree with their stretches
     for (const {first, last} of rows.depths) {
         const level = [];
-        let k = 0;
         for (let i = first; i < last && rows.begin[i] < end; i++) {
             const from = Math.max(rows.begin[i], begin),
                 to = Math.min(rows.end[i], end);
             if (to < from || (to === from && rows.begin[i] < begin)) continue;
-            while (k + 1 < around.length && around[k + 1].begin <= rows.begin[i]) k++;
-            const holds = around[k] && around[k].begin <= rows.begin[i] && around[k].end > from,
-                parent = holds ? around[k].at : NO_PARENT;
-            const at = addRow(tree, rows, i, parent, {end, from, to});
+            const at = addRow(tree, rows, i, parentOf(above, rows.begin[i], from), {end, from, to});
             level.push({at, begin: rows.begin[i], end: rows.end[i]});
         }
-        around = level;
+        above.push(level);
     }
+}
+
+/** Return the place of the nearest stretch above: a kernel's calls may lack their callers. */
+function parentOf(above, begin, from) {
+    for (let up = above.length - 1; up >= 0; up--) {
+        const level = above[up];
+        let low = 0,
+            high = level.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (level[middle].begin <= begin) low = middle + 1;
+            else high = middle;
+        }
+        if (low && level[low - 1].end > from) return level[low - 1].at;
+    }
+    return NO_PARENT;
 }
 
 function addRow(tree, rows, i, parent, {end, from, to}) {
