@@ -37,9 +37,9 @@ for line in sys.stdin:
 class Program:
     """A program that runs, and works as it is told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str = _PROGRAM) -> None:
         streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen([sys.executable, "-c", _PROGRAM], cwd=folder, **streams)
+        self.process = subprocess.Popen([sys.executable, "-c", program], cwd=folder, **streams)
         self._read("begun")
 
     def call(self, times: int) -> None:

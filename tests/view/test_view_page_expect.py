@@ -38,11 +38,16 @@ def checked(view: ViewPage, text: str) -> str:
 
 
 def test_an_expectation_is_written_from_the_chosen_call_and_holds(opened: Open) -> None:
-    view = opened()
+    view = opened("tab=expect")
+    assert "Write or paste the calls" in text_of(view) and view.page.input_value("#expect-of") == "all"
+    assert view.page.is_disabled("#answer-only")
+    view.press("Enter")  # a call is chosen while the panel is there
+    view.until("document.getElementById('expect-of').value === 'call'")
+    assert view.page.is_enabled("#answer-only")
+    view.page.click("#tab-call")
     view.find("Shop.total")
     call = chosen(view)
-    assert "Write or paste the calls" in show(view, "expect")
-    assert view.page.input_value("#expect-of") == "call"
+    show(view, "expect")
     view.page.click("#expect-write")
     assert HOLDS in text_of(view)
     text = view.page.input_value("#answer-calls")
@@ -108,22 +113,19 @@ def test_the_first_difference_leads_to_the_call_and_to_the_line(opened: Open) ->
     assert "price(item=0" in view.page.input_value("#answer-calls")
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
+def test_what_is_no_expectation_is_refused_in_one_line(opened: Open) -> None:
+    view = opened("tab=expect")
+    for text, error in (
         ("a(", "Line 1: '(' without its ')'"),
         ("no_such.function", "'no_such.function': no function of the trace matches"),
         ("__main__.serve", "Calls of several threads"),
         ("a\x01", "The expectation has a control character: \\x01"),
-    ],
-)
-def test_what_is_no_expectation_is_refused_in_one_line(opened: Open, text: str, error: str) -> None:
-    view = opened("tab=expect")
-    assert error in checked(view, text)
-    alert = view.page.locator("#tabpanel [role=alert]")
-    assert alert.count() == 1 and "\n" not in alert.inner_text()
-    assert view.page.input_value("#answer-calls") == text
-    view.problems.clear()  # the browser names the request that was refused
+    ):
+        assert error in checked(view, text)
+        alert = view.page.locator("#tabpanel [role=alert]")
+        assert alert.count() == 1 and "\n" not in alert.inner_text()
+        assert view.page.input_value("#answer-calls") == text
+    view.problems.clear()  # the browser names the requests that were refused
 
 
 def test_a_long_text_is_checked_but_is_not_in_the_address(opened: Open) -> None:
@@ -160,9 +162,12 @@ def test_axe_finds_nothing_in_expectations(opened: Open, axe: str, scheme: str) 
     view = opened("tab=expect&panel=430", color_scheme=scheme)
     assert faults(view, axe) == []
     view.screenshot(f"expect-empty-{scheme}")
-    checked(view, SERVE)
-    assert faults(view, axe) == []
-    view.screenshot(f"expect-{scheme}")
     checked(view, "functions: *serve\nthread worker-0:\n__main__.serve x3")
     assert faults(view, axe) == []
     view.screenshot(f"expect-holds-{scheme}")
+    checked(view, SERVE)
+    assert faults(view, axe) == []
+    view.screenshot(f"expect-{scheme}")
+    view.page.evaluate("document.documentElement.style.fontSize = '162.5%'")
+    assert view.page.evaluate("document.body.scrollWidth <= innerWidth")
+    view.screenshot(f"expect-large-{scheme}")

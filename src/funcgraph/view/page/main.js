@@ -223,6 +223,7 @@ class Page {
         if (!call) {
             this.timeline.chosen = this.details.call = null;
             this.timeline.draw();
+            this.chose();
             if (this.isOfCall(false)) this.showView();
             return;
         }
@@ -234,7 +235,18 @@ class Page {
         if (answer.call) status.tell(sentence(answer.call, trace));
         else status.show("There is no such call in this trace.");
         this.timeline.draw();
+        this.chose();
         if (this.isOfCall(isFirst)) this.showView();
+    }
+
+    /** Have the view offer what it can do with the call that is chosen now. */
+    chose() {
+        const box = document.querySelector("#answer-only, #option-only");
+        if (box) {
+            box.disabled = !this.state.values.call && !box.checked;
+            if (!box.disabled) box.closest("label").title = "";
+        }
+        this.view?.chose?.();
     }
 
     /** Whether what is shown is of the chosen call; or waits for one, if that is the first one. */

@@ -58,7 +58,8 @@ class Age {
         if (answer?.until_ns === undefined) return;
         const {first_ns: first, until_ns: until} = answer,
             more = this.page.trace.info.duration_ns - until,
-            part = first ? `Of ${duration(first)} to ${duration(until)}` : `Of the first ${duration(until)}`;
+            isWhole = first < until / 1000, // the oldest events may have been dropped
+            part = isWhole ? `Of the first ${duration(until)}` : `Of ${duration(first)} to ${duration(until)}`;
         this.text.textContent = more > 0 ? `${part}; ${duration(more)} more are recorded` : part;
     }
 }

@@ -40,11 +40,17 @@ let written = {text: null, command: ""};
 
 /** Make the view. */
 export function expectView(panel, page) {
-    const {expected, range, call} = page.state.values;
+    const {expected} = page.state.values,
+        of = partChoice();
     if (expected && expected !== fields.checked) fields.text = expected;
     fields.checked = expected;
-    return answerPanel(panel, page, {
-        bar: [...writeFields(page, call ? "call" : range ? "range" : "all"), threadOption(page)],
+    const chose = () => {
+        const {call, range} = page.state.values;
+        of.value = fields.of || (call ? "call" : range ? "range" : "all");
+    };
+    chose();
+    const view = answerPanel(panel, page, {
+        bar: [...writeFields(page, of), threadOption(page)],
         editor: editor(page),
         name: "expect",
         question: expected ? {text: expected, ...threadOf(page)} : null,
@@ -58,6 +64,7 @@ export function expectView(panel, page) {
         ],
         content: (answer) => content(page, answer),
     });
+    return {...view, chose};
 }
 
 /** Check a text: what is shown is of it from now on. */
@@ -111,7 +118,7 @@ function editor(page) {
             }),
         ),
         fields.checked.length > MOST_ADDRESS
-            ? element("p", {className: "quiet"}, "The text is too long for the address: a link has not it.")
+            ? element("p", {className: "quiet"}, "The text is too long for the address: a link does not have it.")
             : null,
     );
 }
@@ -122,8 +129,21 @@ function save(text) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** Return the choice of the part that is written. */
+const partChoice = () =>
+    element(
+        "select",
+        {
+            id: "expect-of",
+            onchange: ({target}) => {
+                fields.of = target.value;
+            },
+        },
+        ...PARTS.map(([value, title]) => element("option", {value}, title)),
+    );
+
 /** Return the fields of what is written from the trace. */
-function writeFields(page, usual) {
+function writeFields(page, of) {
     const field = (title, id, properties, key, about) =>
         element(
             "label",
@@ -140,17 +160,6 @@ function writeFields(page, usual) {
                 },
             }),
         );
-    const of = element(
-        "select",
-        {
-            id: "expect-of",
-            onchange: ({target}) => {
-                fields.of = target.value;
-            },
-        },
-        ...PARTS.map(([value, title]) => element("option", {value}, title)),
-    );
-    of.value = fields.of || usual;
     return [
         element("label", {className: "field"}, "Write ", of),
         field(
