@@ -28,6 +28,12 @@ __main__.serve
   ...
 ...
 """
+PASTE = """text => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text.replaceAll("\\n", "\\r\\n"));
+    const paste = new ClipboardEvent("paste", {clipboardData, cancelable: true});
+    document.getElementById("answer-calls").dispatchEvent(paste);
+}"""
 
 
 def checked(view: ViewPage, text: str) -> str:
@@ -130,7 +136,10 @@ def test_what_is_no_expectation_is_refused_in_one_line(opened: Open) -> None:
 
 def test_a_long_text_is_checked_but_is_not_in_the_address(opened: Open) -> None:
     view = opened("tab=expect")
-    assert HOLDS in checked(view, "# x\n" * 2000 + "functions: *serve\nthread worker-0:\n__main__.serve x3")
+    long = "# x\n" * 2000 + "functions: *serve\nthread worker-0:\n__main__.serve x3"
+    view.page.evaluate(PASTE, long)
+    view.page.click("#expect-check")
+    assert HOLDS in text_of(view) and view.page.input_value("#answer-calls") == long
     assert "expected" not in view.state() and "too long for the address" in text_of(view)
     with view.page.expect_download() as download:
         view.page.click("#expect-save")

@@ -19,6 +19,7 @@ import {
 const FILE = "calls.txt",
     MOST_CHARACTERS = 65536,
     MOST_INDENT = 12,
+    MANY_LINES = 100,
     EXAMPLE = [
         "functions: shop.*",
         "shop.main()",
@@ -93,6 +94,7 @@ function editor(page) {
         oninput: () => {
             fields.text = area.value;
         },
+        onpaste: (event) => paste(event, area),
         onkeydown: (event) => {
             if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
             event.preventDefault();
@@ -121,6 +123,15 @@ function editor(page) {
             ? element("p", {className: "quiet"}, "The text is too long for the address: a link does not have it.")
             : null,
     );
+}
+
+/** Paste many lines at once: a browser inserts them one by one, which takes seconds. */
+function paste(event, area) {
+    const text = event.clipboardData.getData("text/plain").replaceAll("\r\n", "\n");
+    if (text.split("\n").length < MANY_LINES) return;
+    event.preventDefault();
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    fields.text = area.value = area.value.slice(0, MOST_CHARACTERS);
 }
 
 function save(text) {
