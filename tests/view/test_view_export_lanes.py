@@ -199,8 +199,8 @@ def test_a_part_has_the_runs_and_links_that_are_in_it(callbacks: Path) -> None:
             text, remarks = export_page(served, Selection())
         assert head_of(text)["runs"] == [] and len(head_of(text)["links"]["scheduled"]) == 1
         assert remarks == [
-            "1 lanes of tasks or CPUs are left out",
-            "what scheduled a callback is in it of the first 1 callbacks",
+            "lanes of tasks or CPUs that are left out: 1",
+            "what scheduled a callback is in it for the first 1 callbacks alone",
         ]
 
 

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from funcgraph.tracedata.call_index import Lane
 from funcgraph.view.export_runs import RunLane
-from funcgraph.view.flows import Link, callbacks, creation, thread_start
+from funcgraph.view.flows import (
+    MOST_HANDLES_READ,
+    Link,
+    callbacks,
+    creation,
+    handle_calls,
+    thread_start,
+)
 from funcgraph.view.served import Served
 
 __all__ = ["Links", "links_of"]
@@ -34,7 +41,8 @@ class Links(NamedTuple):
     def remarks(self) -> Iterator[str]:
         """Yield what is not there."""
         if self.is_cut:
-            yield f"what scheduled a callback is in it of the first {_MOST_CALLBACKS:,} callbacks"
+            count = len(self.rows["scheduled"])
+            yield f"what scheduled a callback is in it for the first {count:,} callbacks alone"
 
 
 def links_of(
@@ -57,10 +65,10 @@ def links_of(
         return _source(served, places, part, link)
 
     rows: dict[str, list[list[int]]] = {"scheduled": [], "created": [], "started": []}
-    is_cut = False
+    is_cut = handle_calls(served) > MOST_HANDLES_READ
     for run, link in callbacks(served, part):
-        is_cut = len(rows["scheduled"]) >= _MOST_CALLBACKS
-        if is_cut:
+        if len(rows["scheduled"]) >= _MOST_CALLBACKS:
+            is_cut = True
             break
         if run.lane in places and (led := source(link)):
             rows["scheduled"].append([places[run.lane], max(run.begin_ns - part[0], 0), *led])

@@ -62,7 +62,7 @@ class RunLanes(NamedTuple):
     def remarks(self) -> Iterator[str]:
         """Yield what is not there."""
         if self.left_out:
-            yield f"{self.left_out:,} lanes of tasks or CPUs are left out"
+            yield f"lanes of tasks or CPUs that are left out: {self.left_out:,}"
 
 
 def run_lanes(

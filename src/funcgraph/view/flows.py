@@ -18,7 +18,7 @@ from funcgraph.view.parameters import Parameters
 from funcgraph.view.served import Served
 from funcgraph.view.task_lanes import TaskLane
 
-__all__ = ["Link", "callbacks", "creation", "flows", "thread_start"]
+__all__ = ["MOST_HANDLES_READ", "Link", "callbacks", "creation", "flows", "handle_calls", "thread_start"]
 
 _MOST_EVENTS = 300  # that are read to find one
 _MOST_MARKS = 10_000
@@ -30,6 +30,8 @@ _THREADS_FLAGS = "-l threading.Thread.start"
 _INIT, _RUN = "asyncio.events.Handle.__init__", "asyncio.events.Handle._run"
 _CALLBACKS_FLAGS = f"-l {_INIT} -l {_RUN} --args"
 _MOST_HANDLES = 100_000  # that are looked at to find one
+#: So many calls of handles are read to link all callbacks.
+MOST_HANDLES_READ = 1_000_000
 
 
 class Link(NamedTuple):
@@ -90,6 +92,12 @@ def _flow_of(served: Served, kind: str, link: Link | None, record: str) -> dict[
 # ---- callbacks
 
 
+def handle_calls(served: Served) -> int:
+    """Return how many calls of handles a trace has."""
+    rows = served.index().functions()
+    return sum(row.calls for row in rows if row.function and row.function.name in (_INIT, _RUN))
+
+
 def callbacks(served: Served, part: tuple[int, int]) -> Iterator[tuple[Span, Link]]:
     """Yield the callbacks that event loops make in a part of the time, with what scheduled each."""
     names = {function.name for function in served.functions}
@@ -98,7 +106,7 @@ def callbacks(served: Served, part: tuple[int, int]) -> Iterator[tuple[Span, Lin
     lanes = {lane.task: lane for lane in served.index().lanes()}
     made: dict[int, tuple[Lane, int]] = {}
     select = Selection(end=time_text(served, part[1] - 1), functions=(_INIT, _RUN))
-    for event in served.trace.events(select=select):
+    for event in islice(served.trace.events(select=select), 2 * MOST_HANDLES_READ):
         handle = _handle(event) if event.kind == "entry" else 0
         if not handle or event.function is None or event.task not in lanes:
             continue
