@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from benchmarks import attach, attach_levels, events, files, mount, native, plans, questions
+from benchmarks import attach, attach_levels, events, files, mount, native, pages, plans, questions
 from benchmarks.harness import Bench, Figure, at_most, median_of, ratio_of_pairs
 
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -545,6 +545,7 @@ SECTIONS: dict[str, dict[str, Measure]] = {
     "events": events.ALL,
     "attach": {**attach.ALL, **attach_levels.ALL, **mount.ALL},
     "questions": questions.ALL,
+    "pages": pages.ALL,
     "native": {**plans.ALL, **native.ALL},
     "figures": {
         "fib": fib,

@@ -1,13 +1,12 @@
-"""The figures of questions to large traces, of their indexes and pages, and of a cluster that is recorded."""
+"""The figures of questions to large traces, of their indexes, and of a cluster that is recorded."""
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
-from benchmarks.harness import Bench, Figure, at_least, at_most, median_of
+from benchmarks.harness import Bench, Figure, at_most, median_of
 
 _FIB = 33  # 22.8 million events
 _FIB_WITH_VALUES = 33  # 22.8 million events
@@ -69,23 +68,6 @@ def index(bench: Bench) -> Iterator[Figure]:
         yield at_most(f"{label}: `{name}`, 99 of 100 within", slowest * 1e3, 20, " ms")
 
 
-def page(bench: Bench) -> Iterator[Figure]:
-    """Measure the page of a trace in a browser without a GPU: its first picture, how it moves, its server."""
-    if not find_spec("playwright") or not shutil.which("chromium"):
-        return
-    trace = str(bench.folder / "page.fg")
-    words = ["record", "-q", "-o", trace, *bench.program("many_calls.py", bench.sized(_INDEXED_ROUNDS))]
-    bench.run([*bench.funcgraph, *words])
-    bench.environment["XDG_CACHE_HOME"] = str(bench.folder / "page-cache")
-    made, kept = (bench.result(bench.plain("open_page.py", trace)) for _ in range(2))
-    label = "page of some 50 million events"
-    yield at_most(f"{label}: first picture without an index", made["first_s"], 4, " s")
-    yield at_most(f"{label}: first picture with its index", kept["first_s"], 1, " s")
-    yield at_most(f"{label}: memory of the server", made["server_mib"], 200, " MiB", 0)
-    frames = f"{label}: frames a second with {kept['boxes']:,.0f} boxes, drawn without a GPU"
-    yield at_least(frames, kept["frames_per_s"], 20, "", 0)
-
-
 def cluster(bench: Bench) -> Iterator[Figure]:
     """Measure a Dask cluster that is recorded, with and without a collector that pulls meanwhile."""
     if not find_spec("distributed"):
@@ -101,6 +83,5 @@ def cluster(bench: Bench) -> Iterator[Figure]:
 ALL: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "questions": questions,
     "index": index,
-    "page": page,
     "cluster": cluster,
 }

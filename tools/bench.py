@@ -26,6 +26,7 @@ _SECTIONS = (
     "files",
     "events",
     "questions",
+    "pages",
     "native",
     "attach",
     "figures",
@@ -42,7 +43,9 @@ def processor() -> str:
 
 
 def as_markdown(python: Interpreter, figures: Sequence[dict[str, object]]) -> str:
-    """Return one Python's table."""
+    """Return one Python's table; "" if nothing was measured on it."""
+    if not figures:
+        return ""
     verdicts = {True: "ok", False: "**MISS**", None: ""}
     rows = [f"### CPython {python.release}", "", "| figure | measured | target | |", "|---|---:|---:|---|"]
     for figure in figures:
@@ -59,7 +62,7 @@ def with_tables(page: str, section: str, head: str, tables: Sequence[str]) -> st
     _, found, after = rest.partition(end)
     if not found:
         raise LookupError(f"{_PAGE.name} has no section {section}")
-    return "\n\n".join([before + begin, head, *tables, end + after])
+    return "\n\n".join([before + begin, head, *filter(None, tables), end + after])
 
 
 def _measured(tag: str, section: str, arguments: Sequence[str]) -> str:

@@ -1,8 +1,11 @@
 """Makes some 33 calls in each round in each of four threads: nested, short and long ones of 64 functions.
 
-Usage: many_calls.py ROUNDS
+Usage: many_calls.py ROUNDS [PROCESSES]
+
+With PROCESSES so many do it at the same time.
 """
 
+import subprocess
 import sys
 import threading
 
@@ -46,7 +49,14 @@ def work(rounds, made):
                 pass
 
 
+def in_processes(rounds, count):
+    started = [subprocess.Popen([sys.executable, __file__, rounds]) for _ in range(count)]
+    sys.exit(any([process.wait() for process in started]))
+
+
 def main():
+    if len(sys.argv) > 2:
+        in_processes(sys.argv[1], int(sys.argv[2]))
     rounds, made = int(sys.argv[1]), functions()
     threads = [threading.Thread(target=work, args=(rounds, made), name=f"worker {n}") for n in range(4)]
     for thread in threads:
