@@ -59,7 +59,7 @@ def beside_perfetto(bench: Bench) -> Iterator[Figure]:
 
 
 def _median(found: list[dict[str, Any]], name: str) -> float:
-    return statistics.median(one[name] for one in found)
+    return statistics.median(float(one[name]) for one in found)
 
 
 def large_page(bench: Bench) -> Iterator[Figure]:

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 # Where each event becomes an object, batches are small: the first event comes soon, and in little memory.
 _SMALL_BATCH = 4096
 _MAX_BATCH = 2**24
-# Of an index: a byte for each event, so that all calls of a small trace have room, and a viewer of a huge one
-# needs bounded memory.
-_LEAST_INDEX_BYTES, _MOST_INDEX_BYTES = 32 << 20, 128 << 20
+# Of an index. All calls of a small trace have room, one by one. To sort them takes twice as much for a while.
+# So that of a larger trace, most of whose calls are in cells anyway, may have less.
+_FEW_EVENTS, _INDEX_BYTES_OF_FEW = 1_000_000, 32 << 20
+_LEAST_INDEX_BYTES, _MOST_INDEX_BYTES = 8 << 20, 128 << 20
 # Of the time in which an index is made: reading the events. The rest is putting their calls in order.
 _READING_SHARE = 0.9
 
@@ -331,8 +332,9 @@ class Trace:
 
         Args:
             most_bytes: bounds the memory of the index; if it needs more, the shortest calls are only
-                counted. None: a byte for each event, but at least 32 MiB, and at most 128 MiB. An index that
-                is there is not made again.
+                counted. None: 32 MiB for a trace of at most a million events, so that all of its calls have
+                room; else a byte for each event, but at least 8 MiB, and at most 128 MiB. An index that is
+                there is not made again.
             progress: called now and then while the trace is read, with the part of the work that is done, 0
                 to 1, in the thread that makes the index, without others waiting for it. What it raises ends
                 the making, and comes from here.
@@ -349,7 +351,7 @@ class Trace:
         """
         if self._index is None:
             if most_bytes is None:
-                most_bytes = min(max(self.nr_events, _LEAST_INDEX_BYTES), _MOST_INDEX_BYTES)
+                most_bytes = _usual_index_bytes(self.nr_events)
             self._index = self._find_index(most_bytes, progress or self.progress, cached)
         return self._index
 
@@ -638,6 +640,13 @@ def _reader_of(path: str | int, progress: Callable[[float], object] | None) -> _
 def _check_size(size: int) -> None:
     if not 1 <= size <= _MAX_BATCH:
         raise ValueError(f"size must be 1 to {_MAX_BATCH}, got {size}")
+
+
+def _usual_index_bytes(events: int) -> int:
+    """Return what the index of so many events may have if nobody says it."""
+    if events <= _FEW_EVENTS:
+        return _INDEX_BYTES_OF_FEW
+    return min(max(events, _LEAST_INDEX_BYTES), _MOST_INDEX_BYTES)
 
 
 @contextmanager

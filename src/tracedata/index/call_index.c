@@ -17,6 +17,33 @@ struct fg_call_index *fg_call_index_new(uint32_t nr_functions)
     return NULL;
 }
 
+static void free_room(struct fg_call_index *index)
+{
+    if (index->room) {
+        free(index->room->spans);
+        free(index->room->cells);
+    }
+    free(index->room);
+    index->room = NULL;
+}
+
+static void *shrunk(void *array, size_t bytes)
+{
+    void *smaller = realloc(array, bytes + 1);
+
+    return smaller ? smaller : array;
+}
+
+void fg_call_index_free_room(struct fg_call_index *index)
+{
+    struct fg_cell_level *base = &index->levels[index->base / FG_INDEX_STEP];
+
+    free_room(index);
+    index->spans = shrunk(index->spans, index->nr_spans * sizeof(*index->spans));
+    index->spans_capacity = index->nr_spans;
+    base->cells = shrunk(base->cells, base->n * sizeof(*base->cells));
+}
+
 static void free_arrays(struct fg_call_index *index)
 {
     for (uint32_t i = 0; i <= index->nr_functions; i++)
@@ -25,6 +52,7 @@ static void free_arrays(struct fg_call_index *index)
         free(index->levels[i].cells);
     free(index->lanes);
     free(index->spans);
+    free_room(index);
     free(index->by_function.numbers);
     free(index->raised.numbers);
     free(index->blocks);

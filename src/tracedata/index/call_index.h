@@ -147,11 +147,21 @@ struct fg_span_order {
     size_t n;
 };
 
+/* What is made of spans and cells comes into these arrays, which then change places with those of the index.
+ * Memory that was allocated each time would leave holes between smaller blocks, as large as the index. */
+struct fg_index_room {
+    struct fg_span *spans;
+    struct fg_span_cell *cells; /* of the base */
+    size_t spans_capacity, cells_capacity;
+    size_t base_capacity; /* of the base's cells in the index */
+};
+
 struct fg_call_index {
     struct fg_index_lane *lanes;
     size_t nr_lanes;
     struct fg_span *spans;
-    size_t nr_spans;
+    size_t nr_spans, spans_capacity;
+    struct fg_index_room *room;                       /* while the index is made; else NULL */
     struct fg_span_order by_function;                 /* all spans */
     struct fg_span_order raised;                      /* those that an exception ended */
     struct fg_cell_level levels[FG_INDEX_MAX_LEVELS]; /* by level / FG_INDEX_STEP; below base: none */
@@ -205,6 +215,8 @@ int fg_call_index_make_part(const struct fg_recorded *recorded, const struct fg_
                             struct fg_call_index **part);
 struct fg_call_index *fg_call_index_new(uint32_t nr_functions); /* empty; NULL: memory is short */
 void fg_call_index_free(struct fg_call_index *index);
+/* Nothing more comes into the index, and its spans are sorted: frees what only that needed. */
+void fg_call_index_free_room(struct fg_call_index *index);
 
 static inline unsigned fg_duration_class(uint64_t ns)
 {

@@ -15,7 +15,9 @@
 #define MARKS_SHARE 8 /* of all bytes; blocks have such a share, too */
 #define LEAST_MARKS 64
 #define REPORT_EVENTS (UINT64_C(1) << 18) /* from one report of progress to the next: some 20 ms */
+#define FIRST_SPANS ((size_t)1 << 22)     /* at most so many have room at first */
 #define NO_LANE UINT32_MAX
+#define CELL_BYTES sizeof(struct fg_span_cell)
 #define SPAN_BYTES (sizeof(struct fg_span) + sizeof(uint32_t)) /* and its place among those of its function */
 
 /* A call: what is known of it besides its level. */
@@ -45,7 +47,7 @@ struct builder {
     struct fg_call_index *index;
     size_t most_bytes, most_marks;
     size_t most_spans; /* so many have room, until some are folded */
-    size_t spans_capacity, lanes_capacity, marks_capacity;
+    size_t lanes_capacity, marks_capacity;
     struct fg_shorts shorts; /* not of a part */
     struct lane_ends *ends;  /* by lane */
     size_t ends_capacity;
@@ -148,7 +150,7 @@ static size_t bytes_of(const struct fg_call_index *index)
 {
     const struct fg_cell_level *cells = &index->levels[index->base / FG_INDEX_STEP];
 
-    return index->nr_spans * SPAN_BYTES + cells->n * sizeof(*cells->cells);
+    return index->nr_spans * SPAN_BYTES + cells->n * CELL_BYTES;
 }
 
 static void set_most_spans(struct builder *builder)
@@ -161,8 +163,22 @@ static void set_most_spans(struct builder *builder)
         builder->most_spans += (builder->most_bytes - bytes) / SPAN_BYTES;
 }
 
-/* Folds the spans that are too short for the base. If spans and cells still have more than half of the bytes
- * that they may have, the base is raised. More lanes and depths than there is room for are no reason to fold
+/* Folds spans to the first level from @level on at which spans and cells have at most so many bytes; if there
+ * is none, to the last one. */
+static int fold(struct fg_call_index *index, unsigned level, size_t most_bytes)
+{
+    size_t nr_spans, nr_cells;
+
+    for (;; level += FG_INDEX_STEP) {
+        fg_cells_count_fold(index, level, &nr_spans, &nr_cells);
+        if (level >= FG_INDEX_NR_CLASSES || nr_spans * SPAN_BYTES + nr_cells * CELL_BYTES <= most_bytes)
+            return fg_cells_fold(index, level, nr_cells);
+    }
+}
+
+/* Folds the spans that are too short for the base. If spans and cells still had more than half of the bytes
+ * that they may have, the base is raised: at once as far as is needed, as each level below that would have
+ * more cells than there is room for. More lanes and depths than there is room for are no reason to fold
  * again with each span. */
 FG_NOINLINE static int make_room(struct builder *builder)
 {
@@ -170,9 +186,7 @@ FG_NOINLINE static int make_room(struct builder *builder)
     int error = fg_index_sort_by_place(index);
 
     if (!error)
-        error = fg_cells_fold(index, index->base);
-    while (!error && bytes_of(index) > builder->most_bytes / 2 && index->base < FG_INDEX_NR_CLASSES)
-        error = fg_cells_fold(index, index->base + FG_INDEX_STEP);
+        error = fold(index, index->base, builder->most_bytes / 2);
     if (bytes_of(index) > builder->most_bytes / 2)
         builder->most_bytes = 2 * bytes_of(index);
     set_most_spans(builder);
@@ -190,7 +204,7 @@ static int add_span(struct builder *builder, const struct fg_stretch *stretch, u
 
     if (fg_unlikely(fg_array_reserve_zeroed(&ends->ends_ns, &ends->capacity, (size_t)stretch->depth + 1) <
                         0 ||
-                    fg_array_reserve(&index->spans, &builder->spans_capacity, index->nr_spans + 1) < 0))
+                    fg_array_reserve(&index->spans, &index->spans_capacity, index->nr_spans + 1) < 0))
         return -ENOMEM;
     if (begin_ns < ends->ends_ns[stretch->depth])
         begin_ns = ends->ends_ns[stretch->depth];
@@ -444,11 +458,11 @@ static int make_levels(struct builder *builder)
         size_t left = builder->most_bytes, bytes = index->nr_spans * SPAN_BYTES;
 
         left -= left < bytes ? left : bytes;
-        error = fg_cells_make_levels(index, left / sizeof(struct fg_span_cell), FG_INDEX_NR_CLASSES);
+        error = fg_cells_make_levels(index, left / CELL_BYTES, FG_INDEX_NR_CLASSES);
         if (error != -ENOSPC || index->base + FG_INDEX_STEP > FG_INDEX_NR_CLASSES)
             return error == -ENOSPC ? 0 : error;
         fg_cells_free_levels(index);
-        error = fg_cells_fold(index, index->base + FG_INDEX_STEP);
+        error = fold(index, index->base + FG_INDEX_STEP, SIZE_MAX);
         if (error)
             return error;
     }
@@ -510,12 +524,27 @@ static int begin_builder(struct builder *builder, size_t most_bytes, bool has_ti
     fg_call_assembler_init(&builder->calls, &consumer, builder->names, has_times);
     if (!builder->index)
         return -ENOMEM;
+    builder->index->room = calloc(1, sizeof(*builder->index->room));
+    if (!builder->index->room)
+        return -ENOMEM;
     set_most_spans(builder);
     return 0;
 }
 
+/* Room for all spans that may be there before some are folded: an array that grows leaves holes in the heap.
+ * Pages that stay untouched cost nothing. */
+static int reserve_spans(struct builder *builder)
+{
+    struct fg_call_index *index = builder->index;
+    size_t most = builder->most_spans < FIRST_SPANS ? builder->most_spans : FIRST_SPANS;
+
+    return fg_array_reserve(&index->spans, &index->spans_capacity, most + 1);
+}
+
 static int end_builder(struct builder *builder, int error, struct fg_call_index **index)
 {
+    if (builder->index)
+        fg_call_index_free_room(builder->index);
     free_builder(builder);
     if (error)
         fg_call_index_free(builder->index);
@@ -533,6 +562,8 @@ int fg_call_index_make(struct fg_merge *merge, size_t most_bytes, const struct f
                               .is_kernel = merge->file->kernel != NULL};
     int error = begin_builder(&builder, most_bytes, merge->file->unit == FG_UNIT_NS);
 
+    if (!error)
+        error = reserve_spans(&builder);
     if (!error)
         error = fg_shorts_init(&builder.shorts, merge->names->nr_functions, most_bytes / MARKS_SHARE);
     if (!error)

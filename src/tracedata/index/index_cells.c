@@ -31,6 +31,11 @@ static int compare_cells(const struct fg_span_cell *one, const struct fg_span_ce
     return (one->slot > other->slot) - (one->slot < other->slot);
 }
 
+static bool is_same_place(const struct fg_span_cell *one, const struct fg_span_cell *other)
+{
+    return ((one->slot ^ other->slot) | (one->lane ^ other->lane) | (one->depth ^ other->depth)) == 0;
+}
+
 /* Adds @other to a cell of the same place. The dominant function is found by majority vote (Boyer and Moore),
  * which also holds for sums: one that has more than half of all time is ahead of all others together. */
 static void cell_add(struct fg_span_cell *cell, const struct fg_span_cell *other)
@@ -52,83 +57,93 @@ static void cell_add(struct fg_span_cell *cell, const struct fg_span_cell *other
 /* Adds a cell after those before it. */
 static void append(struct fg_cell_level *level, const struct fg_span_cell *cell)
 {
-    if (level->n && compare_cells(&level->cells[level->n - 1], cell) == 0)
+    if (level->n && is_same_place(&level->cells[level->n - 1], cell))
         cell_add(&level->cells[level->n - 1], cell);
     else
         level->cells[level->n++] = *cell;
 }
 
-static bool is_between(const struct fg_span *span, unsigned from, unsigned end)
+/* Of what cells are made: finer cells, and spans. */
+struct sources {
+    const struct fg_call_index *index;
+    const struct fg_cell_level *finer;
+    unsigned coarser; /* by so many levels: the cells that are made */
+    unsigned from,
+        level; /* the spans: of classes from `from` to before `level`, which is that of the cells */
+};
+
+/* The number of the next span from @i on that is among the sources; nr_spans: there is none. */
+static size_t next_span(const struct sources *sources, size_t i)
 {
-    unsigned class = fg_span_class(span);
+    while (i < sources->index->nr_spans) {
+        unsigned class = fg_span_class(&sources->index->spans[i]);
 
-    return class >= from && class < end;
-}
-
-/* Cells of @level of the spans of classes from @from to before @end. */
-static int cells_of_spans(const struct fg_call_index *index, unsigned from, unsigned end, unsigned level,
-                          struct fg_cell_level *made)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < index->nr_spans; i++)
-        most += is_between(&index->spans[i], from, end);
-    *made = (struct fg_cell_level){.cells = malloc((most + 1) * sizeof(*made->cells))};
-    for (size_t i = 0; made->cells && i < index->nr_spans; i++) {
-        struct fg_span_cell cell;
-
-        if (!is_between(&index->spans[i], from, end))
-            continue;
-        cell = cell_of(&index->spans[i], level);
-        append(made, &cell);
+        if (class >= sources->from && class < sources->level)
+            break;
+        i++;
     }
-    return made->cells ? 0 : -ENOMEM;
+    return i;
 }
 
-/* A cell as a part of one that is so many levels coarser. */
-static struct fg_span_cell coarser(struct fg_span_cell cell, unsigned levels)
+static struct fg_span_cell finer_cell(const struct sources *sources, size_t i)
 {
-    cell.slot = slot_of(cell.slot, levels);
+    struct fg_span_cell cell = sources->finer->cells[i];
+
+    cell.slot = slot_of(cell.slot, sources->coarser);
     return cell;
 }
 
-/* Merges cells, made coarser by so many levels, with others. */
-static int merge(const struct fg_cell_level *finer, unsigned levels, const struct fg_cell_level *others,
-                 struct fg_cell_level *made)
+static struct fg_span_cell span_cell(const struct sources *sources, size_t i)
 {
-    struct fg_span_cell *smaller;
-    size_t i = 0, j = 0;
-
-    *made = (struct fg_cell_level){.cells = malloc((finer->n + others->n + 1) * sizeof(*made->cells))};
-    if (!made->cells)
-        return -ENOMEM;
-    while (i < finer->n || j < others->n) {
-        struct fg_span_cell cell = i < finer->n ? coarser(finer->cells[i], levels) : others->cells[j];
-
-        if (i == finer->n || (j < others->n && compare_cells(&others->cells[j], &cell) < 0)) {
-            append(made, &others->cells[j++]);
-        } else {
-            append(made, &cell);
-            i++;
-        }
-    }
-    smaller = realloc(made->cells, (made->n + 1) * sizeof(*made->cells));
-    if (smaller)
-        made->cells = smaller;
-    return 0;
+    return cell_of(&sources->index->spans[i], sources->level);
 }
 
-/* Cells of @level: those of a finer one, and the spans of classes from @from to below @level. */
-static int make_cells(const struct fg_call_index *index, const struct fg_cell_level *finer, unsigned levels,
-                      unsigned from, unsigned level, struct fg_cell_level *made)
+/* How many cells there are at most: those of both sources may be of one place. Adds the number of spans. */
+static size_t count_cells(const struct sources *sources, size_t *nr_spans)
 {
-    struct fg_cell_level added;
-    int error = cells_of_spans(index, from, level, level, &added);
+    struct fg_span_cell cell, last = {.lane = UINT32_MAX};
+    size_t n = 0, i;
 
-    if (!error)
-        error = merge(finer, levels, &added, made);
-    free(added.cells);
-    return error;
+    for (i = 0; i < sources->finer->n; i++, last = cell) {
+        cell = finer_cell(sources, i);
+        n += !is_same_place(&cell, &last);
+    }
+    last.lane = UINT32_MAX;
+    for (i = next_span(sources, 0); i < sources->index->nr_spans; i = next_span(sources, i + 1)) {
+        cell = span_cell(sources, i);
+        n += !is_same_place(&cell, &last);
+        last = cell;
+        ++*nr_spans;
+    }
+    return n;
+}
+
+/* The spans of cells before the next finer one. Return: the number of the one after them. */
+static size_t add_spans(const struct sources *sources, size_t i, const struct fg_span_cell *next,
+                        struct fg_cell_level *made)
+{
+    for (; i < sources->index->nr_spans; i = next_span(sources, i + 1)) {
+        struct fg_span_cell cell = span_cell(sources, i);
+
+        if (next && compare_cells(&cell, next) >= 0)
+            break;
+        append(made, &cell);
+    }
+    return i;
+}
+
+/* @made has room for all of them. */
+static void make_cells(const struct sources *sources, struct fg_cell_level *made)
+{
+    size_t span = next_span(sources, 0);
+
+    for (size_t i = 0; i < sources->finer->n; i++) {
+        struct fg_span_cell cell = finer_cell(sources, i);
+
+        span = add_spans(sources, span, &cell, made);
+        append(made, &cell);
+    }
+    add_spans(sources, span, NULL, made);
 }
 
 static void drop_spans(struct fg_call_index *index, unsigned level)
@@ -141,15 +156,50 @@ static void drop_spans(struct fg_call_index *index, unsigned level)
     index->nr_spans = n;
 }
 
-int fg_cells_fold(struct fg_call_index *index, unsigned level)
+static struct sources sources_of_fold(const struct fg_call_index *index, unsigned level)
 {
-    struct fg_cell_level *base = &index->levels[index->base / FG_INDEX_STEP], made;
-    int error = make_cells(index, base, level - index->base, 0, level, &made);
+    return (struct sources){.index = index,
+                            .finer = &index->levels[index->base / FG_INDEX_STEP],
+                            .coarser = level - index->base,
+                            .level = level};
+}
 
-    if (error)
-        return error;
+void fg_cells_count_fold(const struct fg_call_index *index, unsigned level, size_t *nr_spans,
+                         size_t *nr_cells)
+{
+    struct sources sources = sources_of_fold(index, level);
+    size_t folded = 0;
+
+    *nr_cells = count_cells(&sources, &folded);
+    *nr_spans = index->nr_spans - folded;
+}
+
+/* What is in the room is of no use. A half more than is needed now, as the next fold makes a little more. */
+static int reserve_room(struct fg_index_room *room, size_t n)
+{
+    if (room->cells && n <= room->cells_capacity)
+        return 0;
+    free(room->cells);
+    room->cells_capacity = n + n / 2 + 1;
+    room->cells = malloc(room->cells_capacity * sizeof(*room->cells));
+    return room->cells ? 0 : -ENOMEM;
+}
+
+int fg_cells_fold(struct fg_call_index *index, unsigned level, size_t most_cells)
+{
+    struct sources sources = sources_of_fold(index, level);
+    struct fg_cell_level *base = &index->levels[index->base / FG_INDEX_STEP], made = {0};
+    struct fg_index_room *room = index->room;
+    size_t capacity = room->base_capacity;
+
+    if (reserve_room(room, most_cells) < 0)
+        return -ENOMEM;
+    made.cells = room->cells;
+    make_cells(&sources, &made);
     drop_spans(index, level);
-    free(base->cells);
+    room->cells = base->cells;
+    room->base_capacity = room->cells_capacity;
+    room->cells_capacity = capacity;
     *base = (struct fg_cell_level){0};
     index->base = level;
     index->levels[level / FG_INDEX_STEP] = made;
@@ -158,17 +208,19 @@ int fg_cells_fold(struct fg_call_index *index, unsigned level)
 
 int fg_cells_make_levels(struct fg_call_index *index, size_t most, unsigned last)
 {
-    size_t n = index->levels[index->base / FG_INDEX_STEP].n;
+    size_t n = index->levels[index->base / FG_INDEX_STEP].n, nr_spans = 0;
     uint64_t ns = index->last_ns - index->first_ns;
 
     index->top = index->base;
     while (index->top < last && slot_of(ns, index->top)) {
         struct fg_cell_level *level = &index->levels[index->top / FG_INDEX_STEP];
-        int error =
-            make_cells(index, level, FG_INDEX_STEP, index->top, index->top + FG_INDEX_STEP, &level[1]);
+        struct sources sources = {index, level, FG_INDEX_STEP, index->top, index->top + FG_INDEX_STEP};
 
-        if (error)
-            return error;
+        level[1] = (struct fg_cell_level){
+            .cells = malloc((count_cells(&sources, &nr_spans) + 1) * sizeof(*level->cells))};
+        if (!level[1].cells)
+            return -ENOMEM;
+        make_cells(&sources, &level[1]);
         index->top += FG_INDEX_STEP;
         n += level[1].n;
         if (n > most)

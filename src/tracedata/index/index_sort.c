@@ -73,18 +73,44 @@ static size_t key_of_begin(const struct order *order, const struct fg_span *span
 
 /* ---- sorts of the spans themselves */
 
+/* What is in the room is of no use. */
+static int reserve_room(const struct fg_call_index *index)
+{
+    struct fg_index_room *room = index->room;
+
+    if (index->nr_spans <= room->spans_capacity)
+        return 0;
+    free(room->spans);
+    room->spans = malloc(index->spans_capacity * sizeof(*room->spans));
+    room->spans_capacity = room->spans ? index->spans_capacity : 0;
+    return room->spans ? 0 : -ENOMEM;
+}
+
+static void exchange_room(struct fg_call_index *index)
+{
+    struct fg_span *spans = index->spans;
+    size_t capacity = index->spans_capacity;
+
+    index->spans = index->room->spans;
+    index->spans_capacity = index->room->spans_capacity;
+    index->room->spans = spans;
+    index->room->spans_capacity = capacity;
+}
+
 static int sort_spans(struct fg_call_index *index, const struct order *order)
 {
     size_t *places = places_of(order);
-    struct fg_span *sorted = places ? malloc((index->nr_spans + 1) * sizeof(*sorted)) : NULL;
 
-    for (size_t i = 0; sorted && i < index->nr_spans; i++)
-        sorted[places[order->key(order, &index->spans[i])]++] = index->spans[i];
-    if (sorted && index->nr_spans)
-        memcpy(index->spans, sorted, index->nr_spans * sizeof(*sorted)); /* its capacity is the builder's */
+    if (!places || reserve_room(index) < 0) {
+        free(places);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < index->nr_spans; i++)
+        index->room->spans[places[order->key(order, &index->spans[i])]++] = index->spans[i];
+    if (index->nr_spans)
+        exchange_room(index);
     free(places);
-    free(sorted);
-    return sorted ? 0 : -ENOMEM;
+    return 0;
 }
 
 int fg_index_sort_by_place(struct fg_call_index *index)

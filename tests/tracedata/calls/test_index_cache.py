@@ -110,6 +110,18 @@ def test_an_index_from_the_cache_answers_the_same(path: Path, made: list[int], m
     assert made == [most_bytes]
 
 
+@pytest.mark.parametrize(
+    ("events", "mib"), [(10, 32), (10**6, 32), (10**6 + 1, 8), (10**7, 10**7 / 2**20), (5 * 10**8, 128)]
+)
+def test_an_index_has_room_for_all_calls_or_for_a_byte_an_event(
+    path: Path, made: list[int], events: int, mib: float
+) -> None:
+    with funcgraph.open(path) as trace:
+        trace.nr_events = events
+        trace.index()
+    assert made == [mib * 2**20]
+
+
 def test_what_is_kept_is_for_its_user_alone(path: Path, folder: Path) -> None:
     ask(path)
     files = list(folder.iterdir())
