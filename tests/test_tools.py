@@ -437,3 +437,10 @@ def test_the_tables_of_one_section_leave_the_other_as_it_is() -> None:
         assert again == changed
     with pytest.raises(LookupError):
         bench.with_tables("no section here", "files", "", [])
+
+
+def test_a_python_on_which_nothing_was_measured_has_no_table() -> None:
+    python = pythons.Interpreter("3.11", (3, 11, 0), "3.11.0", Path(sys.executable))
+    begin, end = "<!-- files: written by make bench -->", "<!-- end of files -->"
+    page = bench.with_tables(begin + end, "files", "Head.", [bench.as_markdown(python, []), "| a table |"])
+    assert page == f"{begin}\n\nHead.\n\n| a table |\n\n{end}"

@@ -4,6 +4,8 @@ somebody else or damage has put there is never believed, and nothing is kept whe
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -120,6 +122,31 @@ def test_an_index_has_room_for_all_calls_or_for_a_byte_an_event(
         trace.nr_events = events
         trace.index()
     assert made == [mib * 2**20]
+
+
+MEMORY = """
+import sys, funcgraph
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon:"))
+trace = funcgraph.open(sys.argv[1])
+trace.index(cached=False, most_bytes=1)
+before, again = anonymous(), funcgraph.open(sys.argv[1])
+index = again.index(cached=False, most_bytes=int(sys.argv[2]))
+print(anonymous() - before, index.nr_bytes)
+"""
+MANY_CALLS = Path(__file__).parents[3] / "benchmarks" / "programs" / "many_calls.py"
+
+
+def test_an_index_gives_back_what_its_making_needed(tmp_path: Path) -> None:
+    """Broken: each sort and each fold allocated as much again, and left holes in the heap as large."""
+    most_bytes, python = 8 << 20, [sys.executable]
+    record = ["-m", "funcgraph", "record", "-q", "-o", "t.fg", str(MANY_CALLS), "2000"]
+    subprocess.run([*python, *record], check=True, cwd=tmp_path, timeout=120)
+    command = [*python, "-c", MEMORY, "t.fg", str(most_bytes)]
+    done = subprocess.run(command, check=True, cwd=tmp_path, timeout=120, capture_output=True, text=True)
+    grown, index_bytes = map(int, done.stdout.split())
+    assert grown <= index_bytes + most_bytes // 2
 
 
 def test_what_is_kept_is_for_its_user_alone(path: Path, folder: Path) -> None:
