@@ -21,10 +21,13 @@ import pyte
 import pytest
 
 from funcgraph import _tracedata
+from funcgraph.command_support import trace as trace_support
 from funcgraph.command_support.progress_bar import FIRST_S, INTERVAL_S, ProgressBar
+from funcgraph.command_support.trace import after_bar
 from funcgraph.merge import merge
 from funcgraph.recorder.progress import ProgressLine
 from funcgraph.tracedata.opened import Trace
+from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.trace_file import TraceFile
 
 pytestmark = pytest.mark.one_python
@@ -246,6 +249,15 @@ def test_each_way_of_reading_reports_its_share(trace: Path, tmp_path: Path) -> N
     assert_is_progress(shares, last=0.9)
 
 
+def test_the_pass_that_finds_calls_by_their_values_is_reported(trace: Path) -> None:
+    counts = []
+    for chosen in (None, ALL):
+        shares: list[float] = []
+        TraceFile(trace, progress=shares.append).summary(select=chosen)
+        counts.append(len(shares))
+    assert counts == [1, 2]
+
+
 def test_what_is_not_read_counts_as_nothing(trace: Path) -> None:
     shares: list[float] = []
     with Trace(trace, progress=shares.append) as opened:
@@ -267,11 +279,14 @@ def interrupt(share: float) -> None:
     raise KeyboardInterrupt
 
 
+#: Calls that are chosen by their values are found in a pass of its own.
+ALL = Selection(where="duration >= 0")
 WORK: dict[str, Callable[[Path, Path], object]] = {
     "convert": lambda trace, output: _tracedata.convert(str(trace), str(output), progress=interrupt),
     "join": lambda trace, output: merge([trace], output, progress=interrupt),
     "columns": lambda trace, output: next(Trace(trace, progress=interrupt).columns()),
     "summary": lambda trace, output: TraceFile(trace, progress=interrupt).summary(),
+    "where": lambda trace, output: TraceFile(trace, progress=interrupt).summary(select=ALL),
 }
 
 
@@ -312,6 +327,7 @@ COMMANDS = {
     "repeat": ["repeat", "-i", "trace.fg"],
     "diff": ["diff", "trace.fg", "trace.fg"],
     "report": ["report", "trace.fg"],
+    "where": ["report", "--where", "duration >= 0", "trace.fg"],
 }
 PLAN = {"plan": ["plan", "--afresh", "/bin/true", "/nowhere"]}
 REPORT = {"Report": ["report", "-n", "40", "--color", "never", "trace.fg"]}
@@ -356,17 +372,42 @@ def test_each_command_has_a_bar_and_leaves_nothing_of_it(trace: Path, terminal: 
         assert bool(printed) == (name not in ("export", "convert", "merge")), name
 
 
-def test_a_report_on_the_terminal_itself_has_no_bar(trace: Path, terminal: Terminal) -> None:
-    run(REPORT, trace, terminal, terminal.fd)
-    assert b"__main__.leaf()" in terminal.data
-    assert b"%" not in terminal.data
+def test_a_report_on_the_terminal_itself_has_a_bar_up_to_its_text(trace: Path, terminal: Terminal) -> None:
+    seen = run(REPORT, trace, terminal, terminal.fd)
+    assert "__main__.leaf()" in seen
+    assert "%" not in seen
+    bar, _, text = terminal.data.rpartition(b"\r\x1b[K")
+    assert b"%" in bar
+    assert b"__main__.leaf()" not in bar
+    assert b"__main__.leaf()" in text
 
 
-def test_a_report_into_a_pipe_has_no_bar(trace: Path, terminal: Terminal) -> None:
+def test_a_report_into_a_pipe_has_a_bar_up_to_its_text(trace: Path, terminal: Terminal) -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as cat:
         assert cat.stdin is not None
         assert run(REPORT, trace, terminal, cat.stdin.fileno()) == "<Report>"
-    assert b"%" not in terminal.data
+    assert terminal.draws == 1  # as the reading began
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_the_bar_ends_before_text_that_may_go_to_its_terminal(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, is_file: bool
+) -> None:
+    monkeypatch.setattr(trace_support, "_output_is_file", lambda: is_file)
+    clock = Clock()
+    bar = ProgressBar("reading trace.fg", fd=terminal.fd, clock=clock)
+
+    def pieces() -> Iterator[bytes]:
+        for share in (0.25, 0.5):
+            clock.now += 10
+            bar(share)
+            yield b"text\n"
+
+    text = after_bar(pieces(), bar)
+    assert terminal.draws == 1
+    assert ("25%" in terminal.read()) == is_file
+    assert [*text] == [b"text\n", b"text\n"]
+    assert terminal.draws == (2 if is_file else 1)
 
 
 def test_rows_on_the_terminal_come_after_the_bar(trace: Path, terminal: Terminal) -> None:

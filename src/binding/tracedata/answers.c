@@ -41,7 +41,7 @@ static int open_question(struct question *question)
 
     if (fg_fill_names(&question->names, file, question->functions, question->tasks,
                       question->select_unknown) < 0 ||
-        fg_selected_parse(&question->selected, file, question->selection) < 0 ||
+        fg_selected_parse(&question->selected, question->reader, &question->names, question->selection) < 0 ||
         fg_selected_parse_folds(&question->selected, file, &question->names, question->folds) < 0)
         return -1;
     if (question->function_mask &&

@@ -28,7 +28,7 @@ PyObject *fg_batches_new(PyTypeObject *type, PyObject *reader, const struct fg_b
     batches->size = (size_t)arguments->size;
     if (fg_fill_names(&batches->names, &batches->reader->file, arguments->functions, arguments->tasks,
                       arguments->select_unknown) < 0 ||
-        fg_selected_parse(&batches->selected, &batches->reader->file, arguments->selection) < 0) {
+        fg_selected_parse(&batches->selected, batches->reader, &batches->names, arguments->selection) < 0) {
         Py_DECREF(batches);
         return NULL;
     }

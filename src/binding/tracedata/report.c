@@ -130,7 +130,7 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     }
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     atomic_fetch_add(&reader->nr_reports, 1);
-    error = fg_selected_parse(&iterator->selected, &reader->file, selection);
+    error = fg_selected_parse(&iterator->selected, reader, &reader->names, selection);
     if (!error)
         error = fg_selected_parse_folds(&iterator->selected, &reader->file, &reader->names, folds);
     if (!error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binding/base/sequences.h"
+#include "binding/tracedata/base/progress.h"
 #include "engine/core/pattern.h"
 #include "engine/filter/filter.h"
 #include "tracedata/select/call_image.h"
@@ -33,14 +34,6 @@ int fg_selected_open(struct fg_selected *selected, struct fg_merge *merge, const
 {
     struct fg_merge_stage *stage = selected->fold ? fg_fold_stage(selected->fold) : NULL;
 
-    if (selected->selection.values) {
-        int error;
-
-        *merge = (struct fg_merge){.file = file, .names = names};
-        error = fg_find_calls(&selected->selection, file, names, merge->reason);
-        if (error)
-            return error;
-    }
     if (selected->select) {
         fg_select_stage(selected->select)->below = stage;
         stage = fg_select_stage(selected->select);
@@ -236,8 +229,30 @@ static int set_functions(struct fg_selection *selection, const char *marks, Py_s
     return 0;
 }
 
-int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *file, PyObject *argument)
+/* Finds the calls that are chosen by their values. Its counts are its own: other threads may be reading the
+ * file. Return: 0, or -1 with an exception. */
+static int find_calls(struct fg_reader *reader, const struct fg_name_table *names,
+                      struct fg_selection *selection)
 {
+    struct fg_trace_file file = reader->file;
+    struct fg_progress progress;
+    char reason[FG_REASON_BYTES] = "";
+    int error;
+
+    fg_progress_begin(&progress, reader->progress);
+    file.reading = &progress.reading;
+    error = fg_find_calls(selection, &file, names, reason);
+    if (fg_progress_end(&progress))
+        return -1;
+    if (error)
+        fg_reader_raise(reader, error, reason);
+    return error ? -1 : 0;
+}
+
+int fg_selected_parse(struct fg_selected *selected, struct fg_reader *reader,
+                      const struct fg_name_table *names, PyObject *argument)
+{
+    const struct fg_trace_file *file = &reader->file;
     struct fg_selection *selection = &selected->selection;
     unsigned long long from, to, longer_ns;
     const char *marks;
@@ -269,7 +284,7 @@ int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *
         PyErr_NoMemory();
         return -1;
     }
-    return 0;
+    return selection->values ? find_calls(reader, names, selection) : 0;
 }
 
 int fg_selected_parse_folds(struct fg_selected *selected, const struct fg_trace_file *file,

@@ -5,6 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "binding/tracedata/reader_object.h"
 #include "tracedata/read/merge.h"
 #include "tracedata/select/fold.h"
 #include "tracedata/select/select.h"
@@ -17,8 +18,11 @@ struct fg_selected {
     struct fg_fold *fold;     /* NULL: imports are not folded */
 };
 
-/* Takes the argument `selection`: see the stub. Return: 0, or -1 with an exception; to be freed then too. */
-int fg_selected_parse(struct fg_selected *selected, const struct fg_trace_file *file, PyObject *argument);
+/* Takes the argument `selection`: see the stub. A choice by values reads the whole trace, of all tasks of
+ * @names, and reports the reader's progress meanwhile. Return: 0, or -1 with an exception; to be freed then
+ * too. */
+int fg_selected_parse(struct fg_selected *selected, struct fg_reader *reader,
+                      const struct fg_name_table *names, PyObject *argument);
 /* Takes the argument `folds`, likewise; @names get the imports. */
 int fg_selected_parse_folds(struct fg_selected *selected, const struct fg_trace_file *file,
                             struct fg_name_table *names, PyObject *argument);

@@ -137,7 +137,7 @@ static PyObject *sum_up(PyObject *self, int group, PyObject *selection, PyObject
 
     if (!fg_reader_begin(reader))
         return NULL;
-    if (fg_selected_parse(&selected, &reader->file, selection) == 0 &&
+    if (fg_selected_parse(&selected, reader, &reader->names, selection) == 0 &&
         fg_selected_parse_folds(&selected, &reader->file, &reader->names, folds) == 0 &&
         begin(reader, group, &selected, &merge, &summary) == 0 && run(reader, &merge, summary) == 0)
         result = result_of(self, summary);

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message, refusal_of
@@ -86,6 +87,18 @@ def reading_bar(path: object, *, streams: bool = False) -> ProgressBar:
             its end may be the same terminal: it gets no bar.
     """
     return ProgressBar(f"reading {path}", visible=not streams or _output_is_file())
+
+
+def after_bar(pieces: Iterator[bytes], bar: ProgressBar) -> Iterator[bytes]:
+    """Return pieces of text for standard output, of which the first is made by now.
+
+    Up to that one the bar is there: a selection may have to read the whole trace before. It stays for the
+    rest if standard output is a file. Else what stands at its end may be the same terminal.
+    """
+    first = next(pieces, b"")
+    if not _output_is_file():
+        bar.stop()
+    return chain((first,), pieces)
 
 
 def _output_is_file() -> bool:

@@ -13,6 +13,7 @@ from funcgraph.command_support.trace import (
     add_imports_argument,
     add_selection_arguments,
     add_trace_argument,
+    after_bar,
     first_lines,
     open_file,
     reading_bar,
@@ -77,14 +78,14 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     is_tree = wants_tree(args)
     path = trace_path(args)
-    with reading_bar(path, streams=True) as bar, trace_errors(path):
+    with reading_bar(path) as bar, trace_errors(path):
         trace = open_file(path, args, bar)
         if trace.is_kernel and args.options:
             raise CommandError(
                 f"{path}: a kernel's trace is printed as trace-cmd prints it: it has no options -O"
             )
         pieces = tree_pieces(args, trace, selection_of(args)) if is_tree else _text(args, trace, options)
-        write_text(first_lines(pieces, args.count), pager=not args.no_pager)
+        write_text(after_bar(first_lines(pieces, args.count), bar), pager=not args.no_pager)
     return 0
 
 
