@@ -266,6 +266,7 @@ class Reader:
         color: bool,
         selection: SelectionTuple | None = None,
         folds: bytes | None = None,
+        links: tuple[tuple[bytes, int] | None, ...] | None = None,
         /,
     ) -> ReportIterator:
         """Return an iterator over the report's text, in pieces of whole lines.
@@ -277,6 +278,8 @@ class Reader:
             header: the number of the buffer whose header is printed.
             color: add escape sequences for a terminal.
             selection, folds: as of summary().
+            links: for each function what makes terminals' links of its name and of places in it: an address,
+                in which a zero byte stands for the line, and the line on which it begins.
 
         Raises:
             ValueError: the trace has another number of buffers. From the iterator: the file is damaged.

@@ -201,14 +201,17 @@ static PyObject *reader_get_imports(PyObject *self, void *Py_UNUSED(closure))
     return list;
 }
 
-PyDoc_STRVAR(report_doc,
-             "report($self, buffers, header, color, selection=None, folds=None, /)\n--\n\n"
-             "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
-             "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
-             "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
-             "two counts for the header; text before "
-             "each line, or None.\nheader: index of the buffer whose header is printed.\n"
-             "Iterating raises ValueError if the file is damaged, and OSError.");
+PyDoc_STRVAR(
+    report_doc,
+    "report($self, buffers, header, color, selection=None, folds=None, links=None, /)\n--\n\n"
+    "Return an iterator over the report's text: bytes, whole lines, a piece at a time.\n\n"
+    "buffers: for each of the trace's buffers (layout, options, nr_events, nr_lost, prefix): "
+    "'function_graph',\n'function', or 'trace-cmd' for a kernel's trace; bits of REPORT_OPTIONS; "
+    "two counts for the header; text before "
+    "each line, or None.\nheader: index of the buffer whose header is printed.\n"
+    "links: for each function (address, line) or None, to make terminals' links of names and places; a "
+    "zero byte in an address stands for a line.\n"
+    "Iterating raises ValueError if the file is damaged, and OSError.");
 
 static PyObject *reader_fileno(PyObject *self, PyObject *Py_UNUSED(ignored))
 {

@@ -18,6 +18,8 @@ struct report_iterator {
     struct fg_selected selected;
     struct fg_merge merge;
     struct fg_report *report;
+    struct fg_source_link *links; /* what it points to belongs to `addresses` */
+    PyObject *addresses;          /* a tuple, or NULL */
     struct fg_text text;
     int error; /* found after the lines that were returned last */
     bool at_end;
@@ -87,6 +89,52 @@ static struct fg_report_style *parse_styles(struct fg_reader *reader, PyObject *
     return styles;
 }
 
+static int parse_link(PyObject *item, struct fg_source_link *link)
+{
+    unsigned int line;
+    Py_ssize_t bytes;
+
+    if (item == Py_None)
+        return 0;
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a link must be a tuple (address, line), or None");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "y#I;a link must be (address, line)", &link->address, &bytes, &line))
+        return -1;
+    link->bytes = (size_t)bytes;
+    link->line = line;
+    return 0;
+}
+
+/* The argument `links`, for all styles. Return: 0, or -1 with an exception. */
+static int parse_links(struct report_iterator *iterator, PyObject *argument, struct fg_report_style *styles)
+{
+    size_t n;
+
+    if (!argument || argument == Py_None)
+        return 0;
+    if (!PyTuple_Check(argument)) {
+        PyErr_SetString(PyExc_TypeError, "links must be a tuple");
+        return -1;
+    }
+    n = (size_t)PyTuple_GET_SIZE(argument);
+    iterator->addresses = Py_NewRef(argument);
+    iterator->links = PyMem_Calloc(n + 1, sizeof(*iterator->links));
+    if (!iterator->links) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (parse_link(PyTuple_GET_ITEM(argument, (Py_ssize_t)i), &iterator->links[i]) < 0)
+            return -1;
+    for (uint32_t i = 0; i < iterator->reader->file.nr_buffers; i++) {
+        styles[i].links = iterator->links;
+        styles[i].nr_links = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    }
+    return 0;
+}
+
 /* Opens the lanes. Return: 0, or -1 with an exception. */
 static int begin(struct report_iterator *iterator, const struct fg_report_style *styles, unsigned int header)
 {
@@ -109,12 +157,12 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct report_iterator *iterator;
     struct fg_report_style *styles;
-    PyObject *buffers, *selection = NULL, *folds = NULL;
+    PyObject *buffers, *selection = NULL, *folds = NULL, *links = NULL;
     unsigned int header;
     int color, error;
 
-    if (!PyArg_ParseTuple(args, "O!Ip|OO:report", &PyList_Type, &buffers, &header, &color, &selection,
-                          &folds))
+    if (!PyArg_ParseTuple(args, "O!Ip|OOO:report", &PyList_Type, &buffers, &header, &color, &selection,
+                          &folds, &links))
         return NULL;
     if (!fg_reader_begin(reader))
         return NULL;
@@ -130,7 +178,9 @@ PyObject *fg_reader_report(PyObject *self, PyObject *args)
     }
     iterator->reader = (struct fg_reader *)Py_NewRef(self);
     atomic_fetch_add(&reader->nr_reports, 1);
-    error = fg_selected_parse(&iterator->selected, reader, &reader->names, selection);
+    error = parse_links(iterator, links, styles);
+    if (!error)
+        error = fg_selected_parse(&iterator->selected, reader, &reader->names, selection);
     if (!error)
         error = fg_selected_parse_folds(&iterator->selected, &reader->file, &reader->names, folds);
     if (!error)
@@ -149,6 +199,8 @@ static void report_iterator_dealloc(PyObject *self)
     struct report_iterator *iterator = (struct report_iterator *)self;
     PyTypeObject *type = Py_TYPE(self);
     fg_report_free(iterator->report);
+    PyMem_Free(iterator->links);
+    Py_XDECREF(iterator->addresses);
     if (iterator->merge.file)
         fg_merge_close(&iterator->merge);
     fg_selected_free(&iterator->selected);

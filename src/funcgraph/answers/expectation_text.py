@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from funcgraph.answers.expectation import Difference, RecordedCall
 from funcgraph.names import printable
+from funcgraph.tracedata.links import NO_LINKS, Links
 
 if TYPE_CHECKING:
     from funcgraph.answers.recorded_calls import ThreadDifference
@@ -20,15 +21,22 @@ def title_of(difference: Difference) -> str:
     return _TITLES[difference.what]
 
 
-def difference_lines(difference: Difference) -> Iterator[str]:
-    """Yield the calls around and before a difference, then what was expected, and what is there."""
+def difference_lines(difference: Difference, file: str = "", links: Links = NO_LINKS) -> Iterator[str]:
+    """Yield the calls around and before a difference, then what was expected, and what is there.
+
+    Args:
+        difference: what is printed.
+        file: where the expectation stands, for links to its lines.
+        links: makes them.
+    """
     level = "  " * len(difference.path)
     for depth, call in enumerate(difference.path):
         yield f"  {'  ' * depth}{_shown(call)}"
     for call in difference.before:
         yield f"  {level}{_shown(call)}"
     for one in difference.expected[:_EXPECTED]:
-        yield f"- {level}{printable(one.text)}   (line {one.line})"
+        place = links.place(f"line {one.line}", file, one.line)
+        yield f"- {level}{printable(one.text)}   ({place})"
     if len(difference.expected) > _EXPECTED:
         yield f"- {level}or one of {len(difference.expected) - _EXPECTED} more lines"
     if not difference.expected:

@@ -24,6 +24,7 @@ from funcgraph.command_support.trace import (
 )
 from funcgraph.names import printable
 from funcgraph.output_file import whole_file
+from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.selected_time import exact_time
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
             _write(args, trace)
             return 0
         found = check_trace(expectation, trace, args.tasks, args.buffers)
-        text = answer_text(args, lambda: _json(found), _lines(_name_of(args.expectation), trace, found))
+        text = answer_text(args, lambda: _json(found), _lines(args.expectation, trace, found))
     write_answer(text)
     return int(found is not None)
 
@@ -139,13 +140,14 @@ def _name_of(path: str) -> str:
     return "standard input" if path == _STANDARD else printable(path)
 
 
-def _lines(name: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
+def _lines(path: str, trace: Trace, found: ThreadDifference | None) -> Iterator[str]:
+    name = _name_of(path)
     if found is None:
         yield f"the calls are those of {name}"
         return
     task, difference = found
     yield f"{name}: {title_of(difference)} in {printable(task.name)}-{task.tid}"
-    yield from difference_lines(difference)
+    yield from difference_lines(difference, "" if path == _STANDARD else path, links_on())
     begin = exact_time(trace.clock, difference.time_ns)
     shown = f"funcgraph report -i {trace.path} --task {task.tid} --from {begin}"
     yield f"from there on: {shown} -n 20"

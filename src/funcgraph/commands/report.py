@@ -22,6 +22,7 @@ from funcgraph.command_support.trace import (
     trace_path,
 )
 from funcgraph.command_support.tree import add_tree_arguments, tree_pieces, wants_tree
+from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.option_words import options_help, parse_options
 from funcgraph.tracedata.pager import wants_color, write_text
 from funcgraph.tracedata.selection import select
@@ -93,7 +94,11 @@ def _text(args: argparse.Namespace, trace: TraceFile, options: Mapping[str, bool
     """Return the text in pieces. For a person it ends with what could be recorded besides."""
     selection = selection_of(args)
     pieces = trace.report(
-        options, select=selection, color=wants_color(args.color), fold_imports=not args.imports
+        options,
+        select=selection,
+        color=wants_color(args.color),
+        fold_imports=not args.imports,
+        links=links_on(pager=not args.no_pager),
     )
     if not sys.stdout.isatty():  # elsewhere the text is the trace's alone
         return pieces

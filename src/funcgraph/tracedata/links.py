@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO
 
 from funcgraph.tracedata.description import Function
@@ -19,7 +19,7 @@ __all__ = ["NO_LINKS", "Links", "link_format", "links_on"]
 _FILE = "file://{host}{path}"
 #: For those that open an editor at the line.
 _LINE = _FILE + "#{line}"
-_PLACE = re.compile(r"(?P<file>[^\s:'\"]+):(?P<line>\d+)")
+_PLACE = re.compile(r"(?P<file>[^\s:'\"]+):(?: line )?(?P<line>\d+)")
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _BEGIN, _END = "\x1b]8;;", "\x1b\\"
 _LEAST_VTE = 5001  # 0.50.0 ends with a fault at a link
@@ -49,13 +49,35 @@ class Links:
         self._form = form
         self._host = os.uname().nodename if form else ""
 
+    def _address(self, file: str) -> str | None:
+        """Return the address of a file, with "\0" where the line stands; None: it has none."""
+        if self._form is None or not (file.startswith("/") or os.path.isfile(file)):
+            return None
+        values = {"host": _quoted(self._host), "path": _quoted(os.path.abspath(file)), "line": "\0"}
+        return re.sub(r"\{(host|path|line)\}", lambda match: values[match[1]], self._form)
+
     def place(self, text: str, file: str, line: int) -> str:
         """Return a text, which is printed already as it shall be seen, as a link to a line of a file."""
-        if self._form is None or not (file.startswith("/") or os.path.isfile(file)):
+        form = self._address(file)
+        if form is None:
             return text
-        values = {"host": _quoted(self._host), "path": _quoted(os.path.abspath(file)), "line": str(line)}
-        address = re.sub(r"\{(host|path|line)\}", lambda match: values[match[1]], self._form)
+        address = form.replace("\0", str(line))
         return f"{_BEGIN}{address}{_END}{text}{_BEGIN}{_END}"
+
+    def of_report(self, functions: Iterable[Function]) -> tuple[tuple[bytes, int] | None, ...] | None:
+        """Return what Reader.report() takes to make the same links; None: it makes none."""
+        if self._form is None:
+            return None
+        addresses: dict[str, bytes | None] = {}
+        found: list[tuple[bytes, int] | None] = []
+        for function in functions:
+            file = "" if function.size_bytes else function.file
+            if file not in addresses:
+                text = self._address(file)
+                addresses[file] = None if text is None else text.encode("ascii")
+            address = addresses[file]
+            found.append(None if address is None else (address, function.line))
+        return tuple(found)
 
     def function(self, text: str, function: Function | None) -> str:
         """Return a text as a link to the line on which a function begins, if that is known."""
@@ -64,7 +86,10 @@ class Links:
         return self.place(text, function.file, function.line)
 
     def message(self, text: str) -> str:
-        """Return a printable line with a link at the first `FILE:LINE` that names a file which is there."""
+        """Return a printable line with a link at its first place, if that names a file which is there.
+
+        A place is `FILE:LINE` or `FILE: line LINE`.
+        """
         match = _PLACE.search(text) if self._form else None
         if match is None or not os.path.isfile(match["file"]):
             return text

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from funcgraph.tracedata.call_tree import CallTree, TreeGroup
     from funcgraph.tracedata.flaw import Flaw
     from funcgraph.tracedata.kernel import KernelHead
+    from funcgraph.tracedata.links import Links
     from funcgraph.tracedata.selection import Selection
     from funcgraph.tracedata.summary import EventSummary, FunctionSummary
 
@@ -135,6 +136,7 @@ class TraceFile:
         color: bool = False,
         select: Selection | None = None,
         fold_imports: bool = False,
+        links: Links | None = None,
     ) -> Iterator[bytes]:
         """Return the trace as text, each buffer in the kernel's layout of its tracer.
 
@@ -149,6 +151,7 @@ class TraceFile:
             color: add escape sequences for a terminal.
             select: what to show of these.
             fold_imports: show each import as one call, unless `select` chooses functions.
+            links: makes links of functions' names and of places in them; None: there are none.
 
         Returns:
             An iterator over pieces of UTF-8 text, each of whole lines.
@@ -179,7 +182,8 @@ class TraceFile:
         tracer = self.buffers[numbers[0]].tracer.encode()
         header = b"# tracer: function\n" if tracer.decode() in FLAT_TRACERS else b""
         try:
-            for piece in reader.report(styles, numbers[0], color, events, folds):
+            addresses = links.of_report(self.functions) if links else None
+            for piece in reader.report(styles, numbers[0], color, events, folds, addresses):
                 yield piece.replace(header, b"# tracer: %b\n" % tracer, 1) if header else piece
                 header = b""
         except ValueError as error:

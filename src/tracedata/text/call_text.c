@@ -31,12 +31,45 @@ const struct fg_label *fg_function_label(const struct fg_name_table *names, uint
     return fg_is_import(names, func) ? &names->imports[func - names->nr_functions - 1] : &unknown;
 }
 
+static const struct fg_source_link *link_of(const struct fg_report_style *style, uint32_t func)
+{
+    return func < style->nr_links && style->links[func].address ? &style->links[func] : NULL;
+}
+
+static void link_begin(struct fg_text *text, const struct fg_source_link *link, uint32_t line)
+{
+    const char *at = link->address, *end = at + link->bytes;
+
+    fg_text_lit(text, "\x1b]8;;");
+    for (;;) {
+        const char *gap = memchr(at, 0, (size_t)(end - at));
+
+        fg_text_put(text, at, (size_t)((gap ? gap : end) - at));
+        if (!gap)
+            break;
+        fg_text_u64(text, line, 0, ' ');
+        at = gap + 1;
+    }
+    fg_text_lit(text, "\x1b\\");
+}
+
+static void link_end(struct fg_text *text)
+{
+    fg_text_lit(text, "\x1b]8;;\x1b\\");
+}
+
 void fg_put_function(struct fg_text *text, const struct fg_report_style *style,
                      const struct fg_name_table *names, uint32_t func)
 {
     const struct fg_label *name = fg_function_label(names, func);
+    const struct fg_source_link *link = link_of(style, func);
+
     fg_color_begin(text, style, FG_COLOR_NAME);
+    if (link)
+        link_begin(text, link, link->line);
     fg_text_put(text, name->text, name->bytes);
+    if (link)
+        link_end(text);
     fg_color_end(text, style);
 }
 
@@ -68,14 +101,29 @@ void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, u
     }
 }
 
-void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place)
+/* "app.main:12" */
+static void put_line(struct fg_text *text, const struct fg_report_style *style,
+                     const struct fg_name_table *names, uint32_t func, uint32_t line)
+{
+    const struct fg_label *name = fg_function_label(names, func);
+    const struct fg_source_link *link = link_of(style, func);
+
+    if (link)
+        link_begin(text, link, line);
+    fg_text_put(text, name->text, name->bytes);
+    fg_text_char(text, ':');
+    fg_text_u64(text, line, 0, ' ');
+    if (link)
+        link_end(text);
+}
+
+void fg_put_place(struct fg_text *text, const struct fg_report_style *style,
+                  const struct fg_name_table *names, uint32_t func, uint32_t place)
 {
     const struct fg_function_name *function = func < names->nr_functions ? &names->functions[func] : NULL;
     const struct fg_label *name = fg_function_label(names, func);
     if (!function || !function->size_bytes) {
-        fg_text_put(text, name->text, name->bytes);
-        fg_text_char(text, ':');
-        fg_text_u64(text, place, 0, ' ');
+        put_line(text, style, names, func, place);
         return;
     }
     const char *module = memchr(name->text, ' ', name->bytes);
@@ -99,7 +147,7 @@ void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
         return;
     }
     fg_color_begin(text, style, FG_COLOR_NAME);
-    fg_put_place(text, names, call->caller, call->caller_place);
+    fg_put_place(text, style, names, call->caller, call->caller_place);
     fg_color_end(text, style);
 }
 

@@ -30,7 +30,8 @@ void fg_put_calls(struct fg_text *text, uint64_t calls);
 void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,
                       const uint8_t *values, const uint8_t *end);
 /* "app.main:12"; of native code "symbol+0x4f/0xd0 [module]", as the kernel prints it. */
-void fg_put_place(struct fg_text *text, const struct fg_name_table *names, uint32_t func, uint32_t place);
+void fg_put_place(struct fg_text *text, const struct fg_report_style *style,
+                  const struct fg_name_table *names, uint32_t func, uint32_t place);
 /* " <-app.main", or " <-app.main:12"; nothing if the caller of the call is unknown. */
 void fg_put_caller(struct fg_text *text, const struct fg_report_style *style,
                    const struct fg_name_table *names, const struct fg_flat_data *call);

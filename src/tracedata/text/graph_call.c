@@ -94,7 +94,8 @@ static void put_origin(struct comment *comment, const struct fg_graph_event *ent
     if (entry->caller != FG_FUNC_UNKNOWN && fg_report_shows(comment->columns->style, FG_REPORT_RETADDR)) {
         comment_part(comment, FG_COLOR_COMMENT);
         fg_text_lit(comment->text, "<-");
-        fg_put_place(comment->text, comment->columns->names, entry->caller, entry->caller_place);
+        fg_put_place(comment->text, comment->columns->style, comment->columns->names, entry->caller,
+                     entry->caller_place);
     }
     if (entry->kind == FG_ENTRY_RESUME) {
         comment_part(comment, FG_COLOR_COMMENT);

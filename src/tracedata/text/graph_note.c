@@ -6,7 +6,13 @@
 #include "tracedata/text/event_text.h"
 
 /* Names in a comment have no colour of their own. */
-static const struct fg_report_style plain;
+static struct fg_report_style colorless(const struct fg_graph_columns *columns)
+{
+    const struct fg_report_style *style = columns->style;
+
+    return (struct fg_report_style){
+        .options = style->options, .links = style->links, .nr_links = style->nr_links};
+}
 
 /* Begins the line; `duration_ns` may be NULL. */
 static void begin_note(struct fg_text *text, const struct fg_graph_columns *columns,
@@ -44,7 +50,7 @@ static void put_function(struct fg_text *text, const struct fg_graph_columns *co
                          const struct fg_event *event)
 {
     const struct fg_flat_data *call = fg_event_function(event);
-    const struct fg_report_style style = {.options = columns->style->options};
+    const struct fg_report_style style = colorless(columns);
 
     fg_put_function(text, &style, columns->names, call->func);
     fg_put_caller(text, &style, columns->names, call);
@@ -55,9 +61,10 @@ static void put_folded(struct fg_text *text, const struct fg_graph_columns *colu
                        const struct fg_event *event, uint32_t depth)
 {
     const struct fg_folded_event *folded = (const struct fg_folded_event *)event->data;
+    const struct fg_report_style style = colorless(columns);
 
     begin_note(text, columns, event, depth, NULL);
-    fg_put_function(text, &plain, columns->names, folded->func);
+    fg_put_function(text, &style, columns->names, folded->func);
     fg_text_lit(text, ": ");
     fg_put_calls(text, folded->folded.calls + 1);
     end_note(text, columns);
@@ -66,6 +73,7 @@ static void put_folded(struct fg_text *text, const struct fg_graph_columns *colu
 int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *columns, struct fg_merge *merge,
                       const struct fg_event *event, uint32_t depth)
 {
+    const struct fg_report_style style = colorless(columns);
     const struct fg_event_type *type;
 
     if (!fg_event_is_whole(event))
@@ -94,11 +102,11 @@ int fg_graph_put_note(struct fg_text *text, const struct fg_graph_columns *colum
         break;
     case FG_EVENT_kernel_stack:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_stack(text, &plain, columns->names, event);
+        fg_put_stack(text, &style, columns->names, event);
         break;
     case FG_EVENT_func_repeats:
         begin_note(text, columns, event, depth, NULL);
-        fg_put_repeats(text, &plain, columns->names, event);
+        fg_put_repeats(text, &style, columns->names, event);
         break;
     case FG_EVENT_unknown_event:
         begin_note(text, columns, event, depth, NULL);

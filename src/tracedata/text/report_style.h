@@ -3,6 +3,7 @@
 #define FG_REPORT_STYLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum fg_option_initial { FG_OPTION_OFF, FG_OPTION_ON, FG_OPTION_AUTO };
@@ -39,14 +40,23 @@ enum fg_report_option {
 /* TRACE_CMD: as trace-cmd prints a kernel's trace, which it must be. */
 enum fg_layout { FG_LAYOUT_FUNCTION_GRAPH, FG_LAYOUT_FUNCTION, FG_LAYOUT_TRACE_CMD };
 
+/* Where a function's source is, as a terminal's link has it (OSC 8). */
+struct fg_source_link {
+    const char *address; /* a zero byte stands for the line; NULL: no link */
+    size_t bytes;
+    uint32_t line; /* on which the function begins */
+};
+
 /* How a buffer of the trace is printed. */
 struct fg_report_style {
     enum fg_layout layout;
     uint32_t options; /* enum fg_report_option, or-ed */
     bool color;
-    uint64_t nr_events, nr_lost; /* for the header of the `function` layout */
-    const char *prefix;          /* before each line after the header; or NULL */
-    bool counts_time;            /* the trace's clock counts something else than nanoseconds */
+    uint64_t nr_events, nr_lost;        /* for the header of the `function` layout */
+    const char *prefix;                 /* before each line after the header; or NULL */
+    bool counts_time;                   /* the trace's clock counts something else than nanoseconds */
+    const struct fg_source_link *links; /* by function; names and places are links */
+    uint32_t nr_links;                  /* 0: they are not */
 };
 
 /* True if the option is on. */

@@ -106,6 +106,8 @@ def test_a_message_has_a_link_to_the_file_that_is_there(tmp_path: Path) -> None:
     place = f"{tmp_path}/funcgraph.toml:12"
     linked = Links(LINE).message(f"funcgraph: {place}: no such option 'x'")
     assert f"#12\x1b\\{place}\x1b]8;;\x1b\\: no such option 'x'" in linked
+    place = f"{tmp_path}/funcgraph.toml: line 7"
+    assert f"#7\x1b\\{place}\x1b]8;;\x1b\\: its" in Links(LINE).message(f"funcgraph: {place}: its indent")
     for text in ("funcgraph: /no/such:12: wrong", "funcgraph: 12:13", f"funcgraph: {tmp_path}: is a folder"):
         assert Links(LINE).message(text) == text
 
@@ -117,6 +119,7 @@ def test_a_message_has_a_link_to_the_file_that_is_there(tmp_path: Path) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("links")
     (folder / "app.py").write_text(PROGRAM)
+    (folder / "expected.txt").write_text("__main__.find(key=4)\n")
     command = [
         sys.executable,
         "-m",
@@ -159,6 +162,9 @@ def on_terminal(words: list[str], folder: Path, **variables: str) -> str:
 COMMANDS = {
     "summary": (["summary", "--no-pager"], "__main__.find", 3),
     "tree": (["report", "--tree", "--no-pager"], "__main__.find", 3),
+    "report": (["report", "--no-pager"], "__main__.find", 3),
+    "caller": (["report", "--no-pager"], "__main__.main:7", 7),
+    "expect": (["expect", "expected.txt"], "line 1", 1),
     "why": (["why", "__main__.main"], "__main__.find", 3),
     "values": (["values", "__main__.find"], "app.py:3", 3),
     "exceptions": (["exceptions", "-l", "__main__.*", "--nth", "1"], "app.py:3", 3),
@@ -169,14 +175,15 @@ COMMANDS = {
 def test_a_command_links_to_the_line(folder: Path, name: str) -> None:
     words, text, line = COMMANDS[name]
     seen = on_terminal(words, folder)
-    address = f"file://{os.uname().nodename}{folder}/app.py#{line}"
+    file = "expected.txt" if name == "expect" else "app.py"
+    address = f"file://{os.uname().nodename}{folder}/{file}#{line}"
     assert any(address == at and shown.endswith(text) for at, shown in LINK.findall(seen)), seen
     plain = LINK.sub(r"\2", seen)
     assert "]8;" not in plain
 
 
 def test_a_pipe_and_json_have_none(folder: Path) -> None:
-    for words in (["summary"], ["exceptions", "--nth", "1"], ["summary", "--json"]):
+    for words in (["summary"], ["exceptions", "--nth", "1"], ["summary", "--json"], ["report"]):
         command = [sys.executable, "-m", "funcgraph", *words]
         environment = {**os.environ, "TERM_PROGRAM": "vscode", "FUNCGRAPH_LINKS": "always"}
         text = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True).stdout
