@@ -54,6 +54,8 @@ FOLDER_RACES = 400 if NIGHTLY else 40
 STOPPED_HELPERS = 3 if NIGHTLY else 1
 #: Recordings of one running process, one after the other.
 ATTACH_CYCLES = 100 if NIGHTLY else 6
+#: Rounds of everything that is done to a running process, which must not grow by one object a round.
+GROWTH_ROUNDS = 30 if NIGHTLY else 5
 #: Recordings of native functions of a running server, one after the other.
 NATIVE_CYCLES = 1_000 if NIGHTLY else 8
 #: Attaches, connections and fetched values of a storm.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcgraph.control import owned, server
-from funcgraph.control.recordings import sessions
+from funcgraph.control.recordings import leave_dead, sessions
 from funcgraph.control.serving import stop_serving
 from funcgraph.session import tracing
 
@@ -38,8 +38,7 @@ def give_back() -> bool:
 
     Users are recordings, instances and events that clients made, and other clients that are connected.
     """
-    tracing.leave_dead()
-    sessions.intersection_update(tracing.directories())
+    leave_dead()
     if not _state["is_borrowed"] or sessions or not owned.is_empty() or server.clients() > 1:
         return False
     detach()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OwnedTree", "is_empty", "take_back"]
 
-# What was made through all trees of this process.
+# What was made through all trees of this process, as far as it is left: a process may be steered for years.
 _instances: dict[str, Instance] = {}
 _made: list[AnyDefinition] = []
 
@@ -96,6 +96,8 @@ def _noting(*names: str) -> Iterator[None]:
         yield
     finally:
         after = instances()
+        for name in [name for name, one in _instances.items() if after.get(name) is not one]:
+            del _instances[name]
         _instances.update({name: after[name] for name in names if name in after and name not in before})
 
 
@@ -120,7 +122,8 @@ class _DefiningFile:
         try:
             return self._file.write(offset, data)
         finally:
-            _made.extend(one for one in _definitions() if one not in before)
+            after = list(_definitions())
+            _made[:] = [one for one in after if one in _made or one not in before]
 
     def close(self) -> None:
         self._file.close()

@@ -6,7 +6,7 @@ import os
 
 from funcgraph.session import tracing
 
-__all__ = ["record_start", "record_stop", "sessions"]
+__all__ = ["leave_dead", "record_start", "record_stop", "sessions"]
 
 # The sessions that were joined here, not by the program itself or with its start.
 sessions: set[str] = set()
@@ -25,7 +25,7 @@ def record_start(directory: str) -> dict[str, int]:
         FileNotFoundError: no session takes processes there.
         ValueError, OSError, RuntimeError: as session.tracing.join(). Nothing has changed.
     """
-    tracing.leave_dead()
+    leave_dead()
     if directory not in tracing.directories():
         try:
             tracing.join(directory, tracing.settings_of(directory), at_start=False)
@@ -38,5 +38,10 @@ def record_start(directory: str) -> dict[str, int]:
 def record_stop(directory: str) -> None:
     """Stop recording into a session. Does nothing if that has ended."""
     tracing.leave(directory)
-    sessions.discard(directory)
+    leave_dead()
+
+
+def leave_dead() -> None:
+    """Leave the sessions whose recorders were killed, and forget those that were left."""
     tracing.leave_dead()
+    sessions.intersection_update(tracing.directories())
