@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sizes
 
-from tools import wheels
+from tools import pythons, wheels
 from tools.layout import ROOT, pyproject
 
 pytestmark = pytest.mark.one_python
@@ -43,6 +43,30 @@ def test_what_an_environment_keeps_is_named(tmp_path: Path) -> None:
     (tmp_path / "share" / "left.txt").touch()
     (tmp_path / "share" / "left.cpython-313.pyc").touch()
     assert wheels.files_of(tmp_path) - before == {"share/left.txt"}
+
+
+def test_a_wheel_has_nothing_of_another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Objects of a cache were compiled in another folder: its name is in the GNU build id."""
+    seen: dict[str, str] = {}
+
+    class Builder:
+        path = "/bin"
+
+        def command(self, *words: str | Path) -> list[str | Path]:
+            return [*words]
+
+    def run(words: list[str | Path], *, log: Path, env: dict[str, str]) -> None:
+        seen.update(env)
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "made.whl").touch()
+
+    monkeypatch.setattr(wheels, "_builder", lambda python: Builder())
+    monkeypatch.setattr(wheels, "run", run)
+    wheels.build(pythons.choose(""), tmp_path / "source", tmp_path / "folder", tmp_path / "log")
+    assert seen["CCACHE_DISABLE"] == "1"
+    for folder in ("source", "folder"):
+        assert f"-ffile-prefix-map={tmp_path / folder}" in seen["CFLAGS"]
+    assert seen["SOURCE_DATE_EPOCH"].isdecimal()
 
 
 def test_each_version_has_a_wheel_in_a_release() -> None:

@@ -74,6 +74,8 @@ def build(python: Interpreter, source: Path, folder: Path, log: Path, *, offline
         "PATH": environment.path,
         "CFLAGS": f"{os.environ.get('CFLAGS', '')} {flags}".strip(),
         "SOURCE_DATE_EPOCH": _git("log", "-1", "--format=%ct"),
+        # ccache takes objects that were compiled in another folder, whose name is in their debug information.
+        "CCACHE_DISABLE": "1",
     }
     alone = ["unshare", "--net"] if offline else []
     run([*alone, *environment.command(*words)], log=log, env=variables)
