@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tools import pythons
@@ -153,15 +154,16 @@ def try_out(wheel: Path, python: Interpreter, log: Path) -> None:
     run([*inside, python.executable, "-m", "venv", folder], log=log)
     before = files_of(folder)
     of_folder = folder / "bin" / "python"
-    # The environment's own commands are all that there is: no compiler.
-    alone = {"PATH": str(folder / "bin"), "FUNCGRAPH": ""}
+    # The environment's own commands are all that there is, no compiler; what leads into another root comes
+    # before.
+    alone = ["env", f"PATH={folder / 'bin'}", "FUNCGRAPH="]
     run([*inside, of_folder, *_PIP, "install", wheel], log=log)
-    command: list[str | Path] = [*inside, folder / "bin" / "funcgraph"]
+    command: list[str | Path] = [*inside, *alone, folder / "bin" / "funcgraph"]
     trace = folder / "t.fg"
-    run([*command, "--version"], log=log, env=alone)
-    run([*command, "selftest"], log=log, env=alone)
-    run([*command, "record", "-o", trace, "-m", "json.tool", "--help"], log=log, env=alone)
-    run([*command, "summary", "-i", trace], log=log, env=alone)
+    run([*command, "--version"], log=log)
+    run([*command, "selftest"], log=log)
+    run([*command, "record", "-o", trace, "-m", "json.tool", "--help"], log=log)
+    run([*command, "summary", "-i", trace], log=log)
     trace.unlink()
     run([*inside, of_folder, *_PIP, "uninstall", "--yes", "funcgraph"], log=log)
     run([*inside, of_folder, *_PIP, "uninstall", "--yes", "backports.zstd"], log=log)
@@ -233,7 +235,9 @@ def _builder(python: Interpreter) -> Environment:
     return environment
 
 
+@cache
 def _git(*words: str) -> str:
+    """Return what git prints. Both builds of a wheel get the same, also if somebody commits meanwhile."""
     return subprocess.run(
         ["git", *words], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.strip()
