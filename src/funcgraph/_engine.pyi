@@ -69,6 +69,7 @@ def start(
     no_repeats: bool = False,
     no_sleep_time: bool = False,
     no_irqs: bool = False,
+    no_brief: bool = False,
 ) -> int:
     """Create a ring-buffer file named PID.N.ring in `directory`, and record into it. Return a handle.
 
@@ -98,6 +99,7 @@ def start(
             durations (nosleep-time). This costs a system call at the entry and the return of each call.
         no_irqs: function_graph only: leave out calls that CPython makes of signal handlers, and what those
             call (nofuncgraph-irqs).
+        no_brief: with c_calls: none of the C functions that take little time at each call (nobrief-calls).
         places: function only: record the line at which the caller made each call (sym-offset).
         stack_trace: function only: record the callers of each call (func_stack_trace).
         event_stack: record the callers of each event (stacktrace).

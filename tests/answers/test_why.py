@@ -273,6 +273,18 @@ def test_the_command_prints_one_screen_with_the_evidence(recorded: Path, tmp_pat
     assert sum(part["ns"] for part in answer["slow"]["parts"]) == answer["slow"]["total_ns"]
 
 
+def test_brief_c_functions_are_left_out_unless_all_are_wanted(recorded: Path, tmp_path: Path) -> None:
+    fg = Funcgraph(tmp_path, tmp_path)
+    text = fg.run("report", "-i", recorded).stdout
+    assert "_thread.lock.acquire()" in text
+    assert "_thread.lock.release()" not in text
+    script = "def f(): return len([]), sum([])\nf()"
+    assert fg.record("-q", "--why", "--c-calls", "-c", script).returncode == 0
+    text = fg.run("report").stdout
+    assert "builtins.len()" in text
+    assert "builtins.sum()" in text
+
+
 def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     fg = Funcgraph(tmp_path, tmp_path)
     assert fg.record("-q", "-c", "def f(): pass\nf()").returncode == 0

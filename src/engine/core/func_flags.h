@@ -16,5 +16,7 @@ enum fg_func_flags {
     FG_FUNC_IMPORTS = 128,
     /* an instruction within machine code; also FG_FUNC_NATIVE. It is entered, and never returns */
     FG_FUNC_PLACE = 256,
+    /* a C function that takes little time at each call, whatever its arguments are */
+    FG_FUNC_BRIEF = 512,
 };
 #endif

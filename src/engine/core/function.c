@@ -112,6 +112,8 @@ struct fg_func *fg_func_new(const struct fg_func_desc *desc)
         return NULL;
     }
     atomic_store(&func->entry_hook_only, false);
+    atomic_store(&func->may_silence_calls, false);
+    atomic_store(&func->has_silent_calls, false);
     func->id = funcs.next_id++;
     func->line = desc->line;
     func->flags = desc->flags;

@@ -42,6 +42,8 @@ struct fg_func {
     _Atomic bool entry_hook_only;  /* the arch hooks its entries and nothing else */
     /* wants_returns and entry_hook_only are both set: users that want returns see no call yet */
     _Atomic bool awaits_return_hooks;
+    /* Owned by the arch: places of the function may stop to report their calls; some have. */
+    _Atomic bool may_silence_calls, has_silent_calls;
     /* the interpreter may call it to handle a signal; changed under the engine's lock */
     _Atomic bool irq;
     uint32_t index;  /* in the table */

@@ -119,7 +119,7 @@ int fg_filter_copy(struct fg_filter *to, const struct fg_filter *from)
 {
     int failure;
 
-    *to = (struct fg_filter){.c_calls = from->c_calls, .irqs = from->irqs};
+    *to = (struct fg_filter){.c_calls = from->c_calls, .no_brief = from->no_brief, .irqs = from->irqs};
     failure = copy_sets(to, from);
     if (!failure && from->tids) {
         to->tids = copy_tids(from->tids);
@@ -154,6 +154,12 @@ static bool is_included_by_default(const struct fg_filter *filter, const struct 
     return func->flags & FG_FUNC_NATIVE ? has(filter, FGRAPH_GRAPH, func) : !fg_module_is_own(func->module);
 }
 
+/* Whether a C function is wanted where functions of the filter call it. */
+static bool wants_c_call(const struct fg_filter *filter, const struct fg_func *func)
+{
+    return filter->c_calls && !(filter->no_brief && (func->flags & FG_FUNC_BRIEF));
+}
+
 /* A glob does not select C functions: hooks on their calls would slow the whole program down. Functions of
  * this package are selected by patterns alone that name it. */
 static bool is_included(const struct fg_filter *filter, const struct fg_func *func)
@@ -161,7 +167,7 @@ static bool is_included(const struct fg_filter *filter, const struct fg_func *fu
     if (!filter->sets[FGRAPH_FILTER].n)
         return is_included_by_default(filter, func);
     if (func->flags & FG_FUNC_C)
-        return filter->c_calls || has_name(filter, FGRAPH_FILTER, func);
+        return wants_c_call(filter, func) || has_name(filter, FGRAPH_FILTER, func);
     return has(filter, FGRAPH_FILTER, func);
 }
 
@@ -197,7 +203,7 @@ uint32_t fg_filter_flags(const struct fg_filter *filter, const struct fg_func *f
 
 bool fg_filter_matches(const struct fg_filter *filter, const struct fg_func *func)
 {
-    if ((func->flags & FG_FUNC_C) && !filter->c_calls && !fg_filter_names(filter, func))
+    if ((func->flags & FG_FUNC_C) && !wants_c_call(filter, func) && !fg_filter_names(filter, func))
         return false;
     /* A function that only begins or hides what the user sees must be hooked as well. */
     return is_shown(filter, func) || has(filter, FGRAPH_GRAPH, func) ||

@@ -24,6 +24,7 @@ struct fg_filter {
     struct fg_tids *tids;                           /* only calls in threads of this set; NULL: in all */
     /* Also C functions, when functions of the filter call them; not subject to FGRAPH_FILTER. */
     bool c_calls;
+    bool no_brief; /* of these, none that is FG_FUNC_BRIEF */
     enum fg_irqs irqs;
 };
 

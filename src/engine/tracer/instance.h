@@ -22,7 +22,8 @@
     X(event_stack, "stacktrace")                                                                             \
     X(no_repeats, "func-no-repeats")                                                                         \
     X(no_sleep_time, "nosleep-time")                                                                         \
-    X(no_irqs, "nofuncgraph-irqs")
+    X(no_irqs, "nofuncgraph-irqs")                                                                           \
+    X(no_brief, "nobrief-calls")
 
 /* Limits of an instance's numbers: X(name, least, most). tests/settings/ compares them
  * with funcgraph.settings.table. */

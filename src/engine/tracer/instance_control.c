@@ -181,11 +181,11 @@ int fg_instance_init_settings(struct fg_instance *instance, const struct fg_inst
 }
 
 /* The tracer's own functions must see the settings before calls become plain, and after they cease to be.
- * Lists of users hold is_plain and no_irqs, so a change of these applies the filter again. */
+ * Lists of users hold is_plain, no_irqs and no_brief, so a change of these applies the filter again. */
 static int change_settings(struct fg_instance *instance, const struct fg_instance_settings *settings)
 {
     struct fg_instance_settings old = fg_instance_settings(instance);
-    bool was_plain = fg_user_of(&instance->ops)->is_plain, had_no_irqs = instance->no_irqs;
+    bool was_plain = fg_user_of(&instance->ops)->is_plain;
     bool showed_callers = fg_instance_shows_callers(instance);
     int error = set_style(instance, &settings->value_style);
 
@@ -193,7 +193,8 @@ static int change_settings(struct fg_instance *instance, const struct fg_instanc
         return error;
     set_numbers(instance, settings);
     fg_instance_update_plain(instance);
-    if (fg_user_of(&instance->ops)->is_plain != was_plain || instance->no_irqs != had_no_irqs)
+    if (fg_user_of(&instance->ops)->is_plain != was_plain || instance->no_irqs != old.no_irqs ||
+        instance->no_brief != old.no_brief)
         error = fg_instance_apply_filter(instance, &instance->filter);
     if (error) {
         set_numbers(instance, &old);

@@ -24,6 +24,7 @@ static int effective_filter(const struct fg_instance *instance, const struct fg_
     int error = fg_instance_records_calls(instance) ? fg_filter_copy(filter, own_filter)
                                                     : fg_filter_make_none(filter);
 
+    filter->no_brief = instance->no_brief;
     if (!error && instance->tracer->reports_irqs)
         filter->irqs = instance->no_irqs ? FG_IRQS_HIDDEN : FG_IRQS_MARKED;
     return error;

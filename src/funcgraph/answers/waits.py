@@ -55,7 +55,7 @@ _NATIVE_FUNCTIONS: Mapping[PartKind, str] = {
     "sendfile64 splice wait waitpid wait3 wait4 waitid getaddrinfo",
 }
 
-_C_KINDS = {
+C_KINDS = {
     f"{owner}.{name}": kind
     for kind, owners in _C_FUNCTIONS.items()
     for owner, names in owners.items()
@@ -74,5 +74,5 @@ def _kind(function: Function) -> PartKind | None:
     if function.flags & NATIVE:
         return _NATIVE_KINDS.get(function.qualname.removeprefix("__libc_").partition("@")[0], "native")
     if not function.file:
-        return _C_KINDS.get(function.name)
+        return C_KINDS.get(function.name)
     return "import" if is_import_machinery(function) else None

@@ -157,6 +157,7 @@ def record(
     no_repeats: bool = False,
     no_sleep_time: bool = False,
     no_irqs: bool = False,
+    no_brief: bool = False,
     c_calls: bool = False,
     buffer_kb: int = 8192,
     mode: str = "wait",
@@ -211,6 +212,7 @@ def record(
         no_sleep_time: durations without the time that the thread slept or waited (nosleep-time; this costs
             a system call at each entry and return). "function_graph" only.
         no_irqs: neither signal handlers nor what they call (nofuncgraph-irqs). "function_graph" only.
+        no_brief: with c_calls: no C functions that take little time at each call, as `len` (nobrief-calls).
         c_calls: record C functions that recorded functions call.
         buffer_kb: size of each process's ring buffer, in KiB.
         mode: what happens when the buffer is full: "wait" for the recorder (nothing is lost), "drop" the
@@ -218,7 +220,7 @@ def record(
         options: trace options, as `funcgraph report -O` takes them: how the report shows the trace unless
             told otherwise. Some also say what is recorded: "funcgraph-args", "func-args",
             "funcgraph-retval", "funcgraph-retaddr", "sym-offset", "func_stack_trace", "stacktrace",
-            "func-no-repeats", "nosleep-time", "nofuncgraph-irqs".
+            "func-no-repeats", "nosleep-time", "nofuncgraph-irqs", "nobrief-calls".
         follow_fork: record child processes too.
         control: give each child process a control socket. This process has one if it calls serve().
         why: record all that `funcgraph why` tells apart: C functions, collections, waits for the interpreter

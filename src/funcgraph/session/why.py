@@ -24,7 +24,8 @@ def add_why(settings: dict[str, Any]) -> None:
         return
     instances: list[dict[str, Any]] = settings["instances"]
     first = instances[0]
-    first["c_calls"] = True
+    if not first["c_calls"]:  # with --c-calls all of them are recorded
+        first["c_calls"] = first["no_brief"] = True
     first["events"] = [*first["events"], *(event for event in _EVENTS if event not in first["events"])]
     names = [instance["name"] for instance in instances]
     for name, tracer in _WAITS.items():

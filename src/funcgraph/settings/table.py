@@ -417,6 +417,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("no_repeats", FLAG, "record repeated calls once, with their number", default=False),
     Setting("no_sleep_time", FLAG, "leave time off the CPU out of durations", default=False),
     Setting("no_irqs", FLAG, "leave out signal handlers and what they call", default=False),
+    Setting("no_brief", FLAG, "leave out C functions that are always brief", default=False),
     Setting(
         "c_calls",
         FLAG,
@@ -689,6 +690,7 @@ OPTIONS: dict[str, TraceOption] = {
         TraceOption("func-no-repeats", False, _FUNCTION, ("no_repeats", True)),
         TraceOption("sleep-time", True, _GRAPH, ("no_sleep_time", False)),
         TraceOption("graph-time", True, _GRAPH),
+        TraceOption("brief-calls", True, _ALL, ("no_brief", False)),
     )
 }
 

@@ -353,12 +353,38 @@ static void report_return_hooks(struct monitoring *m, const PyCodeObject *code, 
         fg_func_set_return_hooks(func, !entry_only);
 }
 
+/* Has all places of a function report their calls again, if a user wants calls of which some places have
+ * stopped to report (silent_call.h). Removes CALL: CPython sets it at each place when it is set again.
+ * Return: the local events that are left, or -1 with an exception. */
+static long hear_calls(struct monitoring *m, PyCodeObject *code, struct fg_func *func, long has)
+{
+    long left = has & ~m->bits[EVENT_CALL];
+
+    atomic_store_explicit(&func->has_silent_calls, false, memory_order_relaxed);
+    return set_local_events(m, (PyObject *)code, left) == 0 ? left : -1;
+}
+
+/* Decides whether places of a function may stop to report their calls. Return: true: some have, and must
+ * report them again. */
+static bool settle_silence(struct monitoring *m, struct fg_func *func)
+{
+    bool may = FG_CAN_DISABLE && fg_hooks_wants_c_calls(func) && !fg_hooks_wants_all_c_calls(func);
+
+    atomic_store_explicit(&func->may_silence_calls, may, memory_order_relaxed);
+    return (!may || m->interp->hooks_c_calls) &&
+           atomic_load_explicit(&func->has_silent_calls, memory_order_relaxed);
+}
+
 /* Sets the local events that the function's users and kprobes need. -1 with an exception. */
 static int set_requested_events(struct monitoring *m, PyCodeObject *code, struct fg_func *func)
 {
     long users = events_of_users(m, func), has = local_events(m, code);
     int error;
 
+    if (settle_silence(m, func))
+        has = hear_calls(m, code, func, has);
+    if (has < 0)
+        return -1;
     /* users left, but the return of a call in progress is still wanted */
     if (fg_func_has_pending_returns(func))
         users |= has & ~events_within(m);
@@ -378,12 +404,50 @@ void fg_backend_sync(PyCodeObject *code, struct fg_func *func)
     fg_exception_put_back(aside);
 }
 
+/* Functions with places that have stopped to report calls. */
+struct silent_functions {
+    const struct fg_interp *interp;
+    size_t n, most;
+    struct fg_func *items[];
+};
+
+static void note_silent(struct fg_func *func, void *arg)
+{
+    struct silent_functions *found = arg;
+
+    if (found->n < found->most && fg_func_interp(func) == found->interp &&
+        atomic_load_explicit(&func->has_silent_calls, memory_order_relaxed))
+        found->items[found->n++] = func;
+}
+
+/* Has all places report their calls again. If memory is short, those stay silent that are. */
+static void hear_all_calls(struct fg_interp *interp)
+{
+    size_t most = fg_func_count();
+    struct silent_functions *found = malloc(sizeof(*found) + most * sizeof(found->items[0]));
+
+    if (!found)
+        return;
+    *found = (struct silent_functions){.interp = interp, .most = most};
+    fg_func_for_each(note_silent, found);
+    for (size_t i = 0; i < found->n; i++) {
+        PyCodeObject *code = fg_code_of(found->items[i]);
+
+        if (code)
+            fg_backend_sync(code, found->items[i]);
+        Py_XDECREF(code);
+    }
+    free(found);
+}
+
 /* Errors are not reported, as in fg_backend_sync(). */
 void fg_backend_hook_c_calls(struct fg_interp *interp)
 {
     struct monitoring *m = interp->hooks;
     fg_exception aside = fg_exception_set_aside();
 
+    if (interp->hooks_c_calls)
+        hear_all_calls(interp);
     if (set_events(m, events_global(m)) != 0)
         PyErr_Clear();
     fg_exception_put_back(aside);

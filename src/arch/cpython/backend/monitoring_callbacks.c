@@ -9,12 +9,14 @@
 #include <stddef.h>
 
 #include "arch/cpython/backend/call_steps.h"
+#include "arch/cpython/backend/silent_call.h"
 #include "arch/cpython/hook/ended.h"
 #include "arch/cpython/hook/gate.h"
 #include "arch/cpython/hook/greenlet.h"
 #include "arch/cpython/hook/kprobe.h"
 #include "arch/cpython/hook/raises.h"
 #include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/cfunction_table.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/regs.h"
 #include "engine/base/clock.h"
@@ -268,36 +270,67 @@ static bool wants_c_call(struct fg_func *func, struct site site)
     return site.frame && !fg_gate_check(site.tstate) && fg_hooks_wants_c_call(func, site.func);
 }
 
-static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+/* A call of what no user wants to know of. While CALL is local, the place may stop to report, until
+ * set_requested_events() has the function's places report again. */
+static PyObject *on_other_call(const struct monitoring *m, PyObject *code, PyObject *callable,
+                               const struct fg_func *func)
 {
-    const struct monitoring *m = monitoring_of(self);
-    struct fg_func *func = fg_cfunction_func(m->interp, args[2]);
-    struct fg_task *task;
-    fg_pyframe *frame;
+    struct fg_func *caller = PyCode_Check(code) ? fg_code_func((PyCodeObject *)code) : NULL;
 
-    (void)nargsf, (void)kwnames;
-    if (!func || !fg_func_has_users(func) || fg_ended_check(fg_tstate()))
+    if (!caller || !atomic_load_explicit(&caller->may_silence_calls, memory_order_relaxed) ||
+        m->interp->hooks_c_calls || !fg_call_stays_silent((PyCodeObject *)code, callable, func))
         Py_RETURN_NONE;
-    frame = fg_current_pyframe(fg_tstate());
-    if (m->interp->hooks_c_calls && !wants_c_call(func, site_of(args[0])))
+    atomic_store_explicit(&caller->has_silent_calls, true, memory_order_relaxed);
+    return Py_NewRef(m->disable);
+}
+
+/* A call that is not plain, or of what has no record yet. */
+FG_NOINLINE static PyObject *on_call_full(const struct monitoring *m, PyObject *const *args)
+{
+    struct fg_func *func = fg_cfunction_func(m->interp, args[2]);
+    fg_pyframe *frame = fg_current_pyframe(fg_tstate());
+    struct fg_task *task;
+
+    if (!func || !fg_func_has_users(func))
+        return on_other_call(m, args[0], args[2], func);
+    if (fg_ended_check(fg_tstate()) || (m->interp->hooks_c_calls && !wants_c_call(func, site_of(args[0]))))
         Py_RETURN_NONE;
     task = fg_task_current();
-    if (!task)
-        Py_RETURN_NONE;
-    fg_c_call_enter(task, func, frame, args[2], args[3] == m->missing ? NULL : args[3]);
+    if (task)
+        fg_c_call_enter(task, func, frame, args[2], args[3] == m->missing ? NULL : args[3]);
     Py_RETURN_NONE;
 }
 
-static PyObject *c_end(PyObject *callable, enum fg_end end)
+FG_HOT static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct monitoring *m = monitoring_of(self);
+    const PyMethodDef *definition = fg_cfunction_plain_definition(args[2]);
+    struct fg_func *func = definition ? fg_cfunction_known(m->interp, definition) : NULL;
+    struct fg_task *task = fg_task_self;
+
+    (void)nargsf, (void)kwnames;
+    if (fg_likely(func && fg_func_plain(func) && task && !m->interp->hooks_c_calls) &&
+        fg_likely(fg_enter_plain(task, func, fg_cfunction_fp(fg_current_pyframe(fg_tstate())))))
+        Py_RETURN_NONE;
+    return on_call_full(m, args);
+}
+
+/* The return of a call that is not plain, or of one that no user wanted. */
+FG_NOINLINE static PyObject *c_end(PyObject *callable, enum fg_end end)
 {
     if (fg_task_self)
         fg_c_call_return(fg_task_self, fg_current_pyframe(fg_tstate()), callable, end);
     Py_RETURN_NONE;
 }
 
-static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+FG_HOT static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
+    uint64_t counter = fg_clock_counter();
+    struct fg_task *task = fg_task_self;
+
     (void)self, (void)nargsf, (void)kwnames;
+    if (fg_likely(task && fg_return_plain(task, fg_cfunction_fp(fg_current_pyframe(fg_tstate())), counter)))
+        Py_RETURN_NONE;
     return c_end(args[2], FG_END_RETURN);
 }
 

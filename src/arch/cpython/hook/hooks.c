@@ -108,7 +108,8 @@ void fg_hooks_set_installed(struct fg_interp *interp, bool on)
     fg_unlock(FG_LOCK_EVENTS);
 }
 
-bool fg_hooks_wants_c_calls(struct fg_func *func)
+/* True if a filter among those of the function's users is as @is_so says. */
+static bool any_filter(struct fg_func *func, bool (*is_so)(const struct fg_filter *filter))
 {
     struct fg_task *task = fg_task_current();
     bool has_entered =
@@ -116,13 +117,33 @@ bool fg_hooks_wants_c_calls(struct fg_func *func)
         task && fg_guard_enter(task);
     const struct fg_user_list *list =
         task ? atomic_load_explicit(&func->users, memory_order_acquire) : &fg_no_users;
-    bool wants = false;
+    bool any = false;
 
-    for (uint32_t i = 0; i < list->n && !wants; i++)
-        wants = fg_user_of(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed))->filter.c_calls;
+    for (uint32_t i = 0; i < list->n && !any; i++)
+        any = is_so(&fg_user_of(atomic_load_explicit(&list->users[i].ops, memory_order_relaxed))->filter);
     if (has_entered)
         fg_guard_leave(task);
-    return wants;
+    return any;
+}
+
+static bool has_c_calls(const struct fg_filter *filter)
+{
+    return filter->c_calls;
+}
+
+static bool has_all_c_calls(const struct fg_filter *filter)
+{
+    return filter->c_calls && !filter->no_brief;
+}
+
+bool fg_hooks_wants_c_calls(struct fg_func *func)
+{
+    return any_filter(func, has_c_calls);
+}
+
+bool fg_hooks_wants_all_c_calls(struct fg_func *func)
+{
+    return any_filter(func, has_all_c_calls);
 }
 
 bool fg_hooks_wants_c_call(struct fg_func *func, struct fg_func *caller)

@@ -30,6 +30,8 @@ int fg_hooks_listen(struct fg_func *func);
 
 /* True if a user of this function wants the C functions that it calls. */
 bool fg_hooks_wants_c_calls(struct fg_func *func);
+/* True if one wants even those that are always brief. */
+bool fg_hooks_wants_all_c_calls(struct fg_func *func);
 /* True if a user wants this call of a C function: from any caller, or because it wants the C functions
  * that this caller calls. `caller` is NULL if it has no record yet. */
 bool fg_hooks_wants_c_call(struct fg_func *func, struct fg_func *caller);

@@ -11,32 +11,16 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/lock.h"
+#include "arch/cpython/read/brief.h"
+#include "arch/cpython/read/cfunction_table.h"
 #include "arch/cpython/read/discovery.h"
 #include "engine/base/hash_table.h"
 #include "engine/graph/user_list.h"
 #include "engine/ring/ring_layout.h"
 #include "engine/users/meet.h"
 
-#define FIRST_CAPACITY 256u
-
-/* func is written before definition; after that neither changes. */
-struct slot {
-    _Atomic(const PyMethodDef *) definition;
-    struct fg_func *func;
-};
-
-/* Lookups take no lock. A table that has become too small is kept for lookups in progress. All old
- * tables together are smaller than the current one. */
-struct table {
-    struct table *older;
-    size_t capacity; /* a power of two */
-    struct slot slots[];
-};
-
-struct fg_c_functions {
-    _Atomic(struct table *) current;
-    size_t nr_records; /* records are added under FG_LOCK_DISCOVERY */
-};
+#define FIRST_CAPACITY 512u
+#define SLOTS_EACH 4 /* for a record: most lookups find it at once */
 
 static bool is_method_descriptor(PyObject *callable)
 {
@@ -45,56 +29,45 @@ static bool is_method_descriptor(PyObject *callable)
 
 const PyMethodDef *fg_cfunction_definition(PyObject *callable)
 {
-    if (PyCFunction_Check(callable))
-        return ((PyCFunctionObject *)callable)->m_ml;
+    const PyMethodDef *definition = fg_cfunction_plain_definition(callable);
+
+    if (definition || PyFunction_Check(callable))
+        return definition;
     if (is_method_descriptor(callable))
         return ((PyMethodDescrObject *)callable)->d_method;
-    return NULL;
+    return PyCFunction_Check(callable) ? ((PyCFunctionObject *)callable)->m_ml : NULL;
 }
 
 /* The definition's slot, or the free slot where it belongs. */
-static struct slot *find_slot(struct table *table, const PyMethodDef *definition)
+static struct fg_c_function_slot *find_slot(struct fg_c_function_table *table, const PyMethodDef *definition)
 {
     size_t i = (size_t)fg_hash_pointer(definition);
 
     for (;; i++) {
-        struct slot *slot = &table->slots[i & (table->capacity - 1)];
-        /* acquire: pairs with the release in add(); the slot's func is visible too */
-        const PyMethodDef *there = atomic_load_explicit(&slot->definition, memory_order_acquire);
+        struct fg_c_function_slot *slot = &table->slots[i & (table->capacity - 1)];
+        const PyMethodDef *there = atomic_load_explicit(&slot->definition, memory_order_relaxed);
 
         if (there == definition || !there)
             return slot;
     }
 }
 
-static struct fg_func *find(struct fg_c_functions *functions, const PyMethodDef *definition)
+static void add(struct fg_c_function_table *table, const PyMethodDef *definition, struct fg_func *func)
 {
-    /* acquire: pairs with the release in grow() */
-    struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
-    struct slot *slot = table ? find_slot(table, definition) : NULL;
-
-    /* Another thread may have taken the free slot for another definition. acquire: as in find_slot */
-    if (!slot || atomic_load_explicit(&slot->definition, memory_order_acquire) != definition)
-        return NULL;
-    return slot->func;
-}
-
-static void add(struct table *table, const PyMethodDef *definition, struct fg_func *func)
-{
-    struct slot *slot = find_slot(table, definition);
+    struct fg_c_function_slot *slot = find_slot(table, definition);
 
     slot->func = func;
     atomic_store_explicit(&slot->definition, definition, memory_order_release);
 }
 
 /* A table with room for one more definition; NULL: memory is short. */
-static struct table *grow(struct fg_c_functions *functions)
+static struct fg_c_function_table *grow(struct fg_c_functions *functions)
 {
-    struct table *old = atomic_load_explicit(&functions->current, memory_order_relaxed);
+    struct fg_c_function_table *old = atomic_load_explicit(&functions->current, memory_order_relaxed);
     size_t capacity = old ? old->capacity * 2 : FIRST_CAPACITY;
-    struct table *table;
+    struct fg_c_function_table *table;
 
-    if (old && functions->nr_records * 2 < old->capacity)
+    if (old && functions->nr_records * SLOTS_EACH < old->capacity)
         return old;
     table = calloc(1, sizeof(*table) + capacity * sizeof(table->slots[0]));
     if (!table)
@@ -196,6 +169,11 @@ static struct fg_c_functions *functions_of(struct fg_interp *interp)
     return functions;
 }
 
+static uint16_t flags_of(const struct fg_cfunction_name *name)
+{
+    return FG_FUNC_C | (fg_brief_has(name->module, name->qualname) ? FG_FUNC_BRIEF : 0);
+}
+
 /* Finds the record of a definition, or makes it. Call with FG_LOCK_DISCOVERY held. */
 static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *definition,
                                    const struct fg_cfunction_name *name)
@@ -204,11 +182,11 @@ static struct fg_func *make_record(struct fg_interp *interp, const PyMethodDef *
                                 .qualname = name->qualname,
                                 .file = "",
                                 .args = "",
-                                .flags = FG_FUNC_C,
+                                .flags = flags_of(name),
                                 .domain = &interp->domain};
     struct fg_c_functions *functions = functions_of(interp);
-    struct fg_func *func = find(functions, definition);
-    struct table *table = func || !functions ? NULL : grow(functions);
+    struct fg_func *func = fg_cfunction_known(interp, definition);
+    struct fg_c_function_table *table = func || !functions ? NULL : grow(functions);
 
     if (!table)
         return func;
@@ -237,12 +215,6 @@ FG_COLD static struct fg_func *discover(struct fg_interp *interp, PyObject *call
     return func;
 }
 
-struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition)
-{
-    /* acquire: pairs with the release in functions_of */
-    return find(atomic_load_explicit(&interp->c_functions, memory_order_acquire), definition);
-}
-
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
 {
     const PyMethodDef *definition = fg_cfunction_definition(callable);
@@ -254,7 +226,8 @@ struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable)
 bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func *func))
 {
     struct fg_c_functions *functions = atomic_load_explicit(&interp->c_functions, memory_order_acquire);
-    struct table *table = functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
+    struct fg_c_function_table *table =
+        functions ? atomic_load_explicit(&functions->current, memory_order_acquire) : NULL;
 
     for (size_t i = 0; table && i < table->capacity; i++) {
         if (atomic_load_explicit(&table->slots[i].definition, memory_order_acquire) &&
@@ -267,7 +240,7 @@ bool fg_cfunctions_any(struct fg_interp *interp, bool (*matches)(struct fg_func 
 void fg_cfunctions_end(struct fg_interp *interp)
 {
     struct fg_c_functions *functions = atomic_exchange(&interp->c_functions, NULL);
-    struct table *table = functions ? atomic_load(&functions->current) : NULL, *older;
+    struct fg_c_function_table *table = functions ? atomic_load(&functions->current) : NULL, *older;
 
     /* The newest table contains all records. */
     for (size_t i = 0; table && i < table->capacity; i++) {

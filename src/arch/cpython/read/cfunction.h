@@ -9,8 +9,7 @@
 /* The record of a built-in function or method descriptor, made if there is none. NULL: `callable` is
  * neither, or memory is short. */
 struct fg_func *fg_cfunction_func(struct fg_interp *interp, PyObject *callable);
-/* The record of a definition; NULL: no record yet. */
-struct fg_func *fg_cfunction_known(struct fg_interp *interp, const PyMethodDef *definition);
+/* cfunction_table.h has fg_cfunction_known(), which finds the record of a definition. */
 /* The definition, which identifies a C function; NULL: `callable` is not a C function. */
 const PyMethodDef *fg_cfunction_definition(PyObject *callable);
 

@@ -14,6 +14,7 @@
 #include "arch/cpython/base/compat/gc.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/read/cfunction.h"
+#include "arch/cpython/read/cfunction_table.h"
 #include "arch/cpython/read/code.h"
 #include "engine/base/array.h"
 #include "engine/base/hash_table.h"
