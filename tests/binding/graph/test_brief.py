@@ -181,9 +181,7 @@ def test_another_tool_hears_silent_places(instance: funcgraph.Instance) -> None:
     heard: list[Any] = []
     works([])
     monitoring.use_tool_id(1, "test_brief")
-    monitoring.register_callback(
-        1, monitoring.events.CALL, lambda code, at, to, arg: heard.append(to)
-    )
+    monitoring.register_callback(1, monitoring.events.CALL, lambda code, at, to, arg: heard.append(to))
     try:
         monitoring.set_local_events(1, works.__code__, monitoring.events.CALL)
         works([])

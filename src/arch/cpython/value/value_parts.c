@@ -8,10 +8,12 @@
 #include "arch/cpython/base/compat/parts.h"
 #include "arch/cpython/base/compat/text.h"
 #include "arch/cpython/value/numpy.h"
+#include "arch/cpython/value/pandas.h"
 #include "arch/cpython/value/plain_values.h"
 #include "arch/cpython/value/short_values.h"
 #include "arch/cpython/value/shown_values.h"
 #include "arch/cpython/value/slots.h"
+#include "arch/cpython/value/table_get.h"
 #include "arch/cpython/value/utf8.h"
 #include "arch/cpython/value/verdicts.h"
 #include "engine/base/compiler.h"
@@ -223,26 +225,6 @@ static bool put_fields(struct fg_out *out, PyObject *tuple, PyObject *names, uin
 }
 
 #if FG_HAVE_BORROWED_READS
-static bool is_text(PyObject *object, const char *text, size_t bytes)
-{
-    return PyUnicode_IS_ASCII(object) && (size_t)PyUnicode_GET_LENGTH(object) == bytes &&
-           memcmp(PyUnicode_DATA(object), text, bytes) == 0;
-}
-
-/* What a table of names has under @name, borrowed, looked for among its first entries. */
-static PyObject *table_get(const struct fg_table *table, const char *name)
-{
-    Py_ssize_t n = table->n;
-    size_t bytes = strlen(name);
-    PyObject *key, *value;
-
-    for (Py_ssize_t i = 0; i < n && i < MAX_SCAN; i++) {
-        if (fg_table_entry(table, i, &key, &value) && fg_is_str(key) && is_text(key, name, bytes))
-            return value;
-    }
-    return NULL;
-}
-
 /* collections.namedtuple puts `_fields` near the beginning of its class's dictionary. */
 static PyObject *field_names(PyObject *tuple)
 {
@@ -253,7 +235,7 @@ static PyObject *field_names(PyObject *tuple)
          i++, type = type->tp_base) {
         struct fg_table table = fg_table_of_dict(fg_type_dict(type));
 
-        names = table_get(&table, "_fields");
+        names = fg_table_get(&table, "_fields");
     }
     return names && PyTuple_CheckExact(names) && PyTuple_GET_SIZE(names) == PyTuple_GET_SIZE(tuple) ? names
                                                                                                     : NULL;
@@ -375,22 +357,40 @@ static void put_shape(struct fg_out *out, struct fg_fetched shape)
     close_parts(out);
 }
 
-static bool put_array(struct fg_out *out, PyObject *array)
+/* @array: an array with the data type; NULL: it has none, or several */
+static bool put_shape_of(struct fg_out *out, const PyTypeObject *type, struct fg_fetched shape,
+                         PyObject *array)
 {
-    struct fg_fetched dtype = fg_ndarray_attr(array, "dtype");
+    struct fg_fetched dtype = array ? fg_ndarray_attr(array, "dtype") : fg_fetched_fault();
 
     if (fg_out_room(out) < 4 * FG_VALUE_MAX_BYTES)
         return false;
-    open_parts(out, FG_FORM_CALL, 0, Py_TYPE(array));
+    open_parts(out, FG_FORM_CALL, 0, type);
     put_name(out, "shape");
-    put_shape(out, fg_ndarray_attr(array, "shape"));
-    if (fg_out_room(out) >= 2 * FG_VALUE_MAX_BYTES) {
+    put_shape(out, shape);
+    if (array && fg_out_room(out) >= 2 * FG_VALUE_MAX_BYTES) {
         put_name(out, "dtype");
         fg_put_tag(out, FG_VALUE_MEMBER);
         fg_put_counted(out, dtype.text, dtype.n < FG_VALUE_MAX_TYPE ? dtype.n : FG_VALUE_MAX_TYPE);
     }
     close_parts(out);
     return true;
+}
+
+static bool put_array(struct fg_out *out, PyObject *array)
+{
+    return put_shape_of(out, Py_TYPE(array), fg_ndarray_attr(array, "shape"), array);
+}
+
+static bool put_pandas(struct fg_out *out, PyObject *object)
+{
+    struct fg_pandas_shape shape;
+    struct fg_fetched lengths = {.kind = FG_FETCHED_LENGTHS, .lengths = shape.lengths};
+
+    if (!fg_pandas_shape(object, &shape))
+        return false;
+    lengths.n = shape.nd;
+    return put_shape_of(out, Py_TYPE(object), lengths, shape.array);
 }
 
 /* A number beyond INT64_MAX is a text. */
@@ -443,7 +443,7 @@ static bool is_enum(const PyTypeObject *type)
 static bool put_member(struct fg_out *out, PyObject *value)
 {
     struct fg_table table = fg_table_of_instance(value);
-    PyObject *name = table_get(&table, "_name_");
+    PyObject *name = fg_table_get(&table, "_name_");
     const char *class = fg_type_name(Py_TYPE(value));
     char text[FG_VALUE_MAX_TYPE + 1 + NAME_BYTES];
     size_t n = strnlen(class, FG_VALUE_MAX_TYPE);
@@ -508,8 +508,8 @@ static bool is_of_framework(PyObject *name, PyObject *value)
 {
     if (fg_likely(!PyUnicode_IS_COMPACT_ASCII(name) || *(const char *)((PyASCIIObject *)name + 1) != '_'))
         return false;
-    return is_text(name, "_sa_instance_state", 18) ||
-           (is_text(name, "_state", 6) && strcmp(Py_TYPE(value)->tp_name, "ModelState") == 0);
+    return fg_is_this_text(name, "_sa_instance_state", 18) ||
+           (fg_is_this_text(name, "_state", 6) && strcmp(Py_TYPE(value)->tp_name, "ModelState") == 0);
 }
 
 /* ---- what has a name: classes, functions, modules */
@@ -560,7 +560,7 @@ static bool put_module(struct fg_out *out, PyObject *module)
 {
     struct fg_table table = fg_table_of_instance(module);
 
-    return put_known(out, "<module ", table_get(&table, "__name__"), NULL);
+    return put_known(out, "<module ", fg_table_get(&table, "__name__"), NULL);
 }
 
 struct attributes {
@@ -669,7 +669,7 @@ static bool put_container(struct fg_out *out, PyObject *value, uint32_t depth)
  * Python, and have no slots. */
 FG_NOINLINE static bool find_ordinary(const PyTypeObject *type)
 {
-    if (is_enum(type))
+    if (is_enum(type) || fg_pandas_kind(type))
         return false;
     for (; type && type != &PyBaseObject_Type; type = type->tp_base)
         if (!fg_is_class_in_python(type) || Py_SIZE(type) > 0 || strcmp(type->tp_name, "PurePath") == 0 ||
@@ -710,8 +710,8 @@ static bool put_deep(struct fg_out *out, PyObject *value, uint32_t depth)
         return true;
     if (put_base(out, value) || fg_put_shown(out, value))
         return true;
-    if (!is_python && fg_is_ndarray(value))
-        return put_array(out, value);
+    if (is_python ? put_pandas(out, value) : fg_is_ndarray(value) && put_array(out, value))
+        return true;
     if (!is_python && (put_callable(out, value) || put_scalar(out, value)))
         return true;
     if (!depth)

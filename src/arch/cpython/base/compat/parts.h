@@ -23,6 +23,13 @@ struct fg_deque {
     Py_ssize_t left_index, right_index; /* of the first and the last item, in their blocks */
 };
 
+/* ---- ranges (Objects/rangeobject.c) */
+
+struct fg_range {
+    PyObject_HEAD;
+    PyObject *start, *stop, *step, *length;
+};
+
 #if FG_HAVE_BORROWED_READS
 
 /* ---- dicts, and the attributes of an instance, which may have them in itself */
