@@ -61,6 +61,10 @@ def files(instance: funcgraph.Instance) -> Files:
     return instance.files
 
 
+#: As trace_options has them of a new instance, after `overwrite`.
+OTHER_OPTIONS = "nodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\nbrief-calls\n"
+
+
 def refused(files: Files, name: str, text: str, number: int, append: bool = False) -> str:
     """Write a text that the file refuses; return the message. Nothing has changed."""
     writable = name in files and files.access(name) == "rw"
@@ -125,8 +129,7 @@ def test_a_new_instance_reads_as_the_kernels(files: Files) -> None:
         "available_tracers": "function_graph function nop loopblock wakeup gilwait\n",
     }
     assert files["trace"].startswith("# tracer: nop\n")
-    rest = "nodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
-    assert files["trace_options"] == f"overwrite\n{rest}"
+    assert files["trace_options"] == f"overwrite\n{OTHER_OPTIONS}"
 
 
 @pytest.mark.parametrize(
@@ -260,10 +263,7 @@ def test_trace_options_takes_one_option_of_the_current_tracer(files: Files) -> N
     for text in ("nosuch\n", "nonooverwrite\n", "\n", "funcgraph-cpu\n", "overwrite display-graph", "no"):
         refused(files, "trace_options", text, errno.EINVAL)
     files["trace_options"] = " nooverwrite \n"
-    assert (
-        files["trace_options"]
-        == "nooverwrite\nnodisplay-graph\nnostacktrace\nnoevent-fork\nnofunction-fork\nnosym-offset\n"
-    )
+    assert files["trace_options"] == f"nooverwrite\n{OTHER_OPTIONS}"
     files["current_tracer"] = "function_graph"
     files["trace_options"] = "nofuncgraph-cpu\n"
     lines = files["trace_options"].split()

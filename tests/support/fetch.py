@@ -16,8 +16,8 @@ from event_image import FAULT, TYPES, decode_element, size_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
-_READ = ("values", "cfunction", "regs", "variables")
-_VALUE = ("plain_values", "shown_values", "value_parts", "attribute", "numpy", "utf8")
+_READ = ("values", "brief", "cfunction", "regs", "variables")
+_VALUE = ("plain_values", "shown_values", "value_parts", "attribute", "numpy", "pandas", "utf8")
 SOURCES = [
     ROOT / "tests/events/fetch_probe.c",
     *sorted((SRC / "arch/cpython/fetch").glob("*.c")),
