@@ -270,8 +270,10 @@ def test_an_exec_of_another_program_gets_no_connection(base: Path) -> None:
 def test_finding_processes_connects_to_none(base: Path) -> None:
     folder = base / f"funcgraph-control-{os.geteuid()}"
     folder.mkdir(mode=0o700)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(f"{folder}/{os.getpid()}-{NUMBER}.sock")
+    with socket.socket(socket.AF_UNIX) as listener, ExitStack() as stack:
+        directory = os.open(folder, os.O_PATH)  # an address has 107 bytes: the folder's path may be longer
+        stack.callback(os.close, directory)
+        listener.bind(f"/proc/self/fd/{directory}/{os.getpid()}-{NUMBER}.sock")
         assert os.getpid() not in processes.running()
         listener.listen()
         assert os.getpid() in processes.running()
