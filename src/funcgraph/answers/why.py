@@ -193,23 +193,15 @@ class _Durations:
             self.durations.extend(map(sub, batch.end_ns, batch.begin_ns))
             self.begins.frombytes(batch.begin_ns.cast("B"))
             return
-        rows = zip(
-            batch.function,
-            batch.begin_ns,
-            batch.end_ns,
-            batch.duration_ns,
-            batch.parent,
-            batch.ended,
-            strict=True,
-        )
-        for function, begin, end, duration, parent, ended in rows:
-            if parent or not self._has(function):
+        ended, durations = batch.ended, batch.duration_ns
+        for place, parent in enumerate(batch.parent):
+            if parent or not self._has(batch.function[place]):
                 continue
-            if ended == _OPEN or duration < 0:
+            if ended[place] == _OPEN or durations[place] < 0:
                 self.unfinished += 1
                 continue
-            self.durations.append(end - begin)
-            self.begins.append(begin)
+            self.durations.append(batch.end_ns[place] - batch.begin_ns[place])
+            self.begins.append(batch.begin_ns[place])
 
     def _has(self, function: int) -> bool:
         return not self._functions or function in self._functions
