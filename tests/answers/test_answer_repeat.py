@@ -251,6 +251,7 @@ def test_parts_make_a_value_partial_only_if_something_is_left_out(tmp_path: Path
     planted = {
         "whole": deep("Point", ("x", value(1)), ("y", deep("", ("", value("a")), form=1))),
         "array": deep("ndarray", ("shape", deep("", ("", value(9)), form=2))),
+        "frame": deep("MyFrame", ("shape", deep("", ("", value(9)), form=2))),
         "object": deep("Box", ("item", deep("", ("", value(object())), form=1))),
     }
     trace = Trace([("m", name, "/m.py", 3, 0, ["thing"]) for name in ("all", *planted)])
@@ -264,6 +265,6 @@ def test_parts_make_a_value_partial_only_if_something_is_left_out(tmp_path: Path
     task.leave(2 * S, 0, 0, calltime=S, kind=0, result=values(None))
     with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
         found = answers.repeat(opened)
-    expected = {"whole": False, "array": True, "object": True}
+    expected = {"whole": False, "array": True, "frame": True, "object": True}
     for kind in (found.below, found.cacheable):
         assert {one.function.qualname: one.is_partial for one in kind if one.function} == expected

@@ -86,8 +86,9 @@ class PartialValue:
             return len(self.beginning or "") == self.length
         parts = [part for pair in self.parts for part in pair]
         whole = all(part.is_whole for part in parts if isinstance(part, PartialValue))
-        is_array = self.type_name == "ndarray"  # its items are not recorded
-        is_open = self.kind == "parts" and not self.is_cut and not is_array
+        # Of an array of numpy, a frame or a series of pandas the items are not recorded.
+        is_shape = self.form == "call" and bool(self.parts) and self.parts[0][0] == "shape"
+        is_open = self.kind == "parts" and not self.is_cut and not is_shape
         return self.kind in ("unbound", "member") or (is_open and whole)
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@
 #include "tracedata/answers/value_bytes.h"
 
 #define MOST_GROUPS 65536u
-#define ARRAY "ndarray"
+#define SHAPE "shape"
 
 struct fg_repeats {
     struct fg_answer answer;
@@ -183,20 +183,27 @@ static int count_sql(struct fg_repeats *repeats, const struct fg_answer_end *end
 
 /* ---- the same result */
 
+/* An array of numpy, a frame or a series of pandas: only the shape and the type of its items are recorded. */
+static bool is_shape(const struct fg_value *first_name)
+{
+    return first_name->text_bytes == strlen(SHAPE) && memcmp(first_name->text, SHAPE, strlen(SHAPE)) == 0;
+}
+
 /* Whether there is more in some values, or in a part of one, than was recorded. */
 static bool is_partial(const uint8_t *at, const uint8_t *end)
 {
     struct fg_value value;
+    uint8_t before = FG_VALUE_NONE;
 
-    while (at < end && fg_value_token(&at, end, &value))
+    for (; at < end && fg_value_token(&at, end, &value); before = (uint8_t)value.tag)
         switch ((enum fg_value_tag)value.tag) {
         case FG_VALUE_BIGINT:
         case FG_VALUE_SIZED:
         case FG_VALUE_OBJECT:
         case FG_VALUE_MORE:
             return true;
-        case FG_VALUE_OPEN: /* of an array only the shape and the type of its items are recorded */
-            if (value.text_bytes == strlen(ARRAY) && memcmp(value.text, ARRAY, strlen(ARRAY)) == 0)
+        case FG_VALUE_NAME:
+            if (before == FG_VALUE_OPEN && is_shape(&value))
                 return true;
             break;
         case FG_VALUE_STR:
