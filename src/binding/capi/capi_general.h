@@ -24,7 +24,7 @@ uint32_t fg_capi_func_line(const struct fg_func *func);
 uint32_t fg_capi_func_id(const struct fg_func *func);
 int fg_capi_func_is_native(const struct fg_func *func);
 
-/* The same of calls that are not native; in capi_regs.c. */
+/* The same of Python calls; in capi_python_regs.c. */
 uintptr_t fg_capi_python_instruction_pointer(const struct ftrace_regs *regs);
 uintptr_t fg_capi_python_stack_pointer(const struct ftrace_regs *regs);
 

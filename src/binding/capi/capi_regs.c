@@ -10,16 +10,6 @@
 #include "binding/capi/capi_general.h"
 #include "engine/probe/fprobe.h"
 
-uintptr_t fg_capi_python_instruction_pointer(const struct ftrace_regs *regs)
-{
-    return fg_regs_instruction_address(regs);
-}
-
-uintptr_t fg_capi_python_stack_pointer(const struct ftrace_regs *regs)
-{
-    return fg_regs_stack_pointer(regs);
-}
-
 /* ---- the frame object; register sets; callers */
 
 /* The frame that was the thread's newest when the hook ran. On 3.11 a frame at its entry is not linked yet;
