@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tracefile import Trace
 
+from funcgraph.page.path_tree import NO_PARENT, OTHERS
 from funcgraph.view import difference
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import NO_PARENT, OTHERS
 from funcgraph.view.questions import QUESTIONS
 from funcgraph.view.served import Served
 from view.pages import ViewPage

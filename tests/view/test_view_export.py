@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from tracefile import Trace
 
+from funcgraph.page import bundle
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.selection import Selection
-from funcgraph.view import page_bundle
 from funcgraph.view.export_page import MOST_BYTES, export_page
 from funcgraph.view.export_rows import CELL, Row, numbered_depths, packed_rows, rows_of_lanes
 from funcgraph.view.served import Served
@@ -203,6 +203,6 @@ def test_columns_are_packed_by_planes() -> None:
 def test_a_module_that_cannot_be_taken_apart_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page is plain modules: an import in another form would be missing in the script."""
     found = {"main.js": b'import x from "./other.js";\n'}
-    monkeypatch.setattr(page_bundle, "page_file", lambda name: (found[name], "text/javascript"))
+    monkeypatch.setattr(bundle, "page_file", lambda name: (found[name], "text/javascript"))
     with pytest.raises(AssertionError, match=r"main\.js has an import or export in another form"):
-        page_bundle.bundled_script("main.js", {})
+        bundle.bundled_script("main.js", {})

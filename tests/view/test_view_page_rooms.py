@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.one_python
 
-PAGE = Path(str(files("funcgraph.view").joinpath("page")))
+PAGE = Path(str(files("funcgraph.page").joinpath("browser")))
 #: A folder -> those that it may import from besides its own. The top may from all but `export`.
 MAY_USE = {
     "base": (),

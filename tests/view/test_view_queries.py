@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from tracedata.calls.test_call_index import Model, Stretch
 from tracedata.programs import STEPS, Program, Step
 
+from funcgraph.page import path_tree
+from funcgraph.page.path_tree import NO_PARENT, OTHERS, PathTree
 from funcgraph.tracedata.description import Function
-from funcgraph.view import path_tree, window_tree
+from funcgraph.view import window_tree
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import NO_PARENT, OTHERS, PathTree
 from funcgraph.view.questions import QUESTIONS
 from funcgraph.view.served import Served
 from funcgraph.view.source_lines import source_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from funcgraph.page.path_tree import NO_PARENT
 from funcgraph.tui.cells import Columns
 from funcgraph.tui.filters import Filters
 from funcgraph.tui.queries import Queries
-from funcgraph.view.path_tree import NO_PARENT
 
 __all__ = ["Callers"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from funcgraph.page.path_tree import OTHERS
 from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.summary import duration_text
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import OTHERS
 from funcgraph.view.questions import QUESTIONS
 from funcgraph.view.served import Served
 

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
+from funcgraph.page.page_files import FIRST_PAGE, page_file
 from funcgraph.tracedata.description import TraceError
 from funcgraph.view import answers
 from funcgraph.view.open_pages import OpenPages
-from funcgraph.view.page_files import FIRST_PAGE, page_file
 from funcgraph.view.parameters import Parameters
 from funcgraph.view.questions import MOST_BODY_BYTES, QUESTIONS, Answer, Question
 from funcgraph.view.request_error import RequestError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from funcgraph.page import path_tree
+from funcgraph.page.path_tree import NO_PARENT, PathTree
 from funcgraph.tracedata.description import TraceError
-from funcgraph.view import path_tree
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 from funcgraph.view.tree_query import MOST_PATHS, MOST_ROWS, tree_of_request, unit

@@ -8,23 +8,24 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from funcgraph.page import path_tree
+from funcgraph.page.bundle import one_page
+from funcgraph.page.path_tree import PathTree
+from funcgraph.page.waiting_functions import is_waiting
 from funcgraph.tracedata.call_index import Lane
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.run_table import COROUTINE, SUSPENDS
 from funcgraph.tracedata.selection import Selection, select
 from funcgraph.version import installed_version
-from funcgraph.view import answers, path_tree
+from funcgraph.view import answers
 from funcgraph.view.export_links import Links, links_of
 from funcgraph.view.export_rows import Row, numbered_depths, packed_rows, rows_of_lanes
 from funcgraph.view.export_runs import RunLane, packed_runs, run_lanes
 from funcgraph.view.export_values import Values, values_of
-from funcgraph.view.page_bundle import one_page
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import PathTree
 from funcgraph.view.served import Served
 from funcgraph.view.source_lines import source_of
 from funcgraph.view.tree_query import limits
-from funcgraph.view.waiting_functions import is_waiting
 from funcgraph.view.window_tree import whole_tree, window_tree
 
 __all__ = ["MOST_BYTES", "export_page"]

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from funcgraph.view.path_tree import PathTree
+from funcgraph.page.path_tree import PathTree
 
 __all__ = ["KeptTrees"]
 

@@ -6,9 +6,9 @@ goes on after a run is counted where it began.
 
 from __future__ import annotations
 
+from funcgraph.page.path_tree import NO_PARENT, PathTree
 from funcgraph.tracedata.call_index import Lane, SpanColumns
 from funcgraph.tracedata.run_table import Run
-from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 from funcgraph.view.task_lanes import TaskLane

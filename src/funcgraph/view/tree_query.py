@@ -6,14 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from funcgraph.view import path_tree, task_lanes
+from funcgraph.page import path_tree
+from funcgraph.page.path_tree import NO_PARENT, PathTree
+from funcgraph.page.waiting_functions import is_waiting
+from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters
-from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.run_tree import add_runs
 from funcgraph.view.search import matching_functions
 from funcgraph.view.served import Served
-from funcgraph.view.waiting_functions import is_waiting
 from funcgraph.view.window_tree import whole_tree, window_tree
 
 __all__ = [

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from funcgraph.page.path_tree import NO_PARENT, PathTree
 from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
 from funcgraph.tracedata.call_tree import NO_PARENT as NO_PATH
 from funcgraph.tracedata.call_tree import CallTree
 from funcgraph.tracedata.selection import Selection
 from funcgraph.view.call_detail import time_text
-from funcgraph.view.path_tree import NO_PARENT, PathTree
 from funcgraph.view.served import Served
 
 __all__ = ["add_call_tree", "add_lane", "whole_tree", "window_tree"]

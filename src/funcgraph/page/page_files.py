@@ -33,7 +33,7 @@ def _paths(folder: Traversable, above: str = "") -> Iterator[str]:
 @cache
 def _table() -> dict[str, str]:
     """Return the paths of the page's files in its folder, with their media types."""
-    names = _paths(files("funcgraph.view").joinpath("page"))
+    names = _paths(files("funcgraph.page").joinpath("browser"))
     types = ((name, _TYPES.get("." + name.rpartition(".")[2])) for name in names)
     return {name: kind for name, kind in types if kind}
 
@@ -44,5 +44,5 @@ def page_file(name: str) -> tuple[bytes, str] | None:
     return (
         None
         if kind is None
-        else (files("funcgraph.view").joinpath("page", *name.split("/")).read_bytes(), kind)
+        else (files("funcgraph.page").joinpath("browser", *name.split("/")).read_bytes(), kind)
     )

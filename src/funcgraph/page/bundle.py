@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
-from funcgraph.view.page_files import FIRST_PAGE, page_file
+from funcgraph.page.page_files import FIRST_PAGE, page_file
 
 __all__ = ["bundled_script", "one_page"]
 
