@@ -5,9 +5,11 @@ Each reader uses the format's own library where there is one, else what its docu
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import json
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -350,3 +352,10 @@ READERS: dict[str, tuple[str, Callable[[Path], Figures]]] = {
     "otlp": (".otlp.jsonl", figures_of_spans),
     "otlp-proto": (".otlp.pb", figures_of_spans),
 }
+
+
+def head_of(page: str) -> dict[str, Any]:
+    """Return what a page for a browser has besides its columns."""
+    data = zlib.decompress(base64.b64decode(page.partition('id="embedded-trace">')[2].partition("<")[0]))
+    head: dict[str, Any] = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+    return head

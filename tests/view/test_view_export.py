@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from exported import head_of
 from tracefile import Trace
 
 from funcgraph.page import bundle
@@ -35,13 +34,6 @@ def served(trace_path: Path) -> Iterator[Served]:
     one = Served(0, str(trace_path))
     yield one
     one.close()
-
-
-def head_of(page: str) -> dict[str, Any]:
-    """Return what a page has besides its columns."""
-    data = zlib.decompress(base64.b64decode(page.partition('id="embedded-trace">')[2].partition("<")[0]))
-    head: dict[str, Any] = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
-    return head
 
 
 def names(head: dict[str, Any]) -> list[str]:

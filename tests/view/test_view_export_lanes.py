@@ -10,13 +10,13 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from exported import head_of
 
 from funcgraph.tracedata.selection import Selection
 from funcgraph.view import export_links, export_runs, task_lanes
 from funcgraph.view.export_page import export_page
 from funcgraph.view.served import Served
 from view.pages import ViewPage
-from view.test_view_export import head_of
 from view.test_view_queries import ask
 from view.test_view_tasks import recorded
 

@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from funcgraph.page.rows import function_row, trace_row
 from funcgraph.tracedata.call_index import Mark, SpanColumns
-from funcgraph.tracedata.description import NATIVE
 from funcgraph.version import installed_version
 from funcgraph.view import task_lanes
 from funcgraph.view.parameters import Parameters
@@ -31,18 +31,11 @@ def _trace(one: Served) -> dict[str, Any]:
     state, message = one.state()
     calls = sum(lane.calls for lane in one.index().lanes()) if state == "ready" else None
     return {
+        **trace_row(trace, one.path),
         "number": one.number,
-        "name": one.path.rpartition("/")[2],
-        "path": one.path,
         "begin_ns": str(one.begin_ns),
         "duration_ns": one.duration_ns,
-        "events": trace.nr_events,
         "calls": calls,
-        "complete": trace.is_complete,
-        "flaw": trace.flaw.text if trace.flaw else None,
-        "kernel": trace.is_kernel,
-        "clock": trace.clock,
-        "command": next((task.process for task in trace.tasks if task.process), ""),
         "state": state,
         "progress": one.progress(),
         "version": one.version,
@@ -89,21 +82,9 @@ def function_rows(served: Served, numbers: Iterable[int]) -> list[dict[str, Any]
     rows = []
     for number in numbers:
         function = served.functions[number]
-        is_native = bool(function.flags & NATIVE)
-        rows.append(
-            {
-                "number": number,
-                "name": function.name,
-                "module": function.module,
-                "file": function.file,
-                "line": 0 if is_native else function.line,
-                "native": is_native,
-                "object": function.module if is_native else "",
-                "c": not is_native and not function.file and not served.trace.is_kernel,
-                "calls": sum(count for _, count in index.histogram(function)),
-                "total_ns": totals.get(function, 0),
-            }
-        )
+        calls = sum(count for _, count in index.histogram(function))
+        total_ns = totals.get(function, 0)
+        rows.append(function_row(function, number, calls, total_ns, is_kernel=served.trace.is_kernel))
     return rows
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from funcgraph.page import path_tree
-from funcgraph.page.bundle import one_page
+from funcgraph.page.embedded import embedded_page, page_head
 from funcgraph.page.path_tree import PathTree
 from funcgraph.page.waiting_functions import is_waiting
 from funcgraph.tracedata.call_index import Lane
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.run_table import COROUTINE, SUSPENDS
 from funcgraph.tracedata.selection import Selection, select
-from funcgraph.version import installed_version
 from funcgraph.view import answers
 from funcgraph.view.export_links import Links, links_of
 from funcgraph.view.export_rows import Row, numbered_depths, packed_rows, rows_of_lanes
@@ -33,10 +29,6 @@ __all__ = ["MOST_BYTES", "export_page"]
 #: How large a page may be. A browser opens it in some seconds.
 MOST_BYTES = 20_000_000
 
-_REPLACED = {
-    "base/api.js": "export/embedded_api.js",
-    "views/answer_views.js": "export/embedded_answers.js",
-}
 _MOST_ROWS = 1_500_000  # what a browser holds without effort: 50 bytes each
 _LEAST_ROW_BYTES = 4  # that a row takes in a page, with few exceptions: a first guess of how many have room
 _MOST_PATHS = 20_000
@@ -99,16 +91,11 @@ def export_page(
         runs = run_lanes(served, part.lanes, part.times, rows, is_numbered=part.functions is not None)
         links = links_of(served, part.lanes, runs.lanes, part.times)
         remarks = [*_remarks(rows, short_ns), *values.remarks(), *runs.remarks(), *links.remarks()]
-        data = _packed(served, part, rows, (runs.lanes, links), tree, values, sources, remarks)
-        title = f"{_name(served)} - funcgraph view"
-        text = one_page(_REPLACED, title, base64.b64encode(data).decode(), first)
+        head, columns = _contents(served, part, rows, (runs.lanes, links), tree, values, sources, remarks)
+        text = embedded_page(head, columns, title=f"{head['file']} - funcgraph view", first=first)
         if len(text) <= most_bytes or most_rows < 1000:
             return text, remarks
         most_rows = min(most_rows, sum(map(len, rows))) // 2
-
-
-def _name(served: Served) -> str:
-    return served.path.rpartition("/")[2].encode("utf-8", "backslashreplace").decode()
 
 
 def _part(served: Served, selection: Selection) -> _Part:
@@ -183,7 +170,7 @@ def _sources(served: Served, tree: PathTree, most_bytes: int) -> dict[int, Any]:
     return found
 
 
-def _packed(
+def _contents(
     served: Served,
     part: _Part,
     rows: Sequence[Sequence[Row]],
@@ -192,8 +179,8 @@ def _packed(
     values: Values,
     sources: dict[int, Any],
     remarks: Sequence[str],
-) -> bytes:
-    """Return what embedded_trace.js reads: the size of a JSON text, that, and the columns; compressed."""
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the head of the page and its columns."""
     (runs, links), marks = lanes, _marks(served, part)
     used = {row.function for lane in rows for row in lane} | set(tree.function)
     used |= {mark["function"] for lane in marks for mark in lane if mark["function"] is not None}
@@ -214,40 +201,34 @@ def _packed(
         for place, row in enumerate(answers.function_rows(served, kept))
     ]
     function_limits = limits(served) if part.is_whole else {}
-    head = {
-        "version": installed_version(),
-        "trace": _trace(served, part, rows, remarks),
-        "file": _name(served),
-        "has_times": served.has_times,
-        "lanes": [
+    paths = PathTree()
+    for parent, number, *figures in tree.rows():
+        paths.add(parent, place_of(number), *figures)
+    head = page_head(
+        _trace(served, part, rows, remarks),
+        functions,
+        paths,
+        has_times=served.has_times,
+        lanes=[
             {**lane, "levels": levels}
             for lane, (levels, _) in zip(_lanes(served, part, rows), packed, strict=True)
         ],
-        "runs": [one.row for one in runs],
-        "links": {
+        runs=[one.row for one in runs],
+        links={
             kind: [[*row[:4], place_of(row[4]), row[5]] for row in found]
             for kind, found in links.rows.items()
         },
-        "suspending": _flagged(served, kept, SUSPENDS),
-        "coroutines": _flagged(served, kept, COROUTINE),
-        "call_lanes": [place for place, lane in enumerate(part.lanes) if lane in _call_lanes(served, part)],
-        "functions": functions,
-        "histograms": {numbers[n]: index.histogram(served.functions[n]) for n in kept if part.is_whole},
-        "limits": {numbers[n]: pair for n, pair in function_limits.items() if n in numbers},
-        "waiting": [place for place, number in enumerate(kept) if is_waiting(served.functions[number])],
-        "marks": marks,
-        "sources": {numbers[n]: source for n, source in sources.items() if n in numbers},
-        "tree": [[parent, place_of(number), *figures] for parent, number, *figures in tree.rows()],
-        "values": values.rows,
-    }
-    text = json.dumps(head, allow_nan=False, separators=(",", ":")).encode("ascii")
-    return zlib.compress(
-        len(text).to_bytes(4, "little")
-        + text
-        + b"".join(columns for _, columns in packed)
-        + b"".join(packed_runs(one.runs) for one in runs),
-        6,
+        suspending=_flagged(served, kept, SUSPENDS),
+        coroutines=_flagged(served, kept, COROUTINE),
+        call_lanes=[place for place, lane in enumerate(part.lanes) if lane in _call_lanes(served, part)],
+        histograms={numbers[n]: index.histogram(served.functions[n]) for n in kept if part.is_whole},
+        limits={numbers[n]: pair for n, pair in function_limits.items() if n in numbers},
+        waiting=[place for place, number in enumerate(kept) if is_waiting(served.functions[number])],
+        marks=marks,
+        sources={numbers[n]: source for n, source in sources.items() if n in numbers},
+        values=values.rows,
     )
+    return head, [*(columns for _, columns in packed), *(packed_runs(one.runs) for one in runs)]
 
 
 def _flagged(served: Served, kept: Sequence[int], flags: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from exported import head_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tracefile import RAISE, Task, Trace, values
@@ -302,9 +303,12 @@ def test_pictures_fold_imports_and_tables_do_not(
 ) -> None:
     recording.import_json()
     path = recording.trace.save(tmp_path / "trace.dat")
-    for form in ("svg", "html", "dot", "mermaid", "collapsed"):
+    for form in ("svg", "dot", "mermaid", "collapsed"):
         assert "import json" in command("export", form, path, "-o", "-").out, form
         assert "import json" not in command("export", form, "--imports", path, "-o", "-").out, form
+    for words, is_folded in (((), True), (("--imports",), False)):
+        page = head_of(command("export", "html", *words, path, "-o", "-").out)
+        assert ("import json" in [row["name"] for row in page["functions"]]) == is_folded
     assert "json.decoder" in command("export", "csv", path, "-o", "-").out
 
 

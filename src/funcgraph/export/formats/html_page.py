@@ -1,18 +1,23 @@
-"""One self-contained HTML page: a flame graph, a table of functions, callers and callees, search."""
+"""One self-contained page for a browser: that of the viewer, with figures of paths and no time line."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from importlib.resources import files
+import os
 from typing import Any, BinaryIO
 
-from funcgraph.export.call_graph import call_graph
-from funcgraph.export.flame import color_of, title_of, weights_of
+from funcgraph.export.flame import title_of
 from funcgraph.export.format import Format
 from funcgraph.export.source import Source
-from funcgraph.export.trees import escaped_name, tree_of
+from funcgraph.export.trees import tree_of
+from funcgraph.page import path_tree
+from funcgraph.page.embedded import embedded_page, page_head
+from funcgraph.page.path_tree import PathTree
+from funcgraph.page.rows import function_row, trace_row
+from funcgraph.page.waiting_functions import is_waiting
 from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
+from funcgraph.tracedata.description import Function
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
+from funcgraph.tracedata.summary import FunctionKey, function_key
 
 #: Paths in a page. A browser draws so many at once without delay, and they are some megabytes.
 MOST_PATHS = 30_000
@@ -21,83 +26,99 @@ MOST_PATHS = 30_000
 def write(source: Source, out: BinaryIO) -> None:
     """Write the page; what is left out of it is a remark of the source."""
     tree = tree_of(source)
-    weights, has_times = weights_of(tree)
-    shown = heaviest(tree, weights, MOST_PATHS)
-    if len(shown) < len(tree):
-        source.remarks.append(f"{len(tree) - len(shown):,} paths are left out: those with the least time")
-    data = {
-        "title": title_of(source),
-        "hasTimes": has_times,
-        "lost": source.trace.lost,
-        "tasks": len({(task.pid, task.tid) for task in source.tasks}),
-        "leftOut": len(tree) - len(shown),
-        "paths": _paths(tree, weights, shown),
-        "roots": [[escaped_name(name), "#d8d2c6"] for name in tree.groups],
-        **_functions(tree),
+    functions = _Functions(tree)
+    has_times = source.trace.clock not in COUNTING_CLOCKS
+    whole = _paths_of(tree, functions, has_times=has_times)
+    paths, _ = path_tree.largest(whole, MOST_PATHS, whole.total_ns())
+    summed_up = len(whole) - sum(function != path_tree.OTHERS for function in paths.function)
+    if summed_up:
+        source.remarks.append(f"{summed_up:,} paths are summed up as (others): those with the least time")
+    title = title_of(source)
+    trace = {
+        **trace_row(source.trace, _file_name(source) or title),
+        "calls": sum(row.calls for row in tree.summary),
+        "events": None,
+        "duration_ns": sum(whole.own_ns),
+        "time_line": False,
+        "message": "; ".join(source.notes()),
     }
-    out.write(page(data).encode())
+    rows = functions.rows(is_kernel=source.trace.is_kernel)
+    head = page_head(trace, rows, paths, has_times=has_times, **functions.figures())
+    out.write(embedded_page(head, title=f"{title} - funcgraph", first="tab=flame").encode())
 
 
-def page(data: Any) -> str:
-    """Return the page with its data, styles and script in it."""
-    folder = files("funcgraph.export.formats")
-    text = folder.joinpath("html_page.html").read_text()
-    # In JSON, "<" occurs in texts only: escaped, none of them can end the element.
-    parts = {
-        "/*STYLE*/": folder.joinpath("html_page.css").read_text(),
-        "/*DATA*/": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
-        "/*SCRIPT*/": folder.joinpath("html_page.js").read_text(),
-    }
-    for mark, part in parts.items():
-        before, _, after = text.partition(mark)
-        text = before + part + after
-    return text
+def _file_name(source: Source) -> str:
+    path = source.trace.path
+    return os.path.basename(path) if isinstance(path, str) else ""
 
 
-def heaviest(tree: CallTree, weights: Sequence[int], most: int) -> list[int]:
-    """Return the places of the paths with the most time, in order. Those that lead to them are there, too."""
-    if len(tree) <= most:
-        return list(range(len(tree)))
-    least = sorted(weights, reverse=True)[most]
-    return [n for n, parent in enumerate(tree.parent) if weights[n] > least or parent == NO_PARENT]
+class _Functions:
+    """The functions of a tree by the numbers that the page has for them, and after them its instances: a path
+    of several instances begins with the instance.
+
+    Args:
+        tree: the tree.
+    """
+
+    def __init__(self, tree: CallTree) -> None:
+        known = {function_key(function): function for function in tree.functions if function}
+        self._functions = [*known.values()]
+        self._places: dict[FunctionKey, int] = {key: place for place, key in enumerate(known)}
+        names = tree.groups if any(tree.groups) else ()
+        self._groups = [Function("", name, "", 0, 0, ()) for name in names]
+        self._summary = {function_key(row.function): row for row in tree.summary if row.function}
+
+    def number(self, function: Function | None) -> int:
+        """Return the number of a function: that of an unknown one comes after all."""
+        return self._places.get(function_key(function), len(self._functions) + len(self._groups))
+
+    def group(self, number: int) -> int | None:
+        """Return the number of a tree's root; None: it is not shown."""
+        return len(self._functions) + number if self._groups else None
+
+    def rows(self, *, is_kernel: bool) -> list[dict[str, Any]]:
+        """Return what the page is told of each."""
+        made = []
+        for number, function in enumerate([*self._functions, *self._groups]):
+            row = self._summary.get(function_key(function))
+            calls, total_ns = (row.calls, row.total_ns) if row else (0, 0)
+            made.append(function_row(function, number, calls, total_ns, is_kernel=is_kernel))
+        return made
+
+    def figures(self) -> dict[str, Any]:
+        """Return what else the page is told of them."""
+        return {
+            "groups": [len(self._functions) + number for number in range(len(self._groups))],
+            "waiting": [number for number, function in enumerate(self._functions) if is_waiting(function)],
+            "limits": {
+                number: (row.min_ns, row.max_ns)
+                for key, number in self._places.items()
+                if (row := self._summary.get(key)) and row.ended
+            },
+        }
 
 
-def _paths(tree: CallTree, weights: Sequence[int], shown: Sequence[int]) -> dict[str, list[int]]:
-    """Return columns. A path comes after the one that it goes on from, whose place it has; -1: a root."""
-    places = {place: n for n, place in enumerate(shown)}
-    return {
-        "parent": [-1 if tree.parent[n] == NO_PARENT else places[tree.parent[n]] for n in shown],
-        "func": [tree.function[n] for n in shown],
-        "weight": [weights[n] for n in shown],
-        "calls": [tree.calls[n] for n in shown],
-        "resumes": [tree.resumes[n] for n in shown],
-        "total": [tree.total_ns[n] for n in shown],
-        "self": [tree.self_ns[n] for n in shown],
-    }
-
-
-def _functions(tree: CallTree) -> dict[str, Any]:
-    """Return the functions by number, with summary's figures, and the calls between them."""
-    graph = call_graph(tree)
-    functions = []
-    for number, function in enumerate(tree.functions):
-        row = graph.figures.get(number)
-        module = function.module if function else ""
-        place = f"{function.file}:{function.line}" if function and function.file else ""
-        counts = (row.calls, row.resumes, row.exceptions, row.total_ns, row.self_ns) if row else ()
-        functions.append([escaped_name(tree.name_of(number)), color_of(module), escaped_name(place), *counts])
-    edges = [
-        [caller, callee, edge.calls, edge.resumes, edge.total_ns, edge.self_ns]
-        for (caller, callee), edge in graph.edges.items()
-    ]
-    return {"functions": functions, "edges": edges}
+def _paths_of(tree: CallTree, functions: _Functions, *, has_times: bool) -> PathTree:
+    numbers = [functions.number(function) for function in tree.functions]
+    made = PathTree()
+    places: list[int] = []
+    for place, (parent, number) in enumerate(zip(tree.parent, tree.function, strict=True)):
+        if parent == NO_PARENT:
+            group = functions.group(number)
+            places.append(path_tree.NO_PARENT if group is None else made.add(path_tree.NO_PARENT, group))
+            continue
+        own = tree.self_ns[place] if has_times else tree.calls[place]
+        places.append(
+            made.add(places[parent], numbers[number], tree.calls[place], own, tree.exceptions[place])
+        )
+    return made
 
 
 FORMATS = (
     Format(
         "html",
         (".html",),
-        "one page with flame graph, table of functions and search, for a browser",
+        "the viewer's page without a time line: flame graph, table, call tree, callers and callees",
         f"it has figures of paths and functions, no order in time, and at most {MOST_PATHS:,} paths",
         write,
         is_text=True,

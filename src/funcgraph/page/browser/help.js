@@ -49,8 +49,18 @@ function markRows() {
     });
 }
 
-/** Open the help. */
-export function showHelp() {
+const section = (title, ...content) => element("section", {}, element("h3", {}, title), ...content);
+
+const aboutPicture = () => [
+    section("Mouse", rows(MOUSE.map(([word, text]) => [[word], text]))),
+    section("Picture", ...PICTURE.map((text) => element("p", {}, text))),
+    section("Marks", rows(markRows())),
+];
+
+/** Open the help. `can`: whether the page has something to do an action of a key to. */
+export function showHelp(can) {
+    const keys = KEYS.map(([title, list]) => [title, list.filter(([, , action]) => can(action))]),
+        hasPicture = can("zoomIn");
     const dialog = byId("help"),
         close = element(
             "button",
@@ -62,27 +72,12 @@ export function showHelp() {
         element(
             "div",
             {className: "help-columns"},
-            ...KEYS.map(([title, list]) =>
-                element(
-                    "section",
-                    {},
-                    element("h3", {}, title),
-                    rows(list.map(([keys, text]) => [keys.map(shownKey), text])),
+            ...keys
+                .filter(([, list]) => list.length)
+                .map(([title, list]) =>
+                    section(title, rows(list.map(([names, text]) => [names.map(shownKey), text]))),
                 ),
-            ),
-            element(
-                "section",
-                {},
-                element("h3", {}, "Mouse"),
-                rows(MOUSE.map(([word, text]) => [[word], text])),
-            ),
-            element(
-                "section",
-                {},
-                element("h3", {}, "Picture"),
-                ...PICTURE.map((text) => element("p", {}, text)),
-            ),
-            element("section", {}, element("h3", {}, "Marks"), rows(markRows())),
+            ...(hasPicture ? aboutPicture() : []),
         ),
     );
     dialog.showModal();

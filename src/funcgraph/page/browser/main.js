@@ -16,7 +16,7 @@ import {State, toggled} from "./base/state.js";
 import * as status from "./base/status.js";
 import {Timeline} from "./timeline/timeline.js";
 import {counted, duration} from "./base/times.js";
-import {loadTrace} from "./base/trace.js";
+import {hasTimeLine, loadTrace} from "./base/trace.js";
 import {viewsOf} from "./views/views.js";
 import {clamped, moved, zoomed} from "./timeline/window.js";
 
@@ -60,7 +60,9 @@ class Page {
         if (!answer) return;
         this.traces = answer.traces;
         this.views = viewsOf(answer.traces);
-        makeTabs([["", "Call"], ...this.views], (tab) => this.state.set({tab}, {step: true}));
+        const ofCall = this.traces.every(hasTimeLine) ? [["", "Call"]] : [];
+        this.tabs = [...ofCall, ...this.views];
+        makeTabs(this.tabs, (tab) => this.state.set({tab}, {step: true}));
         followEvents((traces) => this.onTraces(traces));
         if (!this.traces.length) {
             this.showNothing(
@@ -104,6 +106,7 @@ class Page {
         const {values} = this.state,
             info = this.traces.find((other) => other.number === values.trace) || this.traces[0];
         byId("trace").value = info.number;
+        document.body.classList.toggle("figures", !hasTimeLine(info));
         this.showFacts(info);
         delete document.body.dataset.ready;
         const part = (progress) =>
@@ -129,7 +132,7 @@ class Page {
         const flaw = info.growing ? "" : info.flaw || info.message || (info.complete ? "" : "not complete");
         byId("facts").replaceChildren(
             [
-                duration(info.duration_ns),
+                hasTimeLine(info) ? duration(info.duration_ns) : `${duration(info.duration_ns)} in calls`,
                 info.calls === null ? null : counted(info.calls, "call"),
                 info.events === null ? null : counted(info.events, "event"),
             ]
@@ -319,7 +322,7 @@ class Page {
         });
         followKeys(this.actions());
         byId("show-all").addEventListener("click", () => this.showAll());
-        byId("show-help").addEventListener("click", showHelp);
+        byId("show-help").addEventListener("click", () => this.showHelp());
         byId("trace").addEventListener("change", () =>
             state.set(
                 {
@@ -457,21 +460,30 @@ class Page {
             nextHit: () => this.search.step(1),
             previousHit: () => this.search.step(-1),
             tab: (event) => {
-                const tab = ["", ...this.views.map(([name]) => name)][Number(event.key) - 1];
-                if (tab !== undefined) state.set({tab}, {step: true});
+                const tab = this.tabs?.[Number(event.key) - 1];
+                if (tab) state.set({tab: tab[0]}, {step: true});
             },
             undo: () => state.back(),
-            help: showHelp,
+            help: () => this.showHelp(),
         };
-        const needless = ["search", "help", "undo"];
         return Object.fromEntries(
             Object.entries(table).map(([name, run]) => [
                 name,
                 (event) => {
-                    if (this.trace || needless.includes(name)) run(event);
+                    if (this.can(name)) run(event);
                 },
             ]),
         );
+    }
+
+    /** Whether there is something now that an action of a key can be done to. */
+    can(action) {
+        if (["search", "help", "undo"].includes(action)) return true;
+        return this.trace && (hasTimeLine(this.trace.info) || ["tab", "away"].includes(action));
+    }
+
+    showHelp() {
+        showHelp((action) => this.can(action) || !this.trace);
     }
 
     pointed() {

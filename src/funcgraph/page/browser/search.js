@@ -3,7 +3,8 @@
 import {ask} from "./base/api.js";
 import {byId, debounced} from "./base/dom.js";
 import {guard} from "./base/status.js";
-import {count} from "./base/times.js";
+import {count, counted} from "./base/times.js";
+import {hasTimeLine} from "./base/trace.js";
 
 const MOST = 2000;
 
@@ -33,6 +34,7 @@ export class Search {
     /** Search for what the state says. */
     async run(trace) {
         const {q, values} = this.state.values;
+        this.trace = trace;
         this.controller?.abort();
         this.controller = new AbortController();
         [this.hits, this.at] = [[], -1];
@@ -83,6 +85,7 @@ export class Search {
             nothing = !hits.length;
         let shown = "";
         if (text) shown = text;
+        else if (found && !hasTimeLine(this.trace.info)) shown = counted(found.functions.length, "function");
         else if (found && nothing) shown = "no hits";
         else if (found) {
             const all = `${count(found.count)}${found.complete ? "" : "+"}`;

@@ -7,6 +7,9 @@ import {shortName, visible} from "./names.js";
 export const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 export const theme = () => THEMES[isDark() ? "dark" : "light"];
 
+/** Whether a trace's single calls are there. A page may have figures of all calls alone. */
+export const hasTimeLine = (info) => info?.time_line !== false;
+
 /** A trace, with what is asked for once. */
 export class Trace {
     constructor(info, lanes, functions) {

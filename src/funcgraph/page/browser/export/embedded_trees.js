@@ -29,6 +29,7 @@ export class TreeAnswers {
             rows = new Map();
         const limits = this.isWhole(question) && !hasOperations(question) ? this.trace.head.limits : {};
         tree.each((place, parent, func, calls, own, raised) => {
+            if (this.trace.head.groups.includes(func)) return;
             if (!rows.has(func)) rows.set(func, [func, 0, 0, 0, ...(limits[func] ?? [null, null]), 0]);
             const row = rows.get(func);
             row[1] += calls;

@@ -3,6 +3,7 @@
 import {ask} from "../base/api.js";
 import {element} from "../base/dom.js";
 import {guard} from "../base/status.js";
+import {hasTimeLine} from "../base/trace.js";
 import {counted, duration, percent} from "../base/times.js";
 
 const MOST = 200;
@@ -21,7 +22,8 @@ export function butterflyView(panel, page) {
                 {className: "hint"},
                 func
                     ? "This trace has no function of that name. Choose a call, or a function in the table."
-                    : "Choose a call or a function: here are its callers, and what it calls.",
+                    : `Choose ${hasTimeLine(trace.info) ? "a call or a function" : "a function in the table"}: ` +
+                      "here are its callers, and what it calls.",
             ),
         );
         return {close: () => {}};
@@ -76,7 +78,9 @@ async function fill(panel, page, number, signal) {
                 element("h2", {}, element("bdi", {}, trace.name(number))),
                 element("p", {}, `${counted(answer.calls, "call")}, ${duration(answer.total_ns)} in total`),
                 element("p", {className: "quiet"}, `${duration(answer.own_ns)} own`),
-                element("button", {onclick: () => firstCall(page, number)}, "Show the first call"),
+                ...(hasTimeLine(trace.info)
+                    ? [element("button", {onclick: () => firstCall(page, number)}, "Show the first call")]
+                    : []),
             ),
             callees,
         ),

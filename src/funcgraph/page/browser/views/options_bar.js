@@ -1,6 +1,7 @@
 // The bar above the views of many calls: what is left out, put together, and undone.
 
 import {element} from "../base/dom.js";
+import {hasTimeLine} from "../base/trace.js";
 
 const SHAPES = [
     ["", "Callees"],
@@ -28,10 +29,11 @@ export function optionsBar(page, {shapes = false, lanes = true} = {}) {
         state.set(changes, {step: true});
     };
     const bar = element("div", {className: "options", role: "toolbar", "aria-label": "What is shown"});
-    if (shapes) bar.append(shapeChoice(values, change));
+    const hasCalls = hasTimeLine(page.trace.info);
+    if (shapes) bar.append(shapeChoice(values, change, hasCalls));
     for (const [key, title, text] of PATTERNS) bar.append(patternField(key, title, text, values, change));
     for (const [key, title, text] of SWITCHES) {
-        if (key === "only" && !lanes) continue;
+        if (key === "only" && !(lanes && hasCalls)) continue;
         const isUseless = key === "only" && !values.call;
         bar.append(
             element(
@@ -66,9 +68,9 @@ export function optionsBar(page, {shapes = false, lanes = true} = {}) {
     return bar;
 }
 
-function shapeChoice(values, change) {
+function shapeChoice(values, change, hasCalls) {
     const group = element("div", {className: "choice", role: "group", "aria-label": "Shape"});
-    for (const [name, title] of SHAPES)
+    for (const [name, title] of SHAPES.filter(([shape]) => hasCalls || shape !== "time"))
         group.append(
             element(
                 "button",

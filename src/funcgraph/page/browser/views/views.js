@@ -7,19 +7,23 @@ import {flameView} from "./flame.js";
 import {tableView} from "./table.js";
 import {textView} from "./text_view.js";
 import {treeView} from "./tree_view.js";
+import {hasTimeLine} from "../base/trace.js";
 
 /** [[name, title, make]]: `make` fills a panel for the page, and returns {close}. */
-const VIEWS = [
+const FIGURES = [
     ["flame", "Flame graph", flameView],
     ["table", "Table", tableView],
     ["tree", "Call tree", treeView],
     ["butterfly", "Butterfly", butterflyView],
-    ["text", "Text", textView],
 ];
 
 /** Return the views of a server's traces: with the difference, if one of them is compared with another. */
-export const viewsOf = (traces) => [
-    ...VIEWS,
-    ...(pairOf(traces) ? [["diff", "Difference", differenceView]] : []),
-    ...ANSWERS,
-];
+export const viewsOf = (traces) =>
+    traces.every(hasTimeLine)
+        ? [
+              ...FIGURES,
+              ["text", "Text", textView],
+              ...(pairOf(traces) ? [["diff", "Difference", differenceView]] : []),
+              ...ANSWERS,
+          ]
+        : FIGURES;
