@@ -57,7 +57,9 @@ def table(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return the figures of each function in a part."""
     modules: list[str] = []
     rows = path_tree.by_function(tree_of_request(served, parameters, modules))
-    is_whole = not any(name in parameters for name in (*PART, *OPERATIONS))
+    is_whole = _is_whole(served, parameters) and not any(
+        name in parameters for name in ("lanes", *OPERATIONS)
+    )
     limits_of = limits(served) if is_whole else {}
     shown = [
         [function, calls, total, own, *limits_of.get(function, (None, None)), raised]
@@ -129,7 +131,7 @@ def _part_tree(served: Served, parameters: Parameters) -> PathTree:
     """Return the tree of the part that a request is about."""
     numbers = parameters.integers("lanes", _MAX)
     begin_ns, end_ns = served.part_or_all(parameters)
-    is_all = begin_ns <= served.begin_ns and end_ns > served.begin_ns + served.duration_ns
+    is_all = _is_whole(served, parameters)
     names = None if numbers is None else tuple(sorted(set(numbers)))
     key = (names, None if is_all else (begin_ns, end_ns))
     made = served.trees.get(key)
@@ -137,6 +139,12 @@ def _part_tree(served: Served, parameters: Parameters) -> PathTree:
         made = _made_tree(served, names, begin_ns, end_ns, is_all=is_all)
         served.trees.put(key, made)
     return made
+
+
+def _is_whole(served: Served, parameters: Parameters) -> bool:
+    """Return whether a request is about all of the time."""
+    begin_ns, end_ns = served.part_or_all(parameters)
+    return begin_ns <= served.begin_ns and end_ns > served.begin_ns + served.duration_ns
 
 
 def _made_tree(
