@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -158,6 +160,47 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(epilog)
         return formatter.format_help()
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """As argparse's, but operands may stand anywhere: `why shop.order --json trace.fg`.
+
+        argparse gives all operands their words when it meets the first one. An optional operand gets none
+        then, and a word behind an option is one too many.
+        """
+        words = list(sys.argv[1:] if args is None else args)
+        if "--" not in words and not any(
+            action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._get_positional_actions()
+        ):
+            words = self._operands_first(words)
+        return super().parse_known_args(words, namespace)
+
+    def _operands_first(self, words: Sequence[str]) -> list[str]:
+        """Return the words in another order: those that are neither options nor their values come first."""
+        operands, options = [], []
+        position = 0
+        while position < len(words):
+            if not _is_option(words[position]):
+                operands.append(words[position])
+                position += 1
+                continue
+            end = position + 1 + self._values_after(words, position)
+            options += words[position:end]
+            position = end
+        return operands + options
+
+    def _values_after(self, words: Sequence[str], position: int) -> int:
+        """Return how many words after an option are its values."""
+        action = self._option_string_actions.get(
+            words[position]
+        )  # none: it is unknown, or has its value in it
+        if action is None:
+            return 0
+        if action.nargs is None:
+            return 1
+        if isinstance(action.nargs, int):
+            return action.nargs
+        values = itertools.takewhile(lambda word: not _is_option(word), words[position + 1 :])
+        return min(sum(1 for _ in values), 1 if action.nargs == argparse.OPTIONAL else len(words))
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, extras = self.parse_known_args(args, namespace)
         if extras:
@@ -194,6 +237,10 @@ class Parser(argparse.ArgumentParser):
                 break
             position += 2 if self._takes_value.get(word) else 1
         return list(words[:position]), list(words[position:])
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-") and not word[1].isdigit()
 
 
 def _is_common(action: argparse.Action) -> bool:

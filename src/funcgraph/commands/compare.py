@@ -11,7 +11,13 @@ from funcgraph.answers.compare_text import compare_json, compare_lines
 from funcgraph.answers.named_call import find_call
 from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError
-from funcgraph.command_support.trace import add_strict_argument, default_trace, open_events, trace_errors
+from funcgraph.command_support.trace import (
+    add_strict_argument,
+    add_trace_argument,
+    open_events,
+    trace_errors,
+    trace_path,
+)
 from funcgraph.tracedata.pager import text_width
 
 if TYPE_CHECKING:
@@ -35,12 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("one", metavar="CALL", help="a call; with --at: a trace")
     parser.add_argument("other", metavar="CALL", help="another call of its function; with --at: a trace")
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="FILE",
-        help="the trace (default: trace.fg, or trace.dat if only that is there)",
-    )
+    add_trace_argument(parser)
     parser.add_argument(
         "--at", metavar="FUNCTION", help="compare the calls of FUNCTION in two traces, or FUNCTION:N of both"
     )
@@ -54,17 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     add_strict_argument(parser)
-    parser.set_defaults(file=None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return the exit status."""
     if args.tasks and not args.at:
         raise CommandError("--task: only with --at; THREAD@TIME names a call in a thread")
-    if args.at and args.input:
-        raise CommandError("-i: not with --at, which takes two traces")
+    if args.at and (args.input or args.file):
+        raise CommandError("--at takes two traces, without -i and a third one")
     with ExitStack() as stack:
-        paths = (args.one, args.other) if args.at else (args.input or default_trace(),)
+        paths = (args.one, args.other) if args.at else (trace_path(args),)
         traces = [
             stack.enter_context(open_events(argparse.Namespace(**{**vars(args), "input": path})))
             for path in paths

@@ -10,6 +10,7 @@ from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.trace import (
     add_part_arguments,
     add_strict_argument,
+    add_trace_argument,
     open_events,
     trace_errors,
 )
@@ -37,18 +38,12 @@ call in progress then."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("function", metavar="FUNCTION", help="the function, a pattern for it, or a call")
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="FILE",
-        help="the trace (default: trace.fg, or trace.dat if only that is there)",
-    )
+    add_trace_argument(parser)
     parser.add_argument("--nth", metavar="N", type=_number, help="only the N-th call; -1: the last one")
     parser.add_argument("--slowest", action="store_true", help="only the slowest call")
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     add_part_arguments(parser)
     add_strict_argument(parser)
-    parser.set_defaults(file=None)
 
 
 def _number(text: str) -> int:
