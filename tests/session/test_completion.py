@@ -113,7 +113,8 @@ def test_the_shell_itself_takes_the_script(capsys: pytest.CaptureFixture[str], s
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["report", "--color", "=", "auto", ""], ["$(touch HARM).fg", "a.fg", "b c.dat", "d.fg.part"]),
         (["summary", "-i", "b"], ["b c.dat"]),
-        (["values", "$(touch HARM)"], ["$(touch HARM).fg"]),
+        (["report", "$(touch HARM)"], ["$(touch HARM).fg"]),
+        (["values", "$(touch HARM)"], []),
         (["record", "-l", "f", "program", "--"], []),  # the program's own options
         (["record", "-l", "--dro"], []),  # a pattern
         (["record", "-l", "f", "--dro"], ["--drop"]),
@@ -148,6 +149,7 @@ def test_of_functions_only_plain_names_are_completed(bash: Path) -> None:
         (["record", "-P", "48", "-l"], "shop --of 48"),
         (["report", "-i", "a.fg", "-g"], "shop --of a.fg"),
         (["why"], "shop"),
+        (["values", "-i", "a.fg"], "shop --of a.fg"),
     ):
         assert completed(bash, "funcgraph", *words, "shop") == ["shop.pay", "shop.price"]
         assert (bash / "asked").read_text() == f"completion --functions {question}\n"

@@ -73,6 +73,10 @@ class Words:
         return [name for flag in self.flags for name in flag.names]
 
 
+def _rank(value: Value) -> int:
+    return {FUNCTION: 0, TRACE: 1}.get(value.kind, 2)
+
+
 def words_of(parser: argparse.ArgumentParser, *, runs_command: bool) -> Words:
     """Return what can follow the name of a command.
 
@@ -83,9 +87,9 @@ def words_of(parser: argparse.ArgumentParser, *, runs_command: bool) -> Words:
     rest = [_value(action) for action in parser._actions if not action.option_strings]
     if runs_command:
         return Words(flags, Value(COMMAND))
-    # Of several the one that a shell knows: FUNCTION FILE.
+    # Of several the one that is hard to type: FUNCTION FILE. -i has the files, too.
     known = [value for value in rest if value.kind != OTHER or value.words]
-    return Words(flags, next(iter(sorted(known, key=lambda value: value.kind != TRACE)), Value(OTHER)))
+    return Words(flags, min(known, key=_rank, default=Value(OTHER)))
 
 
 def _flag(action: argparse.Action) -> Flag:
