@@ -105,7 +105,7 @@ ValuesTuple: TypeAlias = tuple[int, ValueGroupTuple, float, int, list[ValueField
 
 EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
 
-# An exception (struct fg_exception): number, type, fate, address, begin_ns, raised_ns, left_ns, task,
+# An exception (struct fg_exception): number, type, fate, identity, begin_ns, raised_ns, left_ns, task,
 # handler, frames (function, caller_line), and number, function and type of the one before it.
 ExceptionTuple: TypeAlias = tuple[
     int, str, int, int, int, int, int, int, int, list[tuple[int, int]], int, int, str

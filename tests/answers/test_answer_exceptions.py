@@ -84,9 +84,14 @@ PROGRAM = """
 """
 
 
-def test_exceptions_are_followed_through_finally_chains_generators_and_threads(fg: Any) -> None:
-    """Broken by: a call in a `finally` or an `except` that ends what is followed."""
-    fg.record(fg.script(PROGRAM))
+@pytest.mark.parametrize("values", [[], ["--values", "1"]], ids=["types", "values"])
+def test_exceptions_are_followed_through_finally_chains_generators_and_threads(
+    fg: Any, values: list[str]
+) -> None:
+    """Broken by a call in a `finally` or an `except` that ends what is followed; and by exceptions without an
+    address: --values records their arguments.
+    """
+    fg.record(*values, fg.script(PROGRAM))
     with funcgraph.open(fg.trace) as trace:
         found = answers.exceptions(trace)
         kinds = {(group.first.type, group.first.fate): group for group in found.groups}
@@ -123,6 +128,33 @@ def test_exceptions_are_followed_through_finally_chains_generators_and_threads(f
     assert f"after exception {key.after.number}: ValueError of __main__.bad" in one.stdout
     evidence = one.stdout.splitlines()[-1].split()
     assert "raised KeyError" in fg.run(*evidence[1:]).stdout
+
+
+@pytest.mark.one_python
+def test_exceptions_with_other_arguments_are_others(fg: Any) -> None:
+    """A handler that raises another one of the same type replaces the first, with --values, too."""
+    fg.record(
+        "--values",
+        "1",
+        fg.script(
+            """
+            def first(): raise KeyError(1)
+            def other():
+                try:
+                    first()
+                except KeyError:
+                    raise KeyError(2)
+            try:
+                other()
+            except KeyError:
+                pass
+            """
+        ),
+    )
+    with funcgraph.open(fg.trace) as trace:
+        found = rows(answers.exceptions(trace))
+    assert ("KeyError", "first", "replaced", "other", 1) in found
+    assert any(row[:2] == ("KeyError", "other") for row in found)
 
 
 def test_a_task_that_is_cancelled_and_one_that_fails(fg: Any) -> None:

@@ -178,7 +178,7 @@ def _merged(groups: Iterable[ExceptionGroup]) -> list[ExceptionGroup]:
 
 
 def _raised(trace: Trace, row: ExceptionTuple, names: Names) -> Raised:
-    number, kind, fate, _address, begin, raised, left, task, handler, frames, after, origin, before = row
+    number, kind, fate, _identity, begin, raised, left, task, handler, frames, after, origin, before = row
     return Raised(
         number,
         kind,

@@ -137,6 +137,15 @@ static int settle(struct fg_exceptions *exceptions, struct fg_exception *excepti
 
 /* ---- one exception */
 
+/* What tells an exception from others of its type: its address; of one that was recorded with its arguments
+ * these, as it has no address then. */
+static uint64_t identity_of(const struct fg_value *value, const uint8_t *begin, const uint8_t *end)
+{
+    if (value->tag == FG_VALUE_OBJECT)
+        return value->address;
+    return value->tag == FG_VALUE_OPEN ? fg_hash_bytes(FG_HASH_BYTES_BEGIN, begin, (size_t)(end - begin)) : 0;
+}
+
 static void read_type(struct fg_exception *exception, const struct fg_answer_end *end)
 {
     const uint8_t *at = end->values;
@@ -144,17 +153,17 @@ static void read_type(struct fg_exception *exception, const struct fg_answer_end
     size_t bytes;
 
     if (at >= end->values_end || !fg_value_next(&at, end->values_end, &value) ||
-        (value.tag != FG_VALUE_OBJECT && value.tag != FG_VALUE_SIZED))
+        (value.tag != FG_VALUE_OBJECT && value.tag != FG_VALUE_SIZED && value.tag != FG_VALUE_OPEN))
         return;
     bytes = value.text_bytes < FG_EXCEPTION_TYPE_BYTES ? value.text_bytes : FG_EXCEPTION_TYPE_BYTES;
     memcpy(exception->type.text, value.text, bytes);
     exception->type.bytes = (uint8_t)bytes;
-    exception->address = value.tag == FG_VALUE_OBJECT ? value.address : 0;
+    exception->identity = identity_of(&value, end->values, at);
 }
 
 static bool is_same(const struct fg_exception *exception, const struct fg_exception *other)
 {
-    return exception->address == other->address && exception->type.bytes == other->type.bytes &&
+    return exception->identity == other->identity && exception->type.bytes == other->type.bytes &&
            memcmp(exception->type.text, other->type.text, other->type.bytes) == 0;
 }
 

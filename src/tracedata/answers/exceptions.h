@@ -43,8 +43,8 @@ struct fg_exception_frame {
 };
 
 struct fg_exception {
-    uint64_t number; /* among all, from 1, in the order in which they were raised */
-    uint64_t address;
+    uint64_t number;    /* among all, from 1, in the order in which they were raised */
+    uint64_t identity;  /* its address, or what stands for it: see exceptions.c */
     uint64_t raised_ns; /* the end of the call that raised it */
     uint64_t begin_ns;  /* the begin of that call */
     uint64_t left_ns;   /* the end of the last call that it ended */
