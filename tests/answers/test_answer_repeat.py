@@ -42,6 +42,16 @@ SHOP = """
 """
 
 
+@pytest.mark.one_python
+def test_instances_that_have_no_calls_are_not_mentioned(fg: Any) -> None:
+    """Those of the latency tracers of --why. Broken by counting all that have events."""
+    note = "several instances recorded calls"
+    assert fg.record("--why", fg.script(SHOP)).returncode == 0
+    assert note not in fg.run("repeat").stdout
+    assert fg.record("-l", "*.page", "-B", "more", "-l", "*.once", fg.script(SHOP)).returncode == 0
+    assert note in fg.run("repeat").stdout
+
+
 def test_planted_queries_results_and_exceptions_are_found(fg: Any) -> None:
     """Broken by: a query that is not counted below the call in whose loop it is."""
     assert fg.record("--args", "--retval", fg.script(SHOP)).returncode == 0

@@ -119,8 +119,8 @@ def limits(trace: Trace, counts: Counts | None = None, *, is_of_one_instance: bo
         yield f"{trace.lost:,} records were lost: what they would have shown is missing here"
     if trace.overrun:
         yield f"{trace.overrun:,} calls were not traced: their task's shadow stack was full"
-    if not is_of_one_instance and len([buffer for buffer in trace.buffers if buffer.events]) > 1:
-        yield "several instances recorded: one call may be here more than once; -B NAME chooses one"
+    if not is_of_one_instance and sum(buffer.has_calls for buffer in trace.buffers) > 1:
+        yield "several instances recorded calls: one call may be here more than once; -B NAME chooses one"
 
 
 def _calls(count: int) -> str:

@@ -96,9 +96,9 @@ def _two_titles(answer: Why) -> Iterator[str]:
 
 
 def _range(group: Group) -> str:
-    took = f"{duration_text(group.least_ns)} to {duration_text(group.most_ns)}"
+    took = " to ".join(duration_text(ns) for ns in dict.fromkeys((group.least_ns, group.most_ns)))
     spread = "" if group.sums.calls == group.calls else f", of which {group.sums.calls:,} were looked at"
-    return f"{group.calls:,} calls of {took}{spread}"
+    return f"{group.calls:,} call{'' if group.calls == 1 else 's'} of {took}{spread}"
 
 
 def _two_tables(slow: PartSums, typical: PartSums, width: int, links: Links) -> Iterator[str]:

@@ -180,6 +180,11 @@ class Buffer(NamedTuple):
     wait_ns: int
     events: int
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether it has calls with their durations: not the events alone of a tracer that records no calls."""
+        return bool(self.events) and self.tracer not in FLAT_TRACERS
+
 
 class Description(NamedTuple):
     """The JSON, decoded.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import BinaryIO, Literal, TypeAlias
 
 from funcgraph.tracedata.call_index import CallIndex, Lane
-from funcgraph.tracedata.description import FLAT_TRACERS, Function, Task, TraceError
+from funcgraph.tracedata.description import Function, Task, TraceError
 from funcgraph.tracedata.flaw import is_written
 from funcgraph.tracedata.large_list import numbers_of
 from funcgraph.tracedata.opened import Trace
@@ -279,8 +279,7 @@ class Served:
 
     def call_buffers(self) -> list[int]:
         """Return the buffers that have calls. Two instances may have recorded the same call."""
-        buffers = self.trace.buffers
-        return [n for n, b in enumerate(buffers) if b.events and b.tracer not in FLAT_TRACERS] or [0]
+        return [number for number, buffer in enumerate(self.trace.buffers) if buffer.has_calls] or [0]
 
     def call_lanes(self) -> list[Lane]:
         """Return the lanes of the first instance that has calls."""
