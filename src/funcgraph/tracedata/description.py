@@ -182,7 +182,7 @@ class Buffer(NamedTuple):
 
     @property
     def has_calls(self) -> bool:
-        """Whether it has calls with their durations: not the events alone of a tracer that records no calls."""
+        """Whether it has calls with their durations: not the events of a tracer that records no calls."""
         return bool(self.events) and self.tracer not in FLAT_TRACERS
 
 
