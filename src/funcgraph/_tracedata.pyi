@@ -99,9 +99,19 @@ ValueGroupTuple: TypeAlias = tuple[bytes, int, int, int, int, int, int, float, i
 ValueGroupingTuple: TypeAlias = tuple[list[ValueGroupTuple], ValueGroupTuple | None]
 # By value, by size.
 ValueFieldTuple: TypeAlias = tuple[ValueGroupingTuple, ValueGroupingTuple]
+# An attribute: whether it is of an argument, the number of the argument, or of the outcome; its name.
+ValueAttributeTuple: TypeAlias = tuple[bool, int, str, ValueFieldTuple]
 # Of a function: its index, all its calls, the sum of the squares of the logarithms, how many did not end, its
-# arguments, its results and exceptions.
-ValuesTuple: TypeAlias = tuple[int, ValueGroupTuple, float, int, list[ValueFieldTuple], list[ValueFieldTuple]]
+# arguments, its results and exceptions, and attributes of all of these.
+ValuesTuple: TypeAlias = tuple[
+    int,
+    ValueGroupTuple,
+    float,
+    int,
+    list[ValueFieldTuple],
+    list[ValueFieldTuple],
+    list[ValueAttributeTuple],
+]
 
 EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
 

@@ -118,10 +118,69 @@ def test_values_with_parts_are_grouped_by_these(tmp_path: Path) -> None:
     path = planted(calls, ["array", "box", "list"]).save(tmp_path / "a.dat")
     with funcgraph.open(path) as trace:
         (found,) = answers.values(trace, "m.f")
-    array, box, items = ({group.text: group.calls for group in field.groups} for field in found.fields[:3])
+    fields = {field.name: {group.text: group.calls for group in field.groups} for field in found.fields}
+    assert list(fields) == ["array", "array.shape", "box", "box.item", "box.n", "list", "result"]
+    array, box, items = fields["array"], fields["box"], fields["list"]
     assert array == {"ndarray(shape=(10,))": 20, "ndarray(shape=(500,))": 20}
     assert box == {"Box(item=<PosixPath>, n=0)": 20, "Box(item=<PosixPath>, n=1)": 20}
     assert items == {"list(16)": 40}
+    assert found.ranked("slow")[0].slow_share == pytest.approx(1)
+
+
+def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None:
+    """Of an argument, the result and an exception. Broken by a part that is taken for a name."""
+    fg.record(
+        "--values",
+        "1",
+        fg.script(
+            """
+            from dataclasses import dataclass
+            @dataclass
+            class Cart:
+                number: int
+                user: str
+                items: list
+            @dataclass
+            class Bill:
+                number: int
+                paid: bool
+            class Refused(Exception): pass
+            def order(cart):
+                if cart.number % 4 == 3:
+                    raise Refused(cart.number, "no")
+                return Bill(cart.number, cart.user == "eve")
+            for number in range(40):
+                try:
+                    order(Cart(number, "eve" if number % 5 == 0 else "ann", [number] * 3))
+                except Refused:
+                    pass
+            """
+        ),
+    )
+    with funcgraph.open(fg.trace) as trace:
+        (found,) = answers.values(trace, "__main__.order")
+    fields = {field.name: field for field in found.fields}
+    assert list(fields) == [
+        "cart", "cart.number", "cart.user", "cart.items",
+        "result", "result.number", "result.paid", "exception",
+    ]  # fmt: skip
+    assert {group.text: group.calls for group in fields["cart.user"].groups} == {"'eve'": 8, "'ann'": 32}
+    assert {group.text: group.calls for group in fields["result.paid"].groups} == {"True": 6, "False": 24}
+    assert fields["cart.user"].kind == "argument" and fields["cart.user"].raise_share is not None
+    shown = fg.run("values", "__main__.order", "--by", "cart.user").stdout
+    assert "2 values of cart.user:" in shown and "'eve'" in shown
+
+
+@pytest.mark.one_python
+def test_more_attributes_than_are_kept_leave_the_values_whole(tmp_path: Path) -> None:
+    boxes = [deep("Box", *[(f"a{i:02}", value(n % 2)) for i in range(40)]) for n in range(40)]
+    calls = [(box, 900 if n % 2 else 9, False) for n, box in enumerate(boxes)]
+    path = planted(calls, ["box"]).save(tmp_path / "a.dat")
+    with funcgraph.open(path) as trace:
+        (found,) = answers.values(trace, "m.f")
+    names = [field.name for field in found.fields if field.name.startswith("box.")]
+    assert names == [f"box.a{i:02}" for i in range(32)]
+    assert all(sum(group.calls for group in field.groups) == 40 for field in found.fields)
     assert found.ranked("slow")[0].slow_share == pytest.approx(1)
 
 

@@ -147,12 +147,34 @@ static PyObject *value_fields(const uint8_t *keys, const struct fg_value_field *
     return list;
 }
 
+/* (whether it is of an argument, which argument or outcome, name, field) */
+static PyObject *value_attribute(const uint8_t *keys, const struct fg_value_attribute *attribute)
+{
+    bool is_argument = attribute->of < FG_MOST_VALUE_FIELDS;
+
+    return Py_BuildValue("(OINN)", is_argument ? Py_True : Py_False,
+                         attribute->of - (is_argument ? 0 : FG_MOST_VALUE_FIELDS),
+                         PyUnicode_DecodeUTF8((const char *)keys + attribute->name_at,
+                                              (Py_ssize_t)attribute->name_bytes, "replace"),
+                         value_field(keys, &attribute->field));
+}
+
+static PyObject *value_attributes(const uint8_t *keys, const struct fg_value_function *function)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < function->nr_attributes; i++)
+        fg_list_append(&list, value_attribute(keys, &function->attributes[i]));
+    return list;
+}
+
 static PyObject *value_function(const uint8_t *keys, const struct fg_value_function *function)
 {
-    return Py_BuildValue("(INdKNN)", function->func, value_group(keys, &function->all), function->log_squares,
-                         (unsigned long long)function->nr_open,
+    return Py_BuildValue("(INdKNNN)", function->func, value_group(keys, &function->all),
+                         function->log_squares, (unsigned long long)function->nr_open,
                          value_fields(keys, function->arguments, function->nr_arguments),
-                         value_fields(keys, function->outcomes, FG_NR_OUTCOMES));
+                         value_fields(keys, function->outcomes, FG_NR_OUTCOMES),
+                         value_attributes(keys, function));
 }
 
 static PyObject *value_functions(const struct fg_value_groups *groups)
@@ -219,10 +241,10 @@ static PyObject *exception_row(const struct fg_exception *exception)
 {
     return Py_BuildValue(
         "(KNiKKKKIINKIN)", (unsigned long long)exception->number, type_name(&exception->type),
-        (int)exception->fate, (unsigned long long)exception->identity, (unsigned long long)exception->begin_ns,
-        (unsigned long long)exception->raised_ns, (unsigned long long)exception->left_ns, exception->task,
-        exception->handler, frames_of(exception), (unsigned long long)exception->after, exception->after_func,
-        type_name(&exception->after_type));
+        (int)exception->fate, (unsigned long long)exception->identity,
+        (unsigned long long)exception->begin_ns, (unsigned long long)exception->raised_ns,
+        (unsigned long long)exception->left_ns, exception->task, exception->handler, frames_of(exception),
+        (unsigned long long)exception->after, exception->after_func, type_name(&exception->after_type));
 }
 
 static PyObject *exception_groups(const struct fg_exceptions *exceptions)

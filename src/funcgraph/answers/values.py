@@ -101,8 +101,9 @@ class ValueField:
     """What calls were grouped by.
 
     Attributes:
-        name: of an argument; else `result` or `exception`.
-        kind: which of these.
+        name: of an argument; else `result` or `exception`. An attribute of one that `--values` recorded has
+            its name behind that: `cart.user`.
+        kind: which of these it is, or is an attribute of.
         by_size: whether the groups are sizes, by powers of two, as there are too many values.
         groups: one for each value, those with the most time first; the last one may be all others.
         slow_share: which share of the variance of the durations (their logarithms) the value explains, 0 to
@@ -146,7 +147,8 @@ class FunctionValues:
 
 
 def values(trace: Trace, function: str, *, select: Selection | None = None) -> list[FunctionValues]:
-    """Group the calls of functions by each of their arguments, results and exceptions.
+    """Group the calls of functions by each of their arguments, results and exceptions, and by each attribute
+    of these that was recorded.
 
     Args:
         trace: what `funcgraph.open` returned.
@@ -207,6 +209,18 @@ def _function_mask(trace: Trace, pattern: str) -> bytes:
 # ---- groups
 
 
+class _FieldKey(NamedTuple):
+    """What a field is: an argument of a number, the result or the exception, or an attribute of it."""
+
+    kind: FieldKind
+    number: int = 0
+    attribute: str = ""
+
+    def place(self) -> tuple[bool, int, bool, bool]:
+        """Return what sorts fields: arguments by number, then outcomes; each before its attributes."""
+        return self.kind != "argument", self.number, self.kind == "exception", bool(self.attribute)
+
+
 @dataclass(slots=True)
 class _Grouping:
     """Groups by key; None: those that came when there were too many."""
@@ -228,10 +242,10 @@ class _Calls:
         self.all: ValueGroup | None = None
         self.log_squares = 0.0
         self.open = 0
-        self.fields: dict[tuple[FieldKind, int], tuple[_Grouping, _Grouping]] = {}
+        self.fields: dict[_FieldKey, tuple[_Grouping, _Grouping]] = {}
 
     def add(self, row: ValuesTuple, trace: Trace) -> None:
-        _, whole, log_squares, nr_open, arguments, outcomes = row
+        _, whole, log_squares, nr_open, arguments, outcomes, attributes = row
         group = _group(whole, "", trace)
         if self.all is None:
             self.all = group
@@ -240,11 +254,14 @@ class _Calls:
         self.log_squares += log_squares
         self.open += nr_open
         for number, one in enumerate(arguments):
-            self._add_field(("argument", number), one, trace)
+            self._add_field(_FieldKey("argument", number), one, trace)
         for kind, one in zip(_OUTCOMES, outcomes, strict=True):
-            self._add_field((kind, 0), one, trace)
+            self._add_field(_FieldKey(kind), one, trace)
+        for is_argument, number, attribute, one in attributes:
+            base = _FieldKey("argument", number) if is_argument else _FieldKey(_OUTCOMES[number])
+            self._add_field(base._replace(attribute=attribute), one, trace)
 
-    def _add_field(self, key: tuple[FieldKind, int], rows: ValueFieldTuple, trace: Trace) -> None:
+    def _add_field(self, key: _FieldKey, rows: ValueFieldTuple, trace: Trace) -> None:
         groupings = self.fields.setdefault(key, (_Grouping(), _Grouping()))
         for grouping, (groups, rest), text in zip(groupings, rows, (recorded_text, size_text), strict=True):
             for group in groups:
@@ -254,13 +271,13 @@ class _Calls:
 
     def values(self) -> FunctionValues:
         assert self.all is not None  # a row was added
-        fields = [self._field(kind, number, *found) for (kind, number), found in self.fields.items()]
+        fields = [self._field(key, *self.fields[key]) for key in sorted(self.fields, key=_FieldKey.place)]
         return FunctionValues(self.function, self.all, self.open, [one for one in fields if one.groups])
 
-    def _field(self, kind: FieldKind, number: int, by_value: _Grouping, by_size: _Grouping) -> ValueField:
+    def _field(self, key: _FieldKey, by_value: _Grouping, by_size: _Grouping) -> ValueField:
         assert self.all is not None
         exact, coarse = list(by_value.groups.values()), list(by_size.groups.values())
-        shares = [self._shares(kind, groups) for groups in (exact, coarse)]
+        shares = [self._shares(key.kind, groups) for groups in (exact, coarse)]
         too_many = None in by_value.groups or self.all.timed < _LEAST_CALLS * len(exact)
         use_size = len(coarse) < len(exact) and (
             too_many
@@ -268,13 +285,15 @@ class _Calls:
         )
         groups = coarse if use_size else exact
         groups.sort(key=lambda group: (not group.text, -group.total_ns, -group.calls, group.text))
-        return ValueField(self._name(kind, number), kind, use_size, groups, *shares[use_size])
+        return ValueField(self._name(key), key.kind, use_size, groups, *shares[use_size])
 
-    def _name(self, kind: FieldKind, number: int) -> str:
-        if kind != "argument":
-            return kind
+    def _name(self, key: _FieldKey) -> str:
         names = self.function.starred_arguments()
-        return printable(names[number].lstrip("*")) if number < len(names) else f"argument {number + 1}"
+        if key.kind != "argument":
+            name = key.kind
+        else:
+            name = names[key.number].lstrip("*") if key.number < len(names) else f"argument {key.number + 1}"
+        return printable(f"{name}.{key.attribute}" if key.attribute else name)
 
     def _shares(self, kind: FieldKind, groups: Sequence[ValueGroup]) -> tuple[float | None, float | None]:
         assert self.all is not None

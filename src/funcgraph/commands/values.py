@@ -33,7 +33,8 @@ of these separates slow calls from fast ones, and calls that raise from those th
   funcgraph record --args --retval app.py
   funcgraph values shop.price
 
-Numbers and lengths that have too many values are grouped by their size. Of an object the type counts."""
+Numbers and lengths that have too many values are grouped by their size. Of an object the type counts; with
+`record --values 1` its attributes do, each also alone: `cart.user`."""
 
 _COUNT = 8
 _FILE_WIDTH = 120  # where the output is no terminal
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("function", metavar="FUNCTION", help="its name, or a pattern as of 'record -l'")
     add_trace_argument(parser)
     parser.add_argument(
-        "--by", metavar="NAME", help="list the values of this argument, `result` or `exception`"
+        "--by", metavar="NAME", help="list the values of this argument, attribute, `result` or `exception`"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     add_count_argument(parser, lines=f"values (default: {_COUNT})")

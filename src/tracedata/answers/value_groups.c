@@ -214,6 +214,80 @@ static int add_value(struct fg_value_groups *groups, struct fg_value_field *fiel
     return add_to_group(groups, &field->groupings[FG_GROUP_BY_SIZE], key, bytes, call);
 }
 
+/* ---- attributes */
+
+static bool is_attribute(const struct fg_value_groups *groups, const struct fg_value_attribute *attribute,
+                         uint32_t of, const struct fg_value *name)
+{
+    return attribute->of == of && attribute->name_bytes == name->text_bytes &&
+           memcmp(groups->keys.data + attribute->name_at, name->text, name->text_bytes) == 0;
+}
+
+/* Sets @field to that of an attribute, which is made if need be; to NULL if there are too many. */
+static int find_attribute(struct fg_value_groups *groups, struct fg_value_function *function, uint32_t of,
+                          const struct fg_value *name, struct fg_value_field **field)
+{
+    struct fg_value_attribute *made;
+
+    *field = NULL;
+    for (size_t i = 0; i < function->nr_attributes; i++)
+        if (is_attribute(groups, &function->attributes[i], of, name)) {
+            *field = &function->attributes[i].field;
+            return 0;
+        }
+    if (function->nr_attributes == FG_MOST_VALUE_ATTRIBUTES)
+        return 0;
+    if (fg_array_reserve_zeroed(&function->attributes, &function->attributes_capacity,
+                                function->nr_attributes + 1) < 0)
+        return -ENOMEM;
+    made = &function->attributes[function->nr_attributes];
+    made->of = of;
+    made->name_at = (uint32_t)groups->keys.bytes;
+    made->name_bytes = name->text_bytes;
+    fg_text_put(&groups->keys, name->text, name->text_bytes);
+    if (groups->keys.failed)
+        return -ENOMEM;
+    function->nr_attributes++;
+    *field = &made->field;
+    return 0;
+}
+
+/* Groups a call by the attributes of a value: parts with names. */
+static int add_attributes(struct fg_value_groups *groups, struct fg_value_function *function, uint32_t of,
+                          const struct fg_value *value, const struct call_figures *call)
+{
+    const uint8_t *at = value->parts, *end = value->parts_end;
+    struct fg_value name, part;
+    int error = 0;
+
+    while (!error && at < end && fg_value_token(&at, end, &name) && name.tag == FG_VALUE_NAME) {
+        const uint8_t *begin = at;
+        struct fg_value_field *field;
+
+        if (!fg_value_next(&at, end, &part))
+            break;
+        error = find_attribute(groups, function, of, &name, &field);
+        if (!error && field)
+            error = add_value(groups, field, begin, (size_t)(at - begin), &part, call);
+    }
+    return error;
+}
+
+/* Groups a call by a value and by its attributes. */
+static int add_field(struct fg_value_groups *groups, struct fg_value_function *function, uint32_t number,
+                     const uint8_t *at, size_t bytes, const struct fg_value *value,
+                     const struct call_figures *call)
+{
+    struct fg_value_field *field = number < FG_MOST_VALUE_FIELDS
+                                       ? &function->arguments[number]
+                                       : &function->outcomes[number - FG_MOST_VALUE_FIELDS];
+    int error = add_value(groups, field, at, bytes, value, call);
+
+    if (error || value->tag != FG_VALUE_OPEN || value->form != FG_FORM_CALL)
+        return error;
+    return add_attributes(groups, function, number, value, call);
+}
+
 /* ---- calls */
 
 static struct fg_value_function *function_of(struct fg_value_groups *groups, uint32_t func)
@@ -240,7 +314,7 @@ static int add_arguments(struct fg_value_groups *groups, struct fg_value_functio
 
     for (; arguments->bytes && n < FG_MOST_VALUE_FIELDS && !error && fg_value_next(&at, end, &value);
          begin = at)
-        error = add_value(groups, &function->arguments[n++], begin, (size_t)(at - begin), &value, call);
+        error = add_field(groups, function, n++, begin, (size_t)(at - begin), &value, call);
     if (n > function->nr_arguments)
         function->nr_arguments = n;
     return error;
@@ -256,8 +330,8 @@ static int add_outcome(struct fg_value_groups *groups, struct fg_value_function 
     if ((end->ended != FG_CALL_return && end->ended != FG_CALL_raise) || at >= end->values_end ||
         !fg_value_next(&at, end->values_end, &value))
         return 0;
-    return add_value(groups, &function->outcomes[outcome], end->values, (size_t)(at - end->values), &value,
-                     call);
+    return add_field(groups, function, FG_MOST_VALUE_FIELDS + outcome, end->values,
+                     (size_t)(at - end->values), &value, call);
 }
 
 static int end_call(struct fg_answer *answer, const struct fg_answer_end *end)
@@ -325,6 +399,9 @@ static void free_function(struct fg_value_function *function)
         free_field(&function->arguments[i]);
     for (unsigned i = 0; i < FG_NR_OUTCOMES; i++)
         free_field(&function->outcomes[i]);
+    for (size_t i = 0; i < function->nr_attributes; i++)
+        free_field(&function->attributes[i].field);
+    free(function->attributes);
 }
 
 void fg_value_groups_free(struct fg_value_groups *groups)

@@ -1,4 +1,5 @@
-/* Calls of functions, grouped by the values of each argument, of the result and of the exception.
+/* Calls of functions, grouped by the values of each argument, of the result and of the exception; and by each
+ * attribute of these that was recorded.
  *
  * Each field has two groupings: by the value itself, objects by their type; and by its size: numbers and
  * lengths by powers of two. The second one has few groups however many values there are. */
@@ -11,9 +12,10 @@
 
 #include "tracedata/read/merge.h"
 
-#define FG_VALUE_BINS 160u       /* four for each power of two of nanoseconds */
-#define FG_MOST_VALUES 4096u     /* groups of a grouping; what comes later is one group */
-#define FG_MOST_VALUE_FIELDS 16u /* arguments of a function */
+#define FG_VALUE_BINS 160u           /* four for each power of two of nanoseconds */
+#define FG_MOST_VALUES 4096u         /* groups of a grouping; what comes later is one group */
+#define FG_MOST_VALUE_FIELDS 16u     /* arguments of a function */
+#define FG_MOST_VALUE_ATTRIBUTES 32u /* of all of them */
 #define FG_MOST_VALUE_FUNCTIONS 64u
 
 /* The key of a group by size: tag, sign, exponent (i16), and of a container or object its type's name. */
@@ -47,6 +49,13 @@ struct fg_value_field {
 /* Fields of a function: arguments, then these. */
 enum fg_value_outcome { FG_FIELD_RESULT, FG_FIELD_EXCEPTION, FG_NR_OUTCOMES };
 
+/* An attribute of an argument (its number), or of an outcome (FG_MOST_VALUE_FIELDS and its number). */
+struct fg_value_attribute {
+    uint32_t of;
+    uint32_t name_at, name_bytes; /* in the bytes of all keys */
+    struct fg_value_field field;
+};
+
 struct fg_value_function {
     uint32_t func;
     struct fg_value_group all;
@@ -55,6 +64,8 @@ struct fg_value_function {
     uint32_t nr_arguments; /* that were recorded, at most */
     struct fg_value_field arguments[FG_MOST_VALUE_FIELDS];
     struct fg_value_field outcomes[FG_NR_OUTCOMES];
+    struct fg_value_attribute *attributes; /* the first FG_MOST_VALUE_ATTRIBUTES that were met */
+    size_t nr_attributes, attributes_capacity;
 };
 
 struct fg_value_groups;
