@@ -14,7 +14,8 @@ struct mark {
     uint32_t func, depth;
     const char *text;
     uint64_t bytes;
-    uint64_t raw; /* FG_MARK_RAW, or 0 */
+    uint64_t raw;  /* FG_MARK_RAW, or 0 */
+    uint64_t time; /* ticks; 0: when it is written */
 };
 
 static size_t words_of(const struct mark *mark)
@@ -32,7 +33,7 @@ static void write_mark(struct fg_ring_cursor *cursor, const struct mark *mark)
     *(uint64_t *)(record + 1) = mark->bytes | mark->raw;
     memcpy((uint8_t *)record + MARK_HEAD_BYTES, mark->text, mark->bytes);
     *record = (struct fg_record){
-        .time = fg_clock_now(),
+        .time = mark->time ? mark->time : fg_clock_now(),
         .func = mark->func,
         .info = FG_RECORD_INFO(FG_RECORD_MARK, words, mark->depth),
     };
@@ -135,6 +136,11 @@ static int put_as_thread(int handle, const struct mark *whole)
 int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes)
 {
     return put_as_thread(handle, &(struct mark){.func = func, .text = text, .bytes = bytes});
+}
+
+int fg_instance_mark_at(int handle, uint64_t time, const char *text, size_t bytes)
+{
+    return put_as_thread(handle, &(struct mark){.text = text, .bytes = bytes, .time = time});
 }
 
 int fg_instance_mark_raw(int handle, const void *data, size_t bytes)

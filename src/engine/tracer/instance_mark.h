@@ -17,6 +17,14 @@
 int fg_instance_mark(int handle, uint32_t func, const char *text, size_t bytes);
 
 /**
+ * fg_instance_mark_at() - Put a text into the trace at a time of the past.
+ * @time: ticks; the calling thread has put nothing into the instance since then
+ *
+ * Return and context: as fg_instance_mark().
+ */
+int fg_instance_mark_at(int handle, uint64_t time, const char *text, size_t bytes);
+
+/**
  * fg_instance_mark_raw() - Put an id of 4 bytes and data into the trace: one record.
  *
  * Return: as fg_instance_mark(); -EMSGSIZE: less than FG_MARK_ID_BYTES, or more than FG_MARK_MAX_BYTES.

@@ -149,12 +149,14 @@ static uint64_t us_of(uint64_t ticks)
     return fg_clock_duration_ns(ticks) / 1000;
 }
 
-static void mark_text(const struct fg_latency *latency, int handle, const char *text)
+/* The thread may be preempted between the section's end and here: the text has the time of the end. */
+static void mark_text(const struct fg_latency *latency, int handle, const struct fg_latency_section *section,
+                      const char *text)
 {
     char mark[3 * FG_LATENCY_TEXT_BYTES];
 
     snprintf(mark, sizeof(mark), "%s: %s", latency->name, text);
-    fg_instance_mark(handle, 0, mark, strlen(mark));
+    fg_instance_mark_at(handle, section->end, mark, strlen(mark));
 }
 
 static void report_event(const struct fg_latency *latency, int handle,
@@ -169,10 +171,10 @@ static void report_event(const struct fg_latency *latency, int handle,
         snprintf(text, sizeof(text), "%8llu us: %s (%llu us)", since, event->text, took);
     else
         snprintf(text, sizeof(text), "%8llu us: %s", since, event->text);
-    mark_text(latency, handle, text);
+    mark_text(latency, handle, section, text);
 }
 
-/* A text for the section, one for its slowest call, and one for each of its events. They stand at the
+/* A text for the section, one for its slowest call, and one for each of its events. All stand at the
  * section's end. */
 static void mark_section(const struct fg_latency *latency, int handle,
                          const struct fg_latency_section *section)
@@ -181,11 +183,11 @@ static void mark_section(const struct fg_latency *latency, int handle,
 
     snprintf(text, sizeof(text), "latency: %llu us, started at: %s, ended at: %s",
              (unsigned long long)us_of(length_of(section)), section->started_at, section->ended_at);
-    mark_text(latency, handle, text);
+    mark_text(latency, handle, section, text);
     if (*section->slowest) {
         snprintf(text, sizeof(text), "slowest call: %s (%llu us)", section->slowest,
                  (unsigned long long)us_of(section->slowest_ticks));
-        mark_text(latency, handle, text);
+        mark_text(latency, handle, section, text);
     }
     for (uint32_t i = 0; i < section->nr_events; i++)
         report_event(latency, handle, section, &section->events[i]);

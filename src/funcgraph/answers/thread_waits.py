@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.tracedata.call_parts import Overlay
 from funcgraph.tracedata.events import Columns
@@ -18,10 +18,15 @@ _MARK = Columns.KINDS.index("mark")
 # The first text of a section: src/arch/cpython/latency
 _SECTION = re.compile(rb"(gilwait|wakeup): latency: (\d{1,15}) us, started at: .*, ended at: (.*)", re.DOTALL)
 _RUN = "asyncio.events.Handle._run"
-_FOREVER = 2**64
-# A section's text is written some microseconds after its end, and has whole microseconds.
-_DELAY_NS = 20_000
+_MOST_CUT_NS = 999  # a section's text has whole microseconds: the section began up to this much earlier
 _PLACE = re.compile(rb" \([^()]*:\d+\)$")
+
+
+class _Run(NamedTuple):
+    """A call of a handle's `_run`."""
+
+    begin_ns: int
+    end_ns: int
 
 
 def has_tracer(trace: Trace, tracer: str) -> bool:
@@ -47,32 +52,35 @@ def ready_waits(trace: Trace, buffer: int) -> list[Overlay]:
     return list(_with_causes(sections, _handle_runs(trace, buffer))) if sections else []
 
 
-def _handle_runs(trace: Trace, buffer: int) -> dict[int, list[tuple[int, int]]]:
+def _handle_runs(trace: Trace, buffer: int) -> dict[int, list[_Run]]:
     """Return when the event loops of tasks ran handles, by the numbers of the tasks."""
-    runs: dict[int, list[tuple[int, int]]] = {}
+    runs: dict[int, list[_Run]] = {}
     if any(function.name == _RUN for function in trace.functions):
         names = [trace.buffers[buffer].name]
         for batch in trace.call_columns(select=Selection(functions=(_RUN,)), buffers=names, texts=False):
             for task, begin_ns, end_ns in zip(batch.task, batch.begin_ns, batch.end_ns, strict=True):
-                runs.setdefault(task, []).append((begin_ns, end_ns))
+                runs.setdefault(task, []).append(_Run(begin_ns, end_ns))
     return runs
 
 
-def _with_causes(sections: Iterable[Overlay], runs: Mapping[int, list[tuple[int, int]]]) -> Iterator[Overlay]:
+def _with_causes(sections: Iterable[Overlay], runs: Mapping[int, list[_Run]]) -> Iterator[Overlay]:
     """Yield sections, each after that of the callback in which its own began."""
     latest: dict[int, Overlay] = {}
     for section in sorted(sections, key=lambda one: one.end_ns):
         cause = latest.get(section.task)
-        own = runs.get(section.task, [])
-        place = bisect_right(own, (section.begin_ns, _FOREVER)) - 1
-        begin_ns, end_ns = own[place] if place >= 0 else (_FOREVER, 0)
-        if (
-            cause
-            and begin_ns <= cause.end_ns <= min(section.begin_ns, end_ns) >= section.begin_ns - _DELAY_NS
-        ):
+        if cause is not None and _is_of_run_around(cause, section, runs.get(section.task, [])):
             yield cause._replace(end_ns=min(cause.end_ns, section.begin_ns), is_earlier=True)
         yield section
         latest[section.task] = section
+
+
+def _is_of_run_around(cause: Overlay, section: Overlay, runs: Sequence[_Run]) -> bool:
+    """Return whether a section ended because the run began in which another section begins."""
+    place = bisect_left(runs, section.begin_ns - _MOST_CUT_NS, key=lambda run: run.end_ns)
+    if place == len(runs) or runs[place].begin_ns > section.begin_ns:
+        return False
+    before_ns = runs[place - 1].begin_ns if place else -1
+    return before_ns < cause.end_ns <= runs[place].begin_ns
 
 
 def _sections(trace: Trace, buffer: int, tracer: str) -> Iterator[Overlay]:
