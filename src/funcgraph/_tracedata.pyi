@@ -113,6 +113,13 @@ ValuesTuple: TypeAlias = tuple[
     list[ValueAttributeTuple],
 ]
 
+# Calls of a function (struct fg_ranked_calls): key, how many ended, how many did not; the longest one
+# (number, begin_ns, end_ns, task, resumes); groups (calls, least_ns, most_ns): slow, typical; when the chosen
+# calls began, 64-bit words, and the group of each, bytes.
+SlowCallsTuple: TypeAlias = tuple[
+    int, int, int, tuple[int, int, int, int, int] | None, list[tuple[int, int, int]], bytes, bytes
+]
+
 EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
 
 # An exception (struct fg_exception): number, type, fate, identity, begin_ns, raised_ns, left_ns, task,
@@ -506,6 +513,33 @@ class Reader:
 
         Raises:
             ValueError: a number is less than 2, or the file is damaged.
+            OSError: it cannot be read.
+        """
+    def slow_calls(
+        self,
+        functions: FunctionRows,
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        keys: Buffer,
+        selection: SelectionTuple | None,
+        limits: tuple[int, int],
+        /,
+    ) -> SlowCallsTuple | None:
+        """Read the whole trace; return which calls of a function took long, and which about as long as most:
+        slow_calls.h.
+
+        Args:
+            functions, tasks, select_unknown, selection: as of calls().
+            keys: a 32-bit word for each function: 0: it is left out. Of several keys, that is returned whose
+                calls took the most time.
+            limits: how many calls are sorted at most, and how many of a group are chosen at most; the others
+                are left out evenly.
+
+        Returns:
+            None: there is no call.
+
+        Raises:
+            ValueError: a limit is less than 1, or the file is damaged.
             OSError: it cannot be read.
         """
     def call_parts(

@@ -2,11 +2,13 @@
 #include "binding/tracedata/answers.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "binding/base/sequences.h"
 #include "binding/tracedata/base/names.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/selection.h"
+#include "tracedata/answers/call_choice.h"
 #include "tracedata/answers/repeats.h"
 #include "tracedata/answers/value_groups.h"
 
@@ -378,6 +380,114 @@ PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
     }
     fg_repeats_free(repeats);
     close_question(&question);
+    return result;
+}
+
+/* ---- slow_calls() */
+
+static PyObject *longest_call(const struct fg_ranked_calls *ranked)
+{
+    const struct fg_longest_call *call = &ranked->longest;
+
+    if (!ranked->n)
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(KKKII)", (unsigned long long)call->number, (unsigned long long)call->begin_ns,
+                         (unsigned long long)call->end_ns, call->task, call->resumes);
+}
+
+static PyObject *call_groups(const struct fg_call_choice *choice)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < choice->nr_groups; i++)
+        fg_list_append(&list, Py_BuildValue("(KKK)", (unsigned long long)choice->groups[i].nr_calls,
+                                            (unsigned long long)choice->groups[i].least_ns,
+                                            (unsigned long long)choice->groups[i].most_ns));
+    return list;
+}
+
+static PyObject *chosen_begins(const struct fg_call_choice *choice)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(choice->n * sizeof(uint64_t)));
+
+    for (size_t i = 0; bytes && i < choice->n; i++)
+        memcpy(PyBytes_AS_STRING(bytes) + i * sizeof(uint64_t), &choice->calls[i].begin_ns, sizeof(uint64_t));
+    return bytes;
+}
+
+static PyObject *chosen_groups(const struct fg_call_choice *choice)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)choice->n);
+
+    for (size_t i = 0; bytes && i < choice->n; i++)
+        PyBytes_AS_STRING(bytes)[i] = (char)choice->calls[i].group;
+    return bytes;
+}
+
+static PyObject *slow_calls_tuple(const struct fg_ranked_calls *ranked,
+                                  const struct fg_call_choice_limits *limits)
+{
+    struct fg_call_choice choice = {0};
+    PyObject *result = NULL;
+    int error = 0;
+
+    if (!ranked)
+        Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS;
+    if (ranked->n)
+        error = fg_call_choice_make(&choice, ranked, limits);
+    Py_END_ALLOW_THREADS;
+    if (error)
+        PyErr_NoMemory();
+    else
+        result = Py_BuildValue("(IKKNNNN)", ranked->key, (unsigned long long)ranked->n,
+                               (unsigned long long)ranked->nr_unfinished, longest_call(ranked),
+                               call_groups(&choice), chosen_begins(&choice), chosen_groups(&choice));
+    fg_call_choice_free(&choice);
+    return result;
+}
+
+static int step_slow_calls(void *answer, uint64_t events)
+{
+    return fg_slow_calls_run(answer, events);
+}
+
+static PyObject *read_slow_calls(struct question *question, const uint32_t *keys,
+                                 const struct fg_call_choice_limits *limits)
+{
+    struct fg_slow_calls *slow = NULL;
+    PyObject *result = NULL;
+
+    if (fg_slow_calls_new(&question->merge, keys, &slow) < 0)
+        PyErr_NoMemory();
+    else if (run(question, step_slow_calls, slow) == 0)
+        result = slow_calls_tuple(fg_slow_calls_most_used(slow), limits);
+    fg_slow_calls_free(slow);
+    return result;
+}
+
+PyObject *fg_reader_slow_calls(PyObject *self, PyObject *args)
+{
+    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_call_choice_limits limits;
+    Py_buffer keys;
+    Py_ssize_t ranked, chosen;
+    PyObject *result = NULL;
+
+    if (!PyArg_ParseTuple(args, "OO!py*O(nn):slow_calls", &question.functions, &PyList_Type, &question.tasks,
+                          &question.select_unknown, &keys, &question.selection, &ranked, &chosen))
+        return NULL;
+    limits = (struct fg_call_choice_limits){(size_t)ranked, (size_t)chosen};
+    if (ranked < 1 || chosen < 1)
+        PyErr_Format(PyExc_ValueError, "limits must be at least 1, got %zd and %zd", ranked, chosen);
+    else if (open_question(&question) == 0) {
+        if ((size_t)keys.len != question.names.nr_functions * sizeof(uint32_t))
+            PyErr_SetString(PyExc_ValueError, "keys must have a 32-bit word for each function of the trace");
+        else
+            result = read_slow_calls(&question, keys.buf, &limits);
+    }
+    close_question(&question);
+    PyBuffer_Release(&keys);
     return result;
 }
 

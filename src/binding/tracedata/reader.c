@@ -287,6 +287,10 @@ PyDoc_STRVAR(exceptions_doc,
              "exceptions($self, functions, tasks, select_unknown, number, selection, folds, /)\n--\n\n"
              "Read the whole trace, and return where exceptions were raised and handled. See the stub.");
 
+PyDoc_STRVAR(slow_calls_doc,
+             "slow_calls($self, functions, tasks, select_unknown, keys, selection, limits, /)\n--\n\n"
+             "Read the whole trace, and return which calls of a function took long. See the stub.");
+
 PyDoc_STRVAR(call_parts_doc,
              "call_parts($self, functions, tasks, classes, begins, groups, gil, ready, sizes, gc, /)\n--\n\n"
              "Return what chosen calls spent their time on. See the stub.");
@@ -304,6 +308,7 @@ FG_ALONE(fg_reader_run_table)
 FG_ALONE(fg_reader_call_values)
 FG_ALONE(fg_reader_repeats)
 FG_ALONE(fg_reader_exceptions)
+FG_ALONE(fg_reader_slow_calls)
 FG_ALONE(fg_reader_call_parts)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
@@ -343,6 +348,7 @@ static PyMethodDef reader_methods[] = {
     {"call_values", fg_reader_call_values_alone, METH_VARARGS, call_values_doc},
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
+    {"slow_calls", fg_reader_slow_calls_alone, METH_VARARGS, slow_calls_doc},
     {"call_parts", fg_reader_call_parts_alone, METH_VARARGS, call_parts_doc},
     {"function", reader_function, METH_O, function_doc},
     {"fileno", reader_fileno, METH_NOARGS,

@@ -126,18 +126,51 @@ def call_batches_of(
 ) -> tuple[str, str, Iterator[CallColumns]]:
     """Return a function's name, the instance whose calls of it are read, and these calls.
 
+    Args:
+        trace: the trace.
+        pattern: the function's name, or a pattern that only this one matches.
+        buffers: names of instances; empty: all. The first one with calls of the function is read.
+        tasks: only calls that ended in these threads: ids or names.
+
     Raises:
-        SelectionError: no function, or no call of it.
+        SelectionError: there is no such function, or no call of it.
+        TraceError, OSError: as `Trace.columns`; also from the iterator.
+
+    Example:
+        >>> name, buffer, batches = call_batches_of(trace, "shop.checkout")
     """
     name, _ = function_named(trace, pattern)
-    for buffer in _graph_buffers(trace, buffers):
-        select = Selection(functions=(_literal(name, trace),), tasks=tasks)
+    select = selection_of(trace, name, tasks)
+    for buffer in graph_buffers(trace, buffers):
         batches = trace.call_columns(select=select, buffers=[buffer], texts=False)
         first = next(batches, None)
         if first is not None:
             return name, buffer, _chained(first, batches)
+    raise no_call(name, tasks)
+
+
+def selection_of(trace: Trace, name: str, tasks: Sequence[str] = ()) -> Selection:
+    """Return what selects the calls of the functions that have this very name."""
+    function = next(function for function in trace.functions if function.name == name)
+    return Selection(functions=(_escaped(pattern_names(function)[0]),), tasks=tasks)
+
+
+def graph_buffers(trace: Trace, names: Sequence[str] = ()) -> list[str]:
+    """Return the instances that recorded calls with their ends.
+
+    Raises:
+        SelectionError: one of these names is none of them.
+    """
+    there = [buffer.name for buffer in trace.buffers if buffer.tracer not in FLAT_TRACERS]
+    if unknown := [name for name in names if name not in there]:
+        raise SelectionError(f"no instance {unknown[0]!r} with calls; it has: {', '.join(map(repr, there))}")
+    return [name for name in there if not names or name in names]
+
+
+def no_call(name: str, tasks: Sequence[str] = ()) -> SelectionError:
+    """Return the error of a function without a call, in these threads."""
     where = f" in {', '.join(tasks)}" if tasks else ""
-    raise SelectionError(f"'{printable(name)}' has no call{where} of which the trace has the duration")
+    return SelectionError(f"'{printable(name)}' has no call{where} of which the trace has the duration")
 
 
 def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterator[NamedCall]:
@@ -149,20 +182,6 @@ def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterato
 
 
 # ----
-
-
-def _graph_buffers(trace: Trace, names: Sequence[str]) -> list[str]:
-    """Return the instances that recorded calls with their ends."""
-    there = [buffer.name for buffer in trace.buffers if buffer.tracer not in FLAT_TRACERS]
-    if unknown := [name for name in names if name not in there]:
-        raise SelectionError(f"no instance {unknown[0]!r} with calls; it has: {', '.join(map(repr, there))}")
-    return [name for name in there if not names or name in names]
-
-
-def _literal(name: str, trace: Trace) -> str:
-    """Return a pattern that matches this name alone."""
-    function = next(function for function in trace.functions if function.name == name)
-    return _escaped(pattern_names(function)[0])
 
 
 def _escaped(name: str) -> str:
@@ -209,7 +228,7 @@ def _timed(trace: Trace, thread: str, time: str, buffers: Sequence[str]) -> Name
     tasks = find_tasks(trace, [thread]) or []
     begin_ns, end_ns = time_range(trace, time)
     index = trace.index()
-    names = _graph_buffers(trace, buffers)
+    names = graph_buffers(trace, buffers)
     for lane in index.lanes():
         buffer = trace.buffers[lane.task.buffer].name
         span = index.call_at(lane, end_ns) if lane.task in tasks and buffer in names else None

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import sub
 from typing import TYPE_CHECKING, Any
 
-from funcgraph.answers.facts import place_of
-from funcgraph.answers.named_call import NamedCall, call_batches_of, call_of, find_call, function_named
+from funcgraph.answers.named_call import NamedCall, find_call, function_named
+from funcgraph.answers.slow_calls import SlowCalls, slow_calls
 from funcgraph.answers.thread_waits import gil_waits, has_tracer, ready_waits
 from funcgraph.answers.waits import kinds_of
-from funcgraph.tracedata.call_columns import CallColumns
 from funcgraph.tracedata.call_parts import ChosenCalls, PartSums
 from funcgraph.tracedata.description import NATIVE, SelectionError
-from funcgraph.tracedata.summary import function_key
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
-
-_OPEN = CallColumns.ENDS.index("open")
-_MOST_RANKED = 200_000  # durations that are sorted to find the slowest tenth
-_MOST_CHOSEN = 50_000  # calls of a group whose parts are added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,115 +112,21 @@ def why(
         return _of_one(trace, call, 1, 0)
     if _is_call(trace, function):
         return _of_one(trace, find_call(trace, function, buffers), 1, 0)
-    name, buffer, batches = call_batches_of(trace, function, buffers, tasks)
-    chosen = _most_used(trace, name, lambda: call_batches_of(trace, function, [buffer], tasks)[2])
-    calls = _Durations(trace, batches, name, buffer, chosen)
-    if calls.slowest is None:
-        raise SelectionError(f"no call of '{name}' has both its begin and its end in the trace: --nth 1")
-    if slowest or len(calls.durations) == 1:
-        answer = _of_one(trace, calls.slowest, len(calls.durations), calls.unfinished)
+    ranked = slow_calls(trace, function, buffers, tasks)
+    if ranked.longest is None:
+        message = f"no call of '{ranked.function}' has both its begin and its end in the trace: --nth 1"
+        raise SelectionError(message)
+    if slowest or ranked.calls == 1:
+        answer = _of_one(trace, ranked.longest, ranked.calls, ranked.unfinished)
     else:
-        answer = _of_groups(trace, name, buffer, calls)
-    return replace(answer, others=_others(trace, name, chosen))
+        answer = _of_groups(trace, ranked, ranked.longest)
+    return replace(answer, others=ranked.others)
 
 
 def _is_call(trace: Trace, text: str) -> bool:
     """Return whether a text names a call, not a function."""
     head, mark, tail = text.rpartition(":") if "@" not in text else text.rpartition("@")
     return bool(mark and head and tail) and text not in {function.name for function in trace.functions}
-
-
-# ---- which calls
-
-
-def _most_used(trace: Trace, name: str, read: Callable[[], Iterable[CallColumns]]) -> frozenset[int]:
-    """Return the numbers of the function of a name that took the most time: a decorator may make another one
-    of the same name. Empty: there is only one."""
-    _, numbers = function_named(trace, name)
-    keys = {number: function_key(trace.functions[number]) for number in numbers}
-    if len(set(keys.values())) < 2:
-        return frozenset()
-    took: Counter[object] = Counter()
-    for batch in read():
-        for number, duration in zip(batch.function, batch.duration_ns, strict=True):
-            took[keys[number]] += max(duration, 0)
-    most = max(took, key=lambda key: took[key])
-    return frozenset(number for number in numbers if keys[number] == most)
-
-
-def _others(trace: Trace, name: str, chosen: frozenset[int]) -> tuple[str, ...]:
-    if not chosen:
-        return ()
-    _, numbers = function_named(trace, name)
-    return tuple(sorted({place_of(trace.functions[number]) for number in numbers if number not in chosen}))
-
-
-class _Durations:
-    """The calls of a function that ended and are not inside of another: how long they took, and when."""
-
-    def __init__(
-        self,
-        trace: Trace,
-        batches: Iterable[CallColumns],
-        name: str,
-        buffer: str,
-        functions: frozenset[int] = frozenset(),
-    ) -> None:
-        self._functions = functions  # empty: all that the batches have
-        self.durations, self.begins = array("Q"), array("Q")
-        self.unfinished = 0
-        self.slowest: NamedCall | None = None
-        most = -1
-        for batch in batches:
-            known = len(self.durations)
-            self._add(batch)
-            longest = max(memoryview(self.durations)[known:], default=-1)
-            if longest > most:
-                most = longest
-                self.slowest = call_of(trace, batch, self._found(batch, longest), name, buffer)
-
-    def _add(self, batch: CallColumns) -> None:
-        is_plain = not self._functions and not any(batch.parent)
-        if is_plain and _OPEN not in bytes(batch.ended) and min(batch.duration_ns) >= 0:
-            self.durations.extend(map(sub, batch.end_ns, batch.begin_ns))
-            self.begins.frombytes(batch.begin_ns.cast("B"))
-            return
-        ended, durations = batch.ended, batch.duration_ns
-        for place, parent in enumerate(batch.parent):
-            if parent or not self._has(batch.function[place]):
-                continue
-            if ended[place] == _OPEN or durations[place] < 0:
-                self.unfinished += 1
-                continue
-            self.durations.append(batch.end_ns[place] - batch.begin_ns[place])
-            self.begins.append(batch.begin_ns[place])
-
-    def _has(self, function: int) -> bool:
-        return not self._functions or function in self._functions
-
-    def _found(self, batch: CallColumns, took: int) -> int:
-        """Return the place of the outermost call of a batch that ended and took so long."""
-        return next(
-            place
-            for place, (begin, end) in enumerate(zip(batch.begin_ns, batch.end_ns, strict=True))
-            if end - begin == took
-            and self._has(batch.function[place])
-            and not batch.parent[place]
-            and batch.ended[place] != _OPEN
-            and batch.duration_ns[place] >= 0
-        )
-
-    def between(self, least: int, most: int) -> array[int]:
-        """Return the places of the calls that took so long."""
-        return array("I", (place for place, took in enumerate(self.durations) if least <= took <= most))
-
-    def limits(self) -> tuple[int, int, int]:
-        """Return where the slowest tenth begins, and where the fifth in the middle begins and ends."""
-        step = -(-len(self.durations) // _MOST_RANKED)
-        ranked = sorted(self.durations[::step])
-        last = len(ranked) - 1
-        slow = ranked[min(len(ranked) * 9 // 10, last)]
-        return slow, ranked[len(ranked) * 2 // 5], ranked[min(len(ranked) * 3 // 5, last)]
 
 
 def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
@@ -247,39 +145,23 @@ def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
     )
 
 
-def _of_groups(trace: Trace, name: str, buffer: str, calls: _Durations) -> Why:
-    least, low, high = calls.limits()
-    if least <= low:  # most take the same: what takes longer is slow, if anything does
-        least = high + 1
-    slow = calls.between(least, 2**64)
-    middle = calls.between(low, min(high, least - 1))
-    chosen = sorted(
-        [(calls.begins[place], 0) for place in _spread(slow or middle)]
-        + [(calls.begins[place], 1) for place in (_spread(middle) if slow else ())]
-    )
-    begins = array("Q", [begin for begin, _ in chosen])
-    sums = _parts(trace, name, buffer, begins, bytes(group for _, group in chosen))
-    assert calls.slowest is not None
+def _of_groups(trace: Trace, ranked: SlowCalls, longest: NamedCall) -> Why:
+    sums = _parts(trace, ranked.function, ranked.buffer, ranked.begins, ranked.numbers)
+    groups = [
+        Group(least_ns=group.least_ns, most_ns=group.most_ns, calls=group.calls, sums=one)
+        for group, one in zip(ranked.groups, sums, strict=True)
+    ]
     return Why(
-        function=name,
-        calls=len(calls.durations) + calls.unfinished,
-        unfinished=calls.unfinished,
+        function=ranked.function,
+        calls=ranked.calls + ranked.unfinished,
+        unfinished=ranked.unfinished,
         call=None,
-        slow=_group(calls, slow or middle, sums[0]),
-        typical=_group(calls, middle, sums[-1]),
-        missing=tuple(_missing(trace, buffer, sums)),
+        slow=groups[0],
+        typical=groups[-1],
+        missing=tuple(_missing(trace, ranked.buffer, sums)),
         lost=trace.lost,
-        longest=calls.slowest,
+        longest=longest,
     )
-
-
-def _group(calls: _Durations, places: Sequence[int], sums: PartSums) -> Group:
-    least, most = (limit(calls.durations[place] for place in places) for limit in (min, max))
-    return Group(least_ns=least, most_ns=most, calls=len(places), sums=sums)
-
-
-def _spread(places: Sequence[int]) -> Sequence[int]:
-    return places[:: -(-len(places) // _MOST_CHOSEN) or 1]
 
 
 # ---- parts

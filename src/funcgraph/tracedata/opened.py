@@ -355,21 +355,28 @@ class Trace:
             self._index = self._find_index(most_bytes, progress or self.progress, cached)
         return self._index
 
-    def reading(self, select: Selection | None = None, *, fold_imports: bool = False) -> Reading:
+    def reading(
+        self,
+        select: Selection | None = None,
+        *,
+        buffers: Sequence[str] | None = None,
+        fold_imports: bool = False,
+    ) -> Reading:
         """Return what a Reader's methods take that read this trace once, as the answers do.
 
         Args:
             select: what is read; None: all.
+            buffers: names of instances, as of `columns`; None: those that `select` names.
             fold_imports: make one call of each import, unless `select` chooses functions.
 
         Raises:
-            ValueError: the trace is closed.
+            ValueError: the trace is closed, or a buffer is none of the trace's.
             SelectionError: the trace has nothing that `select` names.
         """
         from funcgraph.tracedata.imports import fold_marks  # only now: a process reads its trace as it is
 
         reader = self._opened()
-        selected, events = self._selected(None, None, select)
+        selected, events = self._selected(None, buffers, select)
         folds = fold_imports and not (select and select.chooses_functions)
         return Reading(
             reader,

@@ -37,11 +37,13 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
     struct fg_text arguments = call->arguments;
 
     arguments.bytes = 0;
-    answer->nr_calls++;
     *call = (struct fg_answer_call){
+        .number = ++answer->nr_calls,
         .begin_ns = fg_begins_ns(level, graph, event->time_ns),
         .func = level->func,
         .caller_line = level->is_late || graph->caller == FG_FUNC_UNKNOWN ? 0 : graph->caller_place,
+        .resumes = level->is_resumed,
+        .has_parent = fg_parent_level(&consumer, stretch) != NULL,
         .is_whole = fg_begins_whole(level, graph),
         .has_arguments = !level->is_late && !level->is_resumed,
         .arguments = arguments,
@@ -59,7 +61,8 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
 static int resume(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                   const struct fg_graph_data *graph, const void *event)
 {
-    (void)calls, (void)stretch, (void)graph, (void)event;
+    (void)calls, (void)event;
+    ((struct fg_answer_call *)stretch->call)->resumes += fg_is_resume(stretch->level, graph);
     return 0;
 }
 

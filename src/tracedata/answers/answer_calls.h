@@ -1,4 +1,5 @@
-/* Calls with their recorded values, handed to an answer one by one: to values, repeats, exceptions.
+/* Calls with their recorded values, handed to an answer one by one: to values, repeats, exceptions, slow
+ * calls.
  *
  * An answer's own state begins with struct fg_answer. What it keeps of a call in progress or suspended it
  * hangs on the call. The assembler (calls/assembler.h) decides which events are one call. */
@@ -13,11 +14,14 @@
 enum fg_answer_slot { FG_SLOT_REPEATS, FG_SLOT_EXCEPTIONS, FG_NR_ANSWER_SLOTS };
 
 struct fg_answer_call {
+    uint64_t number; /* in the order of beginnings, from 1 */
     uint64_t begin_ns;
     uint64_t ran_ns; /* of its stretches that have ended */
     uint64_t key;    /* the answer's */
     uint32_t func;   /* at most nr_functions: all that the trace does not name are one; an import: beyond */
     uint32_t caller_line;     /* the line at which it was called; 0: not recorded */
+    uint32_t resumes;         /* how often it was resumed */
+    bool has_parent;          /* it was made from a call that is read, too */
     bool is_whole;            /* all its stretches are in the trace */
     bool has_arguments;       /* they are in the trace */
     struct fg_text arguments; /* as recorded: fg_value_next(), without what follows the last one */
