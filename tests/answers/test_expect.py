@@ -21,8 +21,9 @@ from funcgraph.answers.expectation import (
     parse_expectation,
 )
 from funcgraph.answers.expectation_writing import expectation_text
+from funcgraph.answers.named_call import find_call
 from funcgraph.answers.recorded_calls import check_trace
-from funcgraph.answers.written_expectation import write_expectation
+from funcgraph.answers.written_expectation import write_call, write_expectation
 from funcgraph.tracedata import SelectionError
 
 pytestmark = pytest.mark.one_python
@@ -215,6 +216,31 @@ def test_the_command_has_an_exit_status_and_shows_the_difference(tmp_path: Path)
     (tmp_path / "wrong.txt").write_text("a(")
     wrong = fg.run("expect", "wrong.txt", good)
     assert (wrong.returncode, wrong.stderr) == (2, "funcgraph: wrong.txt: line 1: '(' without its ')'\n")
+
+
+def test_the_functions_of_a_part_are_found_in_that_part_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace is read once to write a part of it, and that part before. A reading that chooses functions
+    begins at the trace's beginning, as callers decide which calls are shown."""
+    trace = Trace(["m.f", "m.g"])
+    task = trace.task(69, "main")
+    for begin, function in ((0, 0), (10, 1), (20, 0)):
+        task.enter(S + begin, function, 0)
+        task.leave(S + begin + 5, function, 0, calltime=S + begin)
+    readings = []
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
+        read = opened.call_columns
+        monkeypatch.setattr(
+            opened, "call_columns", lambda **given: readings.append(given["select"]) or read(**given)
+        )
+        text = write_expectation(opened, begin="1.000000010", end="1.000000012")
+        assert text == "functions: m.g\nm.g\n"
+        assert [one.chooses_functions for one in readings] == [False, True]
+        assert readings[0].begin is not None
+        readings.clear()
+        write_call(opened, find_call(opened, "m.g:1"))
+        assert [one.chooses_functions for one in readings] == [True, False, True]
 
 
 def test_a_part_of_a_trace_is_written_with_dots_around_it(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def check_calls(
 
 def recorded_calls(
     trace: Trace,
-    functions: Sequence[str],
+    functions: Sequence[str] = (),
     tasks: Sequence[str] = (),
     buffers: Sequence[str] = (),
     *,
@@ -96,12 +96,17 @@ def recorded_calls(
 
     Args:
         trace: the trace.
-        functions: patterns of these functions.
+        functions: patterns of these functions; empty: all of them.
         tasks, buffers: as of `check_trace`.
-        begin, end: read only this part of the time, as of a selection: calls around it are left out.
+        begin, end: only this part of the time, as of a selection: calls around it are left out. With all
+            functions only that part is read.
 
     Raises:
         SelectionError, TraceError, OSError: as `check_trace`.
+
+    Example:
+        >>> for task, calls in recorded_calls(trace, ["shop.*"]).items():
+        ...     print(task.name, [call.function for call in calls])
     """
     known = [pattern for pattern in functions if _matches(trace, pattern)] or functions
     select = Selection(functions=known, tasks=tasks, buffers=buffers, begin=begin, end=end)

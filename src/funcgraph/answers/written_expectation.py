@@ -57,7 +57,7 @@ def functions_of_time(
     trace: Trace, tasks: Sequence[str], buffers: Sequence[str], *, begin: str | None, end: str | None
 ) -> list[str]:
     """Return patterns for the functions of calls that begin in a time. Only that part is read."""
-    near = recorded_calls(trace, ["*"], tasks, buffers, begin=begin, end=end)
+    near = recorded_calls(trace, (), tasks, buffers, begin=begin, end=end)
     return _patterns(trace, filter(_begins_in(trace, begin, end), all_calls(near)))
 
 
@@ -93,7 +93,7 @@ def write_call(trace: Trace, call: NamedCall, functions: Sequence[str] = (), dep
 def functions_of_call(trace: Trace, call: NamedCall) -> list[str]:
     """Return patterns for the functions of a call, and of all that it calls. Only that part is read."""
     begin, end = call.times()
-    near = recorded_calls(trace, ["*"], [str(call.task.tid)], [call.buffer], begin=begin, end=end)
+    near = recorded_calls(trace, (), [str(call.task.tid)], [call.buffer], begin=begin, end=end)
     return _patterns(trace, calls_below([_found(near, call)]))
 
 
