@@ -115,6 +115,29 @@ def test_what_a_client_writes_as_an_expectation_is_met(trace: Path) -> None:
 
 
 @needs_sdk
+def test_an_expectation_of_one_call_or_a_part_of_the_time_is_met(trace: Path) -> None:
+    parts = ({"call": "m.price:2"}, {"begin": "1.000010", "end": "1.000020"}, {"begin": "1.000390"})
+
+    async def talk(client: Client) -> list[tuple[str, bool]]:
+        written = [await text_of(client, "expectation", function="m.price", **part) for part in parts]
+        texts = [text.split("\n", 1)[1] for text, _ in written]
+        checked = [await text_of(client, "expect", calls=text) for text in texts]
+        return [*written, *checked, await text_of(client, "expectation", call="m.price:2", begin="1.5")]
+
+    *answers, both = ask(Served([str(trace)], []), talk)
+    calls = [
+        ["m.price(sku='1,a') = 1"],
+        ["m.price(sku='1,a') = 1", "m.price(sku='2,b') = 2"],
+        ["m.price(sku='1,a') = 39"],
+    ]
+    for (text, failed), expected in zip(answers[:3], calls, strict=True):
+        assert not failed
+        assert [line for line in text.splitlines() if line.startswith("m.")] == expected
+    assert all(text.endswith("the calls are those of standard input\n") for text, _ in answers[3:])
+    assert both[1] and "--call: not with --from, --to or --task" in both[0]
+
+
+@needs_sdk
 def test_answers_are_bounded_and_hostile_names_are_text(trace: Path) -> None:
     async def talk(client: Client) -> list[tuple[str, bool]]:
         return [

@@ -87,12 +87,14 @@ LIMIT = Parameter("limit", "integer", "most characters of the answer, 200 to 100
 
 _TASK = Parameter("task", "string", "only this thread: its id or name", "--task")
 _COUNT = Parameter("count", "integer", "most lines or items", "-n")
+_BEGIN = Parameter("begin", "string", "from this time on: seconds as a report prints them, or +N", "--from")
+_END = Parameter("end", "string", "up to this time", "--to")
 _SELECTION = (
     _TASK,
     Parameter("function", "string", "only calls of functions that match: module.name, * and ?", "-l"),
     Parameter("graph", "string", "only functions that match, and all that they call", "-g"),
-    Parameter("begin", "string", "from this time on: seconds as a report prints them, or +N", "--from"),
-    Parameter("end", "string", "up to this time", "--to"),
+    _BEGIN,
+    _END,
     Parameter("max_depth", "integer", "only the first levels of calls", "--max-depth"),
     Parameter("longer_us", "number", "only calls that ran for so many microseconds", "--longer"),
     Parameter(
@@ -178,9 +180,15 @@ TOOLS = (
     ),
     Tool(
         "expectation",
-        "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results.",
+        "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results. Of one "
+        "call or a part of the time: other calls are `...`.",
         ("expect", "--write"),
         (
+            Parameter(
+                "call", "string", "only this call and what it calls: FUNCTION:N or THREAD@TIME", "--call"
+            ),
+            _BEGIN,
+            _END,
             Parameter("function", "string", "only calls of functions that match: module.name, * and ?", "-l"),
             Parameter("max_depth", "integer", "only the first levels of calls", "--max-depth"),
             _TASK,
