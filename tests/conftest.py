@@ -128,17 +128,17 @@ class Funcgraph:
             },
         )
 
-    def summary(self, trace: str | Path | None = None) -> dict[str, Any]:
+    def summary(self, trace: str | Path | None = None, **settings: Any) -> dict[str, Any]:
         """Return the output of `funcgraph summary --json` for a trace."""
-        result = self.run("summary", "--json", "-i", trace or self.trace)
+        result = self.run("summary", "--json", "-i", trace or self.trace, **settings)
         assert result.returncode == 0, result.stderr
         summary: dict[str, Any] = json.loads(result.stdout)
         return summary
 
-    def calls(self, trace: str | Path | None = None) -> Counter[str]:
+    def calls(self, trace: str | Path | None = None, **settings: Any) -> Counter[str]:
         """Return each function's number of calls, by module.qualname."""
         counts: Counter[str] = Counter()
-        for function in self.summary(trace)["functions"]:
+        for function in self.summary(trace, **settings)["functions"]:
             counts[function["name"]] += function["calls"]
         return counts
 
