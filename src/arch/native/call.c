@@ -58,11 +58,11 @@ static void trace_return(struct fg_task *task, struct fg_native_entry *entry, ui
     ending = fg_return_begin(task);
     if (ending.counter && counter)
         ending.counter = counter;
-    task->in_native = true;
-    regs->ip = fg_native_address_of(search.func);
+    fg_task_begin_native(task);
+    regs->func = search.func;
     regs->fp = search.fp;
     fg_return_at(task, search.fp, ending, &regs->regs, end);
-    task->in_native = false;
+    fg_task_end_native(task);
 }
 
 /* Takes the entry out of the calls in progress. False: it is not among them. */
@@ -136,7 +136,7 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, c
 void fg_native_unwound(struct fg_native_entry *entry, bool is_exception)
 {
     struct slow_section section = slow_begin();
-    struct fg_native_regs nothing = {.ip = 0};
+    struct fg_native_regs nothing = {.func = NULL};
 
     end_call(entry, 0, is_exception ? FG_END_RAISE : FG_END_CLOSE, section.is_first, &nothing);
     slow_end(section);
@@ -156,7 +156,7 @@ static void close_those_over(struct fg_task *task, struct fg_native_thread *thre
 {
     while (is_over(thread->newest, stack)) {
         struct fg_native_entry *entry = thread->newest;
-        struct fg_native_regs nothing = {.ip = 0};
+        struct fg_native_regs nothing = {.func = NULL};
 
         trace_return(task, entry, 0, FG_END_CLOSE, &nothing);
         thread->newest = entry->next;
@@ -168,10 +168,10 @@ static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp
 {
     const uint64_t *top = task->top;
 
-    task->in_native = true;
+    fg_task_begin_native(task);
     regs->fp = fp;
     fg_enter(task, func, fp, &regs->regs);
-    task->in_native = false;
+    fg_task_end_native(task);
     return task->top > top && fg_top_is(task, fp);
 }
 
@@ -229,7 +229,7 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
     struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
                                   .registers = registers,
                                   .vectors = vectors,
-                                  .ip = fg_native_address_of(site->func),
+                                  .func = site->func,
                                   .return_address = *stack};
     struct fg_native_entry *entry = FG_NATIVE_UNTRACED;
 
@@ -248,7 +248,7 @@ static void hit(struct fg_func *func, const uintptr_t *stack, struct fg_native_r
 {
     struct fg_task *task = current_task();
     struct fg_native_thread *thread = current_thread(task);
-    struct fg_native_regs nothing = {.ip = 0};
+    struct fg_native_regs nothing = {.func = NULL};
 
     if (!thread)
         return;
@@ -264,7 +264,7 @@ void fg_native_place(const struct fg_native_site *site, const uintptr_t *stack, 
     struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
                                   .registers = registers,
                                   .vectors = vectors,
-                                  .ip = site->address,
+                                  .func = site->func,
                                   .point = FG_NATIVE_PLACE};
 
     if (!fg_is_killed())

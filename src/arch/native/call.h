@@ -7,7 +7,8 @@
  *
  * A step is not traced
  *
- *     - while this thread is in a slow function: the engine, or what it calls, makes the call;
+ *     - while this thread is in a slow function, or in a handler of the fast path: the engine, or what it
+ *       calls, makes the call;
  *     - while it holds one of the engine's mutexes;
  *     - if this library makes the call itself. At a place within a function nobody knows who called it. */
 #ifndef FG_NATIVE_CALL_H
@@ -45,14 +46,13 @@ uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
                               const struct fg_machine_registers *registers);
 
-/* Its part for functions with one fprobe, whose entry has an entry of the thread's (call_probed.c). Returns
- * what fg_native_enter() does. */
-struct fg_native_entry *fg_native_enter_probed(struct fg_task *task, struct fg_func *func,
-                                               const uintptr_t *stack,
-                                               const struct fg_machine_registers *registers);
-/* The newest call of the thread returns. False: nothing was done, or only the frame is left to end. */
-bool fg_native_leave_probed(struct fg_task *task, struct fg_native_entry *entry,
-                            const struct fg_machine_registers *registers);
+/* Their parts for functions with one fprobe (call_probed.c). They return what the two above do; the first may
+ * return FG_NATIVE_SLOW for a function that has no users. The arguments are where they are. */
+struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site, const uintptr_t *stack,
+                                               const struct fg_machine_registers *registers,
+                                               struct fg_task *task);
+uint64_t fg_native_leave_probed(struct fg_native_entry *entry, const struct fg_machine_registers *registers,
+                                struct fg_task *task);
 
 /* A thread comes to a place within a function. Called from trampolines only: fg_native_place() if the first
  * says that it has users. @stack: the function's stack pointer. */

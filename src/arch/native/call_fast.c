@@ -46,10 +46,12 @@ static inline bool is_out_of_order(const struct fg_native_thread *thread, const 
 }
 
 /* A function may stay hooked for a while after its last user has left. After the kill switch was thrown, the
- * slow path takes all hooks off. */
-static inline struct fg_native_entry *slow_if_traced(struct fg_func *func)
+ * slow path takes all hooks off. A handler of the fast path may have made the call. */
+static inline struct fg_native_entry *slow_if_traced(const struct fg_task *task, struct fg_func *func)
 {
-    return fg_func_has_users(func) || fg_is_killed() ? FG_NATIVE_SLOW : FG_NATIVE_UNTRACED;
+    return (fg_func_has_users(func) || fg_is_killed()) && !(task && fg_task_is_in_native(task))
+               ? FG_NATIVE_SLOW
+               : FG_NATIVE_UNTRACED;
 }
 
 /* While plain calls are off, the slow path decides. */
@@ -66,18 +68,22 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
     struct fg_native_entry *entry;
 
-    if (fg_unlikely(fg_native_holds) || is_own(*stack) || (fg_likely(thread) && is_outside(task, site->func)))
+    if (fg_unlikely(fg_native_holds) || is_own(*stack))
         return FG_NATIVE_UNTRACED;
-    if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
-        return slow_if_traced(site->func);
-    if (fg_func_probed(site->func))
-        return fg_native_enter_probed(task, site->func, stack, registers);
+    if (fg_unlikely(!thread))
+        return slow_if_traced(task, site->func);
+    if (fg_func_probed(site->func) && fg_likely(!is_out_of_order(thread, stack)))
+        return fg_native_enter_probed(site, stack, registers, task);
+    if (is_outside(task, site->func))
+        return FG_NATIVE_UNTRACED;
+    if (fg_unlikely(is_out_of_order(thread, stack)))
+        return slow_if_traced(task, site->func);
     entry = fg_native_entry_take(thread);
     if (fg_unlikely(!entry))
-        return slow_if_traced(site->func);
+        return slow_if_traced(task, site->func);
     if (fg_unlikely(!enter_plain(task, site->func, (uintptr_t)entry))) {
         fg_native_entry_give_back(thread, entry);
-        return slow_if_traced(site->func);
+        return slow_if_traced(task, site->func);
     }
     fg_native_entry_begin(thread, entry, stack);
     return entry;
@@ -86,7 +92,7 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
 /* After the kill switch was thrown, fg_native_place() takes all hooks off. */
 bool fg_native_place_has_users(const struct fg_native_site *site)
 {
-    return !fg_native_holds && slow_if_traced(site->func) == FG_NATIVE_SLOW;
+    return !fg_native_holds && slow_if_traced(fg_task_self, site->func) == FG_NATIVE_SLOW;
 }
 
 static inline bool pop_plain(struct fg_task *task, uintptr_t fp, uint64_t counter)
@@ -122,8 +128,8 @@ uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_
     if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds))
         return fg_clock_counter() | 1;
     /* Before the clock is read: no fprobe needs a time. */
-    if (fg_is_data(task->top[-1]) && fg_native_leave_probed(task, entry, registers))
-        return 0;
+    if (fg_is_data(task->top[-1]))
+        return fg_native_leave_probed(entry, registers, task);
     counter = fg_clock_counter();
     if (!return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;

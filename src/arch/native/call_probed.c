@@ -1,129 +1,137 @@
 /* The fast path of native calls of functions with one fprobe whose handlers use general registers only: see
  * call.h. Compiled as call_fast.c; it calls these handlers, and nothing else. */
 #include "arch/native/call.h"
-#include "arch/native/domain.h"
 #include "arch/native/regs.h"
-#include "engine/base/mutex.h"
+#include "engine/base/clock.h"
 #include "engine/core/task.h"
 #include "engine/probe/probed_call.h"
-
-/* In handlers of signals the slow path decides. What the handler calls is not traced. The caller has found no
- * holds: a store is quicker than a count. */
-static inline bool section_begin(struct fg_task *task)
-{
-    if (fg_unlikely(task->context != FG_CONTEXT_NORMAL || !fg_guard_enter(task)))
-        return false;
-    fg_native_holds = 1;
-    task->in_native = true;
-    return true;
-}
-
-static inline void section_end(struct fg_task *task)
-{
-    task->in_native = false;
-    fg_native_holds = 0;
-    fg_guard_leave_normal(task);
-}
 
 /* Member by member: the compiler would zero the whole with an instruction that takes longer than all the rest
  * (rep stos). */
 static inline void set_regs(struct fg_native_regs *regs, const struct fg_machine_registers *registers,
-                            uintptr_t return_address, enum fg_native_point point)
+                            const struct fg_func *func, const struct fg_native_entry *entry,
+                            enum fg_native_point point)
 {
     regs->regs.ops = &fg_native_regs_ops;
-    regs->regs.frame = regs->regs.value = regs->regs.thread = NULL;
     regs->registers = registers;
     regs->vectors = NULL;
-    regs->return_address = return_address;
+    regs->func = func;
+    regs->return_address = entry->return_address;
+    regs->fp = (uintptr_t)entry;
     regs->point = point;
 }
 
-/* The function's fprobe, if its handlers can be called here. Fprobes of several interpreters may be on a
- * function, and come and go: it must be of the user that the function has. */
-static inline const struct fg_fprobe_ref *find_ref(struct fg_func *func, uint32_t probed)
+/* The handler wants no exit, so the return is not traced. */
+FG_COLD static struct fg_native_entry *cancel(struct fg_task *task, struct fg_native_entry *entry)
 {
-    const struct fg_fprobe_ref *ref = fg_likely(probed) ? fg_probed_ref(func) : NULL;
-
-    return fg_likely(ref && ref->is_general) &&
-                   atomic_load_explicit(&fg_root.slots[fg_probed_idx(probed)].ops, memory_order_relaxed) ==
-                       ref->ops
-               ? ref
-               : NULL;
+    fg_probed_cancel(task);
+    fg_native_entry_end(task->native, entry);
+    return FG_NATIVE_UNTRACED;
 }
 
-/* The answer of fg_native_enter(), and FG_NATIVE_SLOW if nothing was done. */
-static inline struct fg_native_entry *enter(struct fg_task *task, struct fg_func *func,
-                                            struct fg_native_entry *entry, struct fg_native_regs *regs)
+/* The entry, with a piece of data of a known size. The call is in progress before its handler runs, so little
+ * has to be kept meanwhile. */
+static inline struct fg_native_entry *enter_with(struct fg_task *task, struct fg_probed_entry call,
+                                                 uint32_t piece_words, const uintptr_t *stack,
+                                                 const struct fg_machine_registers *registers)
 {
-    uint32_t probed = fg_func_probed(func);
-    const struct fg_fprobe_ref *ref = find_ref(func, probed);
-    const uint64_t *top = task->top;
-
-    if (fg_unlikely(!ref || !fg_probed_enter(task, func, ref, probed, (uintptr_t)entry, regs->return_address,
-                                             &regs->regs)))
-        return FG_NATIVE_SLOW;
-    return task->top == top ? FG_NATIVE_UNTRACED : entry;
-}
-
-struct fg_native_entry *fg_native_enter_probed(struct fg_task *task, struct fg_func *func,
-                                               const uintptr_t *stack,
-                                               const struct fg_machine_registers *registers)
-{
-    struct fg_native_entry *entry = fg_native_entry_take(task->native), *answer = FG_NATIVE_SLOW;
+    struct fg_native_entry *entry;
     struct fg_native_regs regs;
+    uint64_t *piece;
 
+    call.descriptor = fg_probed_descriptor(task, piece_words);
+    if (fg_unlikely(!call.descriptor))
+        return FG_NATIVE_SLOW;
+    entry = fg_native_entry_take(task->native);
     if (fg_unlikely(!entry))
         return FG_NATIVE_SLOW;
-    set_regs(&regs, registers, *stack, FG_NATIVE_ENTRY);
-    regs.ip = fg_native_address_of(func);
-    regs.fp = (uintptr_t)entry;
-    if (fg_likely(section_begin(task))) {
-        answer = enter(task, func, entry, &regs);
-        section_end(task);
-    }
-    if (fg_likely(answer == entry))
-        fg_native_entry_begin(task->native, entry, stack);
-    else
-        fg_native_entry_give_back(task->native, entry);
+    piece = fg_probed_push(task, &call, piece_words, (uintptr_t)entry);
+    fg_native_entry_begin(task->native, entry, stack);
+    set_regs(&regs, registers, call.func, entry, FG_NATIVE_ENTRY);
+    return fg_likely(!fg_probed_cancels_exit(call.ref->fp, call.func, regs.return_address, &regs.regs,
+                                             fg_piece_data(piece, piece_words)))
+               ? entry
+               : cancel(task, entry);
+}
+
+static inline struct fg_probed_entry find(struct fg_func *func)
+{
+    uint32_t probed = fg_func_probed(func);
+
+    return (struct fg_probed_entry){func, probed, fg_probed_ref(func, probed, true), 0};
+}
+
+/* Out of line: while the size varies, the processor has too few registers for all that is known. */
+FG_NOINLINE static struct fg_native_entry *enter_with_data(struct fg_task *task, struct fg_func *func,
+                                                           const uintptr_t *stack,
+                                                           const struct fg_machine_registers *registers)
+{
+    struct fg_probed_entry call = find(func);
+
+    return call.ref ? enter_with(task, call, call.ref->piece_words, stack, registers) : FG_NATIVE_SLOW;
+}
+
+/* The answer of fg_native_enter(); FG_NATIVE_SLOW: nothing was done. */
+static inline struct fg_native_entry *enter(struct fg_task *task, struct fg_func *func,
+                                            const uintptr_t *stack,
+                                            const struct fg_machine_registers *registers)
+{
+    struct fg_probed_entry call = find(func);
+
+    if (fg_unlikely(!call.ref))
+        return FG_NATIVE_SLOW;
+    return fg_likely(call.ref->piece_words == 1) ? enter_with(task, call, 1, stack, registers)
+                                                 : enter_with_data(task, func, stack, registers);
+}
+
+struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site, const uintptr_t *stack,
+                                               const struct fg_machine_registers *registers,
+                                               struct fg_task *task)
+{
+    struct fg_native_entry *answer;
+
+    if (fg_unlikely(!fg_guard_enter_native(task)))
+        return fg_task_is_in_native(task) ? FG_NATIVE_UNTRACED : FG_NATIVE_SLOW;
+    answer = enter(task, site->func, stack, registers);
+    fg_guard_leave_native(task);
     return answer;
 }
 
-/* If a user has left while the handler ran, the hooks may have to go with this call. The slow path looks: it
- * ends the frame, and finds nobody to call. */
-static inline bool leave(struct fg_task *task, struct fg_native_entry *entry, struct fg_native_regs *regs)
+/* A user has left in the middle of the call, and the hooks may have to go with it. The slow path ends the
+ * frame, and finds nobody to call. */
+FG_COLD static bool leave_rest(struct fg_task *task, uint64_t *frame)
 {
-    struct fg_probed call;
-    struct fprobe *probe;
+    task->users[fg_data_idx(task->top[-1])].depth++;
+    frame[FG_FRAME_WORDS] = fg_live_no_word(frame[FG_FRAME_WORDS]);
+    return false;
+}
 
-    if (!fg_probed_find(task, (uintptr_t)entry, &call) || fg_func_has_pending_returns(call.func))
+/* False: nothing was done, or only the frame is left to end. */
+static inline bool leave(struct fg_task *task, struct fg_native_entry *entry,
+                         const struct fg_machine_registers *registers)
+{
+    struct fg_native_regs regs;
+    struct fg_probed call;
+
+    if (fg_unlikely(!fg_probed_find(task, (uintptr_t)entry, true, &call)))
         return false;
-    probe = fg_live_fprobe(call.piece[0]);
-    if (fg_unlikely(probe && !(probe->flags & FTRACE_OPS_FL_GENERAL_REGS)))
-        return false;
-    regs->ip = fg_native_address_of(call.func);
-    fg_probed_exit(&call, probe, entry->return_address, &regs->regs);
-    if (fg_unlikely(fg_func_has_pending_returns(call.func))) {
-        call.user->depth++;
-        call.piece[0] = fg_live_no_word(call.piece[0]);
-        return false;
-    }
+    set_regs(&regs, registers, call.func, entry, FG_NATIVE_RETURN);
+    fg_probed_exit(task, &call, entry->return_address, &regs.regs);
+    if (fg_unlikely(fg_func_has_pending_returns(call.func)))
+        return leave_rest(task, call.frame);
     task->top = call.frame;
+    fg_native_entry_end(task->native, entry);
     return true;
 }
 
-bool fg_native_leave_probed(struct fg_task *task, struct fg_native_entry *entry,
-                            const struct fg_machine_registers *registers)
+uint64_t fg_native_leave_probed(struct fg_native_entry *entry, const struct fg_machine_registers *registers,
+                                struct fg_task *task)
 {
-    struct fg_native_regs regs;
     bool is_done;
 
-    if (fg_unlikely(!section_begin(task)))
-        return false;
-    set_regs(&regs, registers, entry->return_address, FG_NATIVE_RETURN);
-    regs.fp = (uintptr_t)entry;
-    is_done = leave(task, entry, &regs);
-    section_end(task);
-    if (fg_likely(is_done))
-        fg_native_entry_end(task->native, entry);
-    return is_done;
+    if (fg_unlikely(!fg_guard_enter_native(task)))
+        return fg_clock_counter() | 1;
+    is_done = leave(task, entry, registers);
+    fg_guard_leave_native(task);
+    return fg_likely(is_done) ? 0 : fg_clock_counter() | 1;
 }

@@ -1,6 +1,7 @@
 /* See regs.h. */
 #include "arch/native/regs.h"
 
+#include "arch/native/domain.h"
 #include "arch/native/machine.h"
 #include "engine/core/task.h"
 #include "engine/graph/frame.h"
@@ -15,7 +16,7 @@ static bool word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, 
     const struct fg_native_regs *native = fg_native_regs_of(regs);
 
     if (word == FG_WORD_IP) {
-        *out = native->ip;
+        *out = fg_native_address_of(native->func);
         return true;
     }
     return fg_machine_word(native->registers, native->vectors, native->point, word, n, out);

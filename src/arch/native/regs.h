@@ -15,10 +15,10 @@ struct fg_machine_registers;
 struct fg_native_regs {
     struct ftrace_regs regs; /* ops: fg_native_regs_ops */
     const struct fg_machine_registers *registers;
-    const void *vectors;      /* NULL: the registers are as the call has them */
-    uintptr_t ip;             /* the function's address, or the place's */
-    uintptr_t return_address; /* 0: not known */
-    uintptr_t fp;             /* of the call's frame on the shadow stack */
+    const void *vectors;        /* NULL: the registers are as the call has them */
+    const struct fg_func *func; /* NULL: the call ends without a return */
+    uintptr_t return_address;   /* 0: not known */
+    uintptr_t fp;               /* of the call's frame on the shadow stack */
     enum fg_native_point point;
 };
 

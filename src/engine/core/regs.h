@@ -52,6 +52,7 @@ struct ftrace_regs_ops {
     bool (*word)(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out);
 };
 
+/* The last three are of arches that know values (fg_regs_has_values), and not set by others. */
 struct ftrace_regs {
     const struct ftrace_regs_ops *ops;
     void *frame;  /* the arch's frame, or NULL */

@@ -36,7 +36,7 @@ struct fg_root {
     struct fg_slot slots[FG_MAX_USERS];
 };
 
-extern struct fg_root fg_root;
+extern struct fg_root fg_root __attribute__((visibility("hidden")));
 
 /* Replaces a user that has left, in its slot and in lists that callbacks may still read. Its
  * callbacks do nothing. */
@@ -66,7 +66,7 @@ static inline struct fgraph_ops *fg_slot_user(uint32_t idx, uint64_t epoch)
  * user is registered. */
 struct fg_process_ops {
     /* A name for the current thread, NUL-terminated; empty if it has none yet. In the middle of native
-     * code (fg_task.in_native) as in any other callback that it may make: without running or reading an
+     * code (FG_GUARD_NATIVE) as in any other callback that it may make: without running or reading an
      * interpreter. */
     void (*task_name)(struct fg_task *task, char *out, size_t room);
     /* Optional. Called when a task ends; it can end the task's suspended calls. A forked child also calls

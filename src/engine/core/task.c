@@ -175,7 +175,8 @@ static struct fg_task *create(void)
     for (uint32_t i = 0; i < FG_MAX_USERS; i++)
         task->users[i].bit = 1ull << i;
     task->context = FG_CONTEXT_NORMAL;
-    task->needs_fence = !atomic_load(&fence_is_light);
+    if (!atomic_load(&fence_is_light))
+        fg_local_set(&task->guard, FG_GUARD_NEEDS_FENCE);
     task->tid = (int)syscall(SYS_gettid);
     if (tasks.has_exit_key)
         pthread_setspecific(tasks.exit_key, task);

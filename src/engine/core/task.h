@@ -41,7 +41,12 @@
 #define FG_GUARD_SIGNAL 8u /* the thread is in such a handler */
 /* The thread changes what it keeps for its users: cursors, rows. A handler of a signal leaves it alone. */
 #define FG_GUARD_HELD 16u
-#define FG_SECTION_SHIFT 5
+/* Native code makes the step of a call that the engine is in the middle of: whatever an interpreter does at
+ * this moment, nothing of it may be run or read. */
+#define FG_GUARD_NATIVE 32u
+/* membarrier(2) does not work here: entering the guard pays for the fence. Set when the task is made. */
+#define FG_GUARD_NEEDS_FENCE 64u
+#define FG_SECTION_SHIFT 7
 #define FG_SECTION (1u << FG_SECTION_SHIFT)
 
 struct fg_native_thread;
@@ -97,7 +102,6 @@ struct fg_task {
     uint32_t id;      /* never reused within a process */
     int tid;
     bool exiting;
-    bool needs_fence; /* membarrier does not work here: entering the guard pays for the fence */
     _Atomic bool in_synchronize;
     /* For fg_task_synchronize() called in a callback: the section of its last call, the count given then,
      * and the count up to which that section holds nothing. */
@@ -114,9 +118,6 @@ struct fg_task {
     uint64_t refused_in;
     void *arch_data;
     struct fg_native_thread *native; /* the same for the arch of native functions (arch/native/entry.h) */
-    /* Native code makes the step of a call that the engine is in the middle of: whatever an interpreter
-     * does at this moment, nothing of it may be run or read. */
-    bool in_native;
     struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
     /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */
     uint64_t *interrupted;
@@ -125,6 +126,12 @@ struct fg_task {
     char name[FG_TASK_NAME_BYTES];
     struct fg_task_user users[FG_MAX_USERS];
 };
+
+/* Where a task has what it keeps for a slot, in bytes. Never 0. */
+static inline uint32_t fg_task_user_offset(uint32_t idx)
+{
+    return (uint32_t)(offsetof(struct fg_task, users) + idx * sizeof(struct fg_task_user));
+}
 
 /* initial-exec: one load instead of a call. The engine takes one pointer of static TLS. */
 extern _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
@@ -233,12 +240,14 @@ static inline uint64_t fg_guard_section(uint64_t guard)
 /* False: a callback of this context runs already. */
 static inline bool fg_guard_enter(struct fg_task *task)
 {
-    if (fg_unlikely(atomic_load_explicit(&task->guard, memory_order_relaxed) & task->context))
+    uint64_t guard = atomic_load_explicit(&task->guard, memory_order_relaxed);
+
+    if (fg_unlikely(guard & task->context))
         return false;
     fg_local_set(&task->guard, task->context);
     atomic_signal_fence(memory_order_seq_cst);
 #ifndef FG_TSAN
-    if (fg_unlikely(task->needs_fence))
+    if (fg_unlikely(guard & FG_GUARD_NEEDS_FENCE))
         atomic_thread_fence(memory_order_seq_cst);
 #endif
     return true;
@@ -282,6 +291,41 @@ static inline void fg_guard_leave_short(struct fg_task *task)
     atomic_signal_fence(memory_order_seq_cst);
     /* release: as in fg_guard_leave_normal() */
     fg_local_add(&task->guard, FG_SECTION - (FG_CONTEXT_NORMAL | FG_GUARD_HELD));
+}
+
+/* As fg_guard_enter() and fg_task_begin_native() in one. Only where the fence is light. Fails inside any
+ * callback, and in handlers of signals. */
+static inline bool fg_guard_enter_native(struct fg_task *task)
+{
+    uint32_t guard = (uint32_t)atomic_load_explicit(&task->guard, memory_order_relaxed);
+
+    if (fg_unlikely(guard & (FG_CONTEXTS | FG_GUARD_SIGNAL | FG_GUARD_NEEDS_FENCE)))
+        return false;
+    fg_local_set(&task->guard, FG_CONTEXT_NORMAL | FG_GUARD_NATIVE);
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void fg_guard_leave_native(struct fg_task *task)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    /* release: as in fg_guard_leave_normal() */
+    fg_local_add(&task->guard, FG_SECTION - (FG_CONTEXT_NORMAL | FG_GUARD_NATIVE));
+}
+
+static inline void fg_task_begin_native(struct fg_task *task)
+{
+    fg_local_set(&task->guard, FG_GUARD_NATIVE);
+}
+
+static inline void fg_task_end_native(struct fg_task *task)
+{
+    fg_local_clear(&task->guard, FG_GUARD_NATIVE);
+}
+
+static inline bool fg_task_is_in_native(const struct fg_task *task)
+{
+    return atomic_load_explicit(&task->guard, memory_order_relaxed) & FG_GUARD_NATIVE;
 }
 
 /* Keeps handlers of signals from changing what the thread keeps for its users. False: in such a handler,

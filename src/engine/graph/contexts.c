@@ -10,7 +10,7 @@
 /* True if a callback that an interpreter's handler may interrupt runs, and no handler's callback does. */
 static bool can_enter_handler(struct fg_task *task)
 {
-    return task->context == FG_CONTEXT_NORMAL && !task->in_native &&
+    return task->context == FG_CONTEXT_NORMAL && !fg_task_is_in_native(task) &&
            !(fg_task_guard(task) & FG_CONTEXT_HANDLER);
 }
 

@@ -206,9 +206,7 @@ static void publish_only_user(struct fg_func *func, const struct fg_user_list *l
 {
     const struct fg_user *user =
         list->wants_returns && !fg_func_awaits_return_hooks(func) ? only_user(func, list) : NULL;
-    uint32_t at =
-        user ? (uint32_t)(offsetof(struct fg_task, users) + list->users[0].idx * sizeof(struct fg_task_user))
-             : 0;
+    uint32_t at = user ? fg_task_user_offset(list->users[0].idx) : 0;
     uint32_t below = user && list->users[0].flags ? FG_PLAIN_BELOW : 0;
 
     atomic_store_explicit(&func->plain, user && is_plain_for(user, func) ? at | user->plain_kind | below : 0,

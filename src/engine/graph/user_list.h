@@ -34,7 +34,8 @@ struct fg_user_list {
     struct fg_user_ref users[];
 };
 
-extern struct fg_user_list fg_no_users; /* the only list without users */
+extern struct fg_user_list fg_no_users
+    __attribute__((visibility("hidden"))); /* the only list without users */
 
 /* Compares only the pointer: outside the guard the list may be freed at any time. */
 static inline bool fg_func_has_users(struct fg_func *func)

@@ -127,6 +127,12 @@ static struct shared_user *shared_new(const void *scope)
     return shared;
 }
 
+/* The slot of a registered one. */
+static uint32_t slot_of(const struct shared_user *shared)
+{
+    return (uint32_t)fg_user_of_const(&shared->ops)->idx;
+}
+
 static bool shared_is_registered(const struct shared_user *shared)
 {
     return shared->first != NULL;
@@ -190,15 +196,17 @@ static void append_matching(struct fg_fprobe_list *list, const struct fg_func *f
     for (struct fprobe *fp = shared->first; fp; fp = fg_fprobe_of(fp)->next) {
         const struct fg_fprobe *state = fg_fprobe_of(fp);
 
-        if (matches(&state->filter, func, sees_native(fp)))
-            list->refs[list->n++] = (struct fg_fprobe_ref){.live = state->live,
-                                                           .word = state->word,
-                                                           .fp = fp,
-                                                           .ops = &shared->ops,
-                                                           .piece_words = piece_words_of(fp, false),
-                                                           .has_exit = fp->exit_handler,
-                                                           .saves_regs = saves_regs(fp),
-                                                           .is_general = is_general(fp)};
+        if (!matches(&state->filter, func, sees_native(fp)))
+            continue;
+        list->refs[list->n++] = (struct fg_fprobe_ref){.live = state->live,
+                                                       .word = state->word,
+                                                       .fp = fp,
+                                                       .ops = &shared->ops,
+                                                       .piece_words = piece_words_of(fp, false),
+                                                       .has_exit = fp->exit_handler,
+                                                       .saves_regs = saves_regs(fp),
+                                                       .is_general = is_general(fp)};
+        fg_fprobe_list_set_slot(list, slot_of(shared));
     }
 }
 
@@ -329,8 +337,14 @@ static void commit(struct registering *reg)
 {
     struct fg_fprobe *state = fg_fprobe_of(reg->fp);
 
-    for (size_t i = 0; i < reg->nr_changed; i++)
+    for (size_t i = 0; i < reg->nr_changed; i++) {
+        struct fg_fprobe_list *list =
+            atomic_load_explicit(&reg->changed[i].func->fprobes, memory_order_relaxed);
+
+        /* No callback reads it before fg_live_put(). */
+        fg_fprobe_list_set_slot(list, slot_of(reg->shared));
         fg_fprobe_list_retire(reg->changed[i].old);
+    }
     state->live = reg->live;
     state->scope = reg->scope;
     state->next = NULL;

@@ -43,7 +43,7 @@ static inline uint64_t *piece_push(const struct ftrace_graph_ent *trace, uint32_
         return NULL;
     piece = fg_data_place(trace->task, trace->frame, idx, FG_DATA_WORDS, ref->piece_words);
     if (fg_likely(piece != NULL))
-        fg_piece_fill(piece, ref);
+        fg_piece_fill(piece, ref, ref->piece_words);
     return piece;
 }
 
@@ -129,10 +129,17 @@ static inline bool enter_probed(struct fg_task *task, struct fg_func *func, uint
                                 struct ftrace_regs *regs)
 {
     uint32_t probed = fg_func_probed(func);
-    const struct fg_fprobe_ref *ref = fg_probed_ref(func);
+    const struct fg_fprobe_ref *ref = fg_probed_ref(func, probed, false);
+    uint64_t descriptor = ref ? fg_probed_descriptor(task, ref->piece_words) : 0, *piece;
 
-    return fg_likely(probed && ref && ref->has_exit) &&
-           fg_probed_enter(task, func, ref, probed, fp, ret_ip, regs);
+    if (fg_unlikely(!descriptor))
+        return false;
+    piece =
+        fg_probed_push(task, &(struct fg_probed_entry){func, probed, ref, descriptor}, ref->piece_words, fp);
+    if (fg_unlikely(
+            fg_probed_cancels_exit(ref->fp, func, ret_ip, regs, fg_piece_data(piece, ref->piece_words))))
+        fg_probed_cancel(task);
+    return true;
 }
 
 bool fg_enter_probed(struct fg_task *task, struct fg_func *func, uintptr_t fp, uintptr_t ret_ip,
@@ -152,9 +159,9 @@ static inline bool return_probed(struct fg_task *task, uintptr_t fp, uintptr_t r
 {
     struct fg_probed call;
 
-    if (!fg_probed_find(task, fp, &call))
+    if (!fg_probed_find(task, fp, false, &call))
         return false;
-    fg_probed_exit(&call, fg_live_fprobe(call.piece[0]), ret_ip, regs);
+    fg_probed_exit(task, &call, ret_ip, regs);
     task->top = call.frame;
     if (fg_unlikely(fg_func_has_pending_returns(call.func)))
         fg_progress_call_ended(call.func);

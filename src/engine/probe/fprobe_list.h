@@ -1,11 +1,14 @@
-/* The list of fprobes in a function's record. It is immutable once published: a change publishes a copy,
- * and the old list is freed when no callback can read it any longer. Changes hold the engine's lock. */
+/* The list of fprobes in a function's record. What callbacks read of it is immutable once published: a change
+ * publishes a copy, and the old list is freed when no callback can read it any longer. Changes hold the
+ * engine's lock. */
 #ifndef FG_FPROBE_LIST_H
 #define FG_FPROBE_LIST_H
 
 #include "engine/core/function.h"
 #include "engine/core/retired.h"
 #include "engine/probe/fprobe_live.h"
+
+#define FG_NOT_PROBED 1u /* what fg_func_probed() never returns */
 
 /* An fprobe on one function, with all that callbacks need of the engine's half of the fprobe: an
  * unregistration that did not wait, and another registration, may have changed that half already. */
@@ -20,12 +23,24 @@ struct fg_fprobe_ref {
     bool has_exit;   /* it has an exit handler */
     bool saves_regs; /* its flag FTRACE_OPS_FL_SAVE_REGS */
     bool is_general; /* it has an exit handler, and its flag FTRACE_OPS_FL_GENERAL_REGS */
+    /* Of its piece, if that is the frame's first. Set as fg_fprobe_only. */
+    uint64_t piece_descriptor;
+};
+
+/* What the fast paths ask of a list: whether it has one fprobe, which has an exit handler, and sees calls
+ * through the user that is the function's only one. Then these equal fg_func_probed(); else they are
+ * FG_NOT_PROBED. Set when the user has its slot, just before the registration of the list's newest fprobe is
+ * live; read after that is seen. */
+struct fg_fprobe_only {
+    uint32_t probed;
+    uint32_t general_probed; /* if it is_general, too */
 };
 
 /* In order of registration. */
 struct fg_fprobe_list {
     struct fg_retired retired;
     uint32_t n;
+    struct fg_fprobe_only only;
     struct fg_fprobe_ref refs[];
 };
 
@@ -40,6 +55,9 @@ static inline const struct fg_fprobe_list *fg_fprobe_list_of(struct fg_func *fun
 struct fg_fprobe_list *fg_fprobe_list_new(uint32_t room);
 /* The live fprobes of a list, which may be NULL, with room for `more`; or NULL: no memory. */
 struct fg_fprobe_list *fg_fprobe_list_copy(const struct fg_fprobe_list *old, uint32_t more);
+/* Sets what the list has for the fast paths. @idx: the slot of the user through which its newest fprobe sees
+ * calls. */
+void fg_fprobe_list_set_slot(struct fg_fprobe_list *list, uint32_t idx);
 bool fg_fprobe_list_has(const struct fg_fprobe_list *list, uint64_t word);
 /* True if some of the function's fprobes see its calls through this user. */
 bool fg_fprobe_list_wants(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);

@@ -17,30 +17,30 @@ static inline struct fg_task_user *fg_probed_user(struct fg_task *task, uint32_t
     return (struct fg_task_user *)((char *)task + probed);
 }
 
-static inline uint32_t fg_probed_idx(uint32_t probed)
-{
-    return (probed - (uint32_t)offsetof(struct fg_task, users)) / (uint32_t)sizeof(struct fg_task_user);
-}
-
-/* The function's one fprobe, if it is live. */
-static inline const struct fg_fprobe_ref *fg_probed_ref(struct fg_func *func)
+/* The function's one fprobe, if it is live, has an exit handler, and sees calls through the user that the
+ * function has: fprobes of several interpreters may be on a function, and come and go. @probed: from
+ * fg_func_probed(); @is_general, a constant: its handlers must use general registers only. */
+static inline const struct fg_fprobe_ref *fg_probed_ref(struct fg_func *func, uint32_t probed,
+                                                        bool is_general)
 {
     const struct fg_fprobe_list *list = fg_fprobe_list_of(func);
 
-    return list && list->n == 1 && fg_live_has_word(list->refs[0].live, list->refs[0].word) ? &list->refs[0]
-                                                                                            : NULL;
+    return fg_likely(list && fg_live_has_word(list->refs[0].live, list->refs[0].word) &&
+                     (is_general ? list->only.general_probed : list->only.probed) == probed)
+               ? &list->refs[0]
+               : NULL;
 }
 
 /* Fills in an fprobe's piece of data on a frame (fprobe_call.h). */
-static inline void fg_piece_fill(uint64_t *piece, const struct fg_fprobe_ref *ref)
+static inline void fg_piece_fill(uint64_t *piece, const struct fg_fprobe_ref *ref, uint32_t piece_words)
 {
     piece[0] = ref->word;
-    for (uint32_t i = 1; i < ref->piece_words; i++) {
+    for (uint32_t i = 1; fg_unlikely(i < piece_words); i++) {
         piece[i] = 0;
         /* Keeps the compiler from calling memset: most pieces have no data, or a word or two. */
         __asm__ volatile("" ::: "memory");
     }
-    if (ref->has_cookie)
+    if (piece_words > 1 && ref->has_cookie)
         piece[1] = ref->cookie;
 }
 
@@ -57,68 +57,92 @@ static inline bool fg_probed_cancels_exit(struct fprobe *fp, struct fg_func *fun
     return fp->entry_handler && fp->entry_handler(fp, func, ret_ip, regs, data);
 }
 
-/* The entry. @ref: from fg_probed_ref(), and its user is that of `probed`. False: nothing was done. */
-static inline bool fg_probed_enter(struct fg_task *task, struct fg_func *func,
-                                   const struct fg_fprobe_ref *ref, uint32_t probed, uintptr_t fp,
-                                   uintptr_t ret_ip, struct ftrace_regs *regs)
+/* The descriptor of a frame that is pushed now; 0: none can be. Read after fg_func_probed(), as fg_enter()
+ * reads it after the list. */
+static inline uint64_t fg_probed_descriptor(const struct fg_task *task, uint32_t piece_words)
 {
-    /* Read after `probed`, as fg_enter() reads it after the list. */
-    uint64_t descriptor = atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed);
-    uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last = piece + ref->piece_words;
+    const uint64_t *end = task->top + FG_FRAME_WORDS + piece_words + 1;
 
-    if (fg_unlikely(!descriptor || last + 1 > atomic_load_explicit(&task->limit, memory_order_relaxed)))
-        return false;
-    frame[FRAME_FUNC] = (uint64_t)(uintptr_t)func;
+    return fg_likely(end <= atomic_load_explicit(&task->limit, memory_order_relaxed))
+               ? atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed)
+               : 0;
+}
+
+/* What the entry pushes. */
+struct fg_probed_entry {
+    struct fg_func *func;
+    uint32_t probed;
+    const struct fg_fprobe_ref *ref; /* from fg_probed_ref() */
+    uint64_t descriptor;             /* from fg_probed_descriptor() */
+};
+
+/* Pushes the frame of a call. @piece_words: as the fprobe has. Returns its piece. */
+static inline uint64_t *fg_probed_push(struct fg_task *task, const struct fg_probed_entry *call,
+                                       uint32_t piece_words, uintptr_t fp)
+{
+    uint64_t *frame = task->top, *piece = frame + FG_FRAME_WORDS, *last = piece + piece_words;
+    struct fg_task_user *user = fg_probed_user(task, call->probed);
+
+    frame[FRAME_FUNC] = (uint64_t)(uintptr_t)call->func;
     frame[FRAME_FP] = fp;
     frame[FRAME_CALLTIME] = frame[FRAME_START] = 0;
-    frame[FRAME_BITMAP] = fg_probed_user(task, probed)->bit;
-    frame[FRAME_DESCRIPTOR] = descriptor;
-    fg_piece_fill(piece, ref);
-    *last =
-        fg_data_descriptor((uint64_t)(last - frame), fg_probed_idx(probed), FG_DATA_WORDS, ref->piece_words);
+    frame[FRAME_BITMAP] = user->bit;
+    frame[FRAME_DESCRIPTOR] = call->descriptor;
+    fg_piece_fill(piece, call->ref, piece_words);
+    *last = call->ref->piece_descriptor;
     atomic_signal_fence(memory_order_release);
     task->top = last + 1;
-    if (fg_unlikely(
-            fg_probed_cancels_exit(ref->fp, func, ret_ip, regs, fg_piece_data(piece, ref->piece_words))))
-        task->top = frame;
-    else
-        fg_probed_user(task, probed)->depth++;
-    return true;
+    user->depth++;
+    return piece;
+}
+
+/* The entry's handler wants no exit: pops the frame. The handler has not, for the guard is held. */
+FG_COLD static void fg_probed_cancel(struct fg_task *task)
+{
+    uint64_t descriptor = task->top[-1];
+    struct fg_task_user *user = &task->users[fg_data_idx(descriptor)];
+
+    if (user->depth) /* else the user has left, and another one has its slot */
+        user->depth--;
+    task->top -= 1 + fg_descriptor_offset(descriptor);
 }
 
 /* A call that returns. */
 struct fg_probed {
-    uint64_t *frame, *piece;
-    uint32_t size_words; /* of the piece */
+    uint64_t *frame;
     struct fg_func *func;
-    struct fg_task_user *user;
+    uint32_t probed;
+    const struct fg_fprobe_ref *ref;
 };
 
 /* Finds the newest frame. Its descriptor must equal the one that an entry would write now, and the function
- * still has no other user: then the user is the same as at the entry. If the frame had a second piece, the
- * word compared would be data instead of the descriptor. False: it is not such a call. */
-static inline bool fg_probed_find(struct fg_task *task, uintptr_t fp, struct fg_probed *call)
+ * still has no other user: then the user is the same as at the entry. The one piece must be that of the
+ * fprobe that the function has now. False: it is not such a call. */
+static inline bool fg_probed_find(struct fg_task *task, uintptr_t fp, bool is_general, struct fg_probed *call)
 {
-    uint32_t size_words = fg_data_size_words(task->top[-1]);
-    uint64_t *piece = task->top - 1 - size_words, *frame = piece - FG_FRAME_WORDS;
-    uint32_t probed;
+    uint64_t last = task->top[-1], *frame = task->top - 1 - fg_descriptor_offset(last);
 
     if (fg_unlikely(frame[FRAME_FP] != fp ||
                     frame[FRAME_DESCRIPTOR] !=
                         atomic_load_explicit(&fg_root.descriptor, memory_order_relaxed)))
         return false;
-    probed = fg_func_probed(fg_frame_func(frame));
-    *call = (struct fg_probed){frame, piece, size_words, fg_frame_func(frame), fg_probed_user(task, probed)};
-    return fg_likely(probed && frame[FRAME_BITMAP] == call->user->bit);
+    call->frame = frame;
+    call->func = fg_frame_func(frame);
+    call->probed = fg_func_probed(call->func);
+    call->ref = fg_probed_ref(call->func, call->probed, is_general);
+    return fg_likely(call->ref && call->ref->piece_descriptor == last &&
+                     frame[FG_FRAME_WORDS] == call->ref->word);
 }
 
-/* Calls the exit handler. @probe: from the piece; NULL: it has left. */
-static inline void fg_probed_exit(const struct fg_probed *call, struct fprobe *probe, uintptr_t ret_ip,
+/* Calls the exit handler. */
+static inline void fg_probed_exit(struct fg_task *task, const struct fg_probed *call, uintptr_t ret_ip,
                                   struct ftrace_regs *regs)
 {
-    call->user->depth--;
-    if (fg_likely(probe != NULL))
-        probe->exit_handler(probe, call->func, ret_ip, regs, fg_piece_data(call->piece, call->size_words));
+    struct fprobe *fp = call->ref->fp;
+
+    fg_probed_user(task, call->probed)->depth--;
+    fp->exit_handler(fp, call->func, ret_ip, regs,
+                     fg_piece_data(call->frame + FG_FRAME_WORDS, call->ref->piece_words));
 }
 
 #endif

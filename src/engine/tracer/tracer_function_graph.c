@@ -210,6 +210,11 @@ static const enum fg_record_kind end_kinds[] = {
     [FG_END_CLOSE] = FG_RECORD_CLOSE,
 };
 
+static inline bool has_value(const struct ftrace_regs *regs)
+{
+    return fg_regs_has_values(regs) && regs->value;
+}
+
 static inline void put_end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs,
                            enum fg_record_kind kind, uint64_t calltime, bool with_value)
 {
@@ -243,7 +248,7 @@ static inline void record_end(struct ftrace_graph_ret *trace, struct fgraph_ops 
     if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
     put_end(trace, ops, regs, end_kinds[trace->end], calltime,
-            regs->value && (instance->retval || trace->end == FG_END_RAISE));
+            has_value(regs) && (instance->retval || trace->end == FG_END_RAISE));
 }
 
 static void end(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
@@ -263,7 +268,7 @@ static void suspend(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, stru
     if (instance->thresh_ticks && trace->rettime - calltime < instance->thresh_ticks)
         return;
     fg_task_hold(trace->task);
-    put_end(trace, ops, regs, FG_RECORD_SUSPEND, calltime, instance->retval && regs->value);
+    put_end(trace, ops, regs, FG_RECORD_SUSPEND, calltime, instance->retval && has_value(regs));
     fg_task_release(trace->task);
 }
 

@@ -66,7 +66,7 @@ void fg_dump_note(int handle, int tid)
 {
     uint64_t which = (uint64_t)(uint32_t)handle << 32 | (uint32_t)tid;
 
-    if (fg_task_self && fg_task_self->in_native)
+    if (fg_task_self && fg_task_is_in_native(fg_task_self))
         leave_note(which);
     else
         Py_AddPendingCall(run, (void *)(uintptr_t)which);

@@ -88,7 +88,7 @@ void fg_cpython_task_name(struct fg_task *task, char *out, size_t room)
         snprintf(out, room, "%s", comm);
         return;
     }
-    if (task->in_native)
+    if (fg_task_is_in_native(task))
         return;
     /* A thread that is ending may hold no thread state any longer. */
     if (!tstate || !PyGILState_Check() || tstate != fg_tstate())

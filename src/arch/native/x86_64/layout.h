@@ -15,8 +15,8 @@
 #define FG_ENTRIES 16384
 #define FG_STUB_BYTES FG_ENTRY_BYTES
 #define FG_STUB_RETURN 4 /* where the function returns to */
-#define FG_STUB_PUSH 12  /* the instruction that pushes the caller's address */
-#define FG_STUB_END 18   /* the instruction after it */
+#define FG_STUB_PUSH 16  /* the instruction that pushes the caller's address */
+#define FG_STUB_END 19   /* the instruction after it */
 
 /* Where the slow path saves vector registers by moves, from a multiple of 64. It is handed on
  * with FG_SAVED_BY_MOVES added, which tells it from an area of XSAVE. */
