@@ -238,16 +238,10 @@ static void test_a_thread_that_blocks_all_signals_is_stopped(void)
     text_free(&before);
 }
 
-static void find_refusal(const struct fg_native_state *state, void *arg)
-{
-    *(const char **)arg = state->refusal;
-}
-
 static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
 {
     struct text before = text_of((void *)target_add);
     pthread_t thread = begin_thread(block_now);
-    const char *refusal = NULL;
     struct probe probe;
     uint32_t refused;
 
@@ -255,8 +249,7 @@ static void test_nothing_changes_if_a_thread_cannot_be_stopped(void)
     native_probe(&probe, "*:mod:target");
     CHECK_EQ(native_hooked(&refused), 0);
     CHECK(refused > 20);
-    fg_native_for_each(find_refusal, &refusal);
-    CHECK(refusal && strstr(refusal, " (blo?ker) cannot be stopped: it blocks signal 33"));
+    CHECK(native_refusal() && strstr(native_refusal(), " (blo?ker) cannot be stopped: it blocks signal 33"));
     text_check(&before);
     target_add(1, 1);
     end_thread(thread);

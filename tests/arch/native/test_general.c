@@ -77,6 +77,7 @@ static void test_recursion_and_calls_of_handlers(void)
     general.saved = 0;
     CHECK_EQ(target_recurse(100), 100);
     CHECK_EQ(target_tail(10, 1), 21);
+    CHECK_EQ(fg_fprobe_nmissed(&fp), 0); /* its own calls are not missed */
     finish(&fp, 1 + 2 * 101 + 2, 0);
 }
 

@@ -114,6 +114,20 @@ uint32_t native_hooked(uint32_t *refused)
     return counts.hooked;
 }
 
+static void find_refusal(const struct fg_native_state *state, void *arg)
+{
+    if (state->refusal)
+        *(const char **)arg = state->refusal;
+}
+
+const char *native_refusal(void)
+{
+    const char *refusal = NULL;
+
+    fg_native_for_each(find_refusal, &refusal);
+    return refusal;
+}
+
 void native_finish(struct probe *probe, uint64_t calls)
 {
     CHECK_EQ(probe->entries, calls);

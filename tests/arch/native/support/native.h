@@ -20,6 +20,8 @@ void native_probe_place(struct fprobe *fp, const char *pattern);
 void native_probe(struct probe *probe, const char *pattern);
 /* How many functions are hooked now; *@refused, if it is not NULL: how many should be and are not. */
 uint32_t native_hooked(uint32_t *refused);
+/* Why a function is not hooked that should be; NULL: all are. */
+const char *native_refusal(void);
 /* Checks that the user saw @calls calls and as many returns; then unregisters it. */
 void native_finish(struct probe *probe, uint64_t calls);
 
