@@ -166,13 +166,6 @@ static bool put_named(struct fg_out *out, PyObject *name, PyObject *value, Py_ss
     return put_named_utf8(out, text, bytes, value, after, depth, fg_is_hidden(out->style, name));
 }
 
-static bool put_named_text(struct fg_out *out, const char *name, PyObject *value, uint32_t depth)
-{
-    size_t bytes = strlen(name);
-
-    return put_named_utf8(out, name, bytes, value, 1, depth, fg_value_style_hides(out->style, name, bytes));
-}
-
 /* ---- sequences */
 
 static const PyTypeObject *unless(PyObject *value, const PyTypeObject *exact)
@@ -578,6 +571,13 @@ static bool begin_attribute(struct fg_out *out, PyObject *object, struct attribu
     if (attributes->left-- == 0)
         attributes->is_full = true;
     return !attributes->is_full;
+}
+
+static bool put_named_text(struct fg_out *out, const char *name, PyObject *value, uint32_t depth)
+{
+    size_t bytes = strlen(name);
+
+    return put_named_utf8(out, name, bytes, value, 1, depth, fg_value_style_hides(out->style, name, bytes));
 }
 
 static void put_slots_of(struct fg_out *out, PyObject *object, const PyTypeObject *type, uint32_t depth,
