@@ -75,7 +75,7 @@ def files(project: pytest.Pytester) -> list[str]:
 def graph_of(result: pytest.RunResult, number: int = 0) -> list[str]:
     """Return the lines of a graph in a run's output, without times."""
     text = str(result.stdout)
-    part = re.split(r"\n-+ funcgraph: .* -+\n", text)[number + 1].partition("\n     see all: ")[0]
+    part = re.split(r"\n-+ funcgraph: .* -+\n", text)[number + 1].partition("\nall of it, as text")[0]
     return [line.partition("|")[2].rstrip() for line in part.splitlines()]
 
 
@@ -116,7 +116,7 @@ def test_only_failing_tests_have_files(project: pytest.Pytester) -> None:
     result = run(project, TESTS, "--funcgraph")
     names = files(project)
     assert [name.rpartition("-")[0] for name in names] == ["test_shop.test_fails", "test_shop.test_raises"]
-    (path,) = re.findall(r"see all: funcgraph report (\S*test_raises\S*)", str(result.stdout))
+    (path,) = re.findall(r"(?m)^funcgraph report (\S*test_raises\S*)$", str(result.stdout))
     assert f"funcgraph view {path}" in str(result.stdout)
     with funcgraph.open(project.path / path) as trace:
         assert "shop.Cart.save" in {call.function.name for call in trace.calls()}
@@ -147,9 +147,31 @@ def test_lines_are_cut_to_columns() -> None:
         long_text("x" * 40)
     data = calls._read.__self__.trace()  # type: ignore[attr-defined]
     (whole,) = graph_end(data, None, None).lines
-    (cut,) = graph_end(data, None, 50).lines
     assert len(whole) > 60
-    assert cut == whole[:49] + "\u2026"
+    assert all(len(line) == width for width in (1, 30, 79) for line in graph_end(data, None, width).lines)
+
+
+def test_a_cut_line_has_the_result(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken by cutting each line at its end: a call with long arguments then shows no result."""
+    monkeypatch.setenv("COLUMNS", "80")
+    tests = "import shop\ndef test_fails():\n    Saved().save('x' * 80, 40 * [1])\n    assert 0\n"
+    tests += "class Saved:\n    def save(self, *items): self.check(items); return 'saved'\n"
+    tests += "    def check(self, items): return len(items)\n"
+    lines = graph_of(run(project, tests, "--funcgraph", "--funcgraph-lines=40"))
+    (check,) = (line for line in lines if line.startswith("      test_shop.Saved.check(self=<Saved at 0x"))
+    assert check.endswith("\u2026); /* ret=2 */")
+    assert any(re.match(r"    test_shop.Saved.save\(self=.*\u2026\) \{$", line) for line in lines)
+    assert "    } /* test_shop.Saved.save ret='saved' */" in lines
+
+
+def test_a_run_without_a_call_says_so(project: pytest.Pytester) -> None:
+    result = run(project, TESTS, "--funcgraph=nosuch.*,no.such")
+    result.stdout.fnmatch_lines(
+        [
+            "funcgraph: tests recorded: 3 (about 0 calls), graphs of failing ones: 0; *",
+            "funcgraph: no call was recorded: no function of these was called: nosuch.[*], no.such",
+        ]
+    )
 
 
 def long_text(text: str) -> str:
@@ -194,7 +216,7 @@ def test_the_slowest_tests_show_where_their_time_went(project: pytest.Pytester) 
             "*= funcgraph: slowest tests (2) =*",
             "0.060s test_shop.py::test_takes[[]60]",
             "*100.0%*test_shop.test_takes",
-            "*see all: funcgraph report *test_takes_60*.fg",
+            "funcgraph report *test_takes_60*.fg",
             "0.040s test_shop.py::test_takes[[]40]",
         ]
     )
@@ -280,7 +302,7 @@ def test_all_kinds_of_tests(project: pytest.Pytester) -> None:
     graphs = [graph_of(result, number) for number in range(5)]
     assert [lines[-1].strip().partition(" ")[2] for lines in graphs].count(raised.strip()[2:]) == 4
     assert sum("shop.fetch" in lines[-1] for lines in graphs) == 1
-    assert (project.path / "report.xml").read_text().count("in a browser: funcgraph view") == 5
+    assert (project.path / "report.xml").read_text().count("\nfuncgraph view ") == 5
 
 
 def test_a_test_that_runs_again_shows_each_run(project: pytest.Pytester) -> None:
@@ -327,7 +349,7 @@ def test_a_forked_child_records(tmp_path: Path) -> None:
 def test_values_can_be_redacted(project: pytest.Pytester) -> None:
     text = str(run(project, TESTS, "--funcgraph", "--funcgraph-redact=amount").stdout)
     assert "amount=<redacted>" in text
-    assert "amount=4" not in text.partition("funcgraph: ")[2].partition("see all")[0]
+    assert "amount=4" not in text.partition("funcgraph: ")[2].partition("all of it")[0]
 
 
 @pytest.mark.one_python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from funcgraph.session.memory_file import memory_file
@@ -9,6 +10,10 @@ from funcgraph.tracedata.trace_file import TraceFile
 
 #: What a report of a test shows besides its defaults.
 _OPTIONS = {"funcgraph-cpu": False, "funcgraph-overhead": False, "funcgraph-tail": True}
+
+#: The line of a call or of its beginning: up to its arguments' end, and what is behind them. None as a result
+#: says less than arguments do.
+_CALL = re.compile(r"(.*)(\)(?:; /\* (?!(?:resumed )?ret=None \*/).*| \{(?: /\* .*)?))")
 
 
 class GraphEnd(NamedTuple):
@@ -49,4 +54,16 @@ def graph_end(trace: bytes, limit: int | None, width: int | None) -> GraphEnd:
 
 
 def _cut(line: str, width: int | None) -> str:
-    return line if width is None or len(line) <= width else f"{line[: max(width - 1, 0)]}\u2026"
+    """Return a line that fits. Of a call, arguments are cut first: what it returned says more."""
+    if width is None or len(line) <= width:
+        return line
+    call = _CALL.fullmatch(line)
+    if call is None:
+        return _shortened(line, width)
+    before, behind = call.groups()
+    behind = _shortened(behind, max(width // 2, width - len(before)))
+    return _shortened(before, width - len(behind)) + behind
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}\u2026"[:width]

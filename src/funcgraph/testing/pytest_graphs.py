@@ -38,7 +38,7 @@ class Graphs:
         self._recorder = ItemRecorder(config.getoption("--funcgraph-redact"))
         self._files = GraphFiles(config)
         self._slow = SlowTests(config.getoption("--funcgraph-slow"))
-        self._is_recorded = self._failed = False
+        self._is_recorded = self._failed = self._has_graph = False
         self._seconds = self._cost_s = self._all_cost_s = 0.0
         self._tests = self._graphs = self._bytes = 0
 
@@ -55,7 +55,7 @@ class Graphs:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin a test."""
         begin = time.perf_counter()
-        self._failed = False
+        self._failed = self._has_graph = False
         self._seconds = 0.0
         self._is_recorded = self._records_all or item.get_closest_marker("funcgraph") is not None
         if self._is_recorded:
@@ -83,7 +83,7 @@ class Graphs:
             if not self._failed and slow is None:
                 self._files.remove(item.nodeid)
             cost_s = self._cost_s + time.perf_counter() - begin
-            learned = {"cost_s": cost_s, "bytes": size, "failed": self._failed, "slow": slow}
+            learned = {"cost_s": cost_s, "bytes": size, "graph": self._has_graph, "slow": slow}
             setattr(report, _LEARNED, learned)
         else:
             self._cost_s += time.perf_counter() - begin
@@ -96,7 +96,7 @@ class Graphs:
         if found is None:
             return
         self._tests += 1
-        self._graphs += found["failed"]
+        self._graphs += found["graph"]
         self._all_cost_s += found["cost_s"]
         self._bytes += found["bytes"]
         if found["slow"] is not None:
@@ -114,6 +114,8 @@ class Graphs:
                     terminalreporter.write_line(line)
         if self._records_all and self._tests:
             terminalreporter.write_line(self._overhead())
+            if not self._bytes:
+                terminalreporter.write_line(self._nothing_recorded())
 
     def pytest_unconfigure(self) -> None:
         """End recording."""
@@ -133,12 +135,22 @@ class Graphs:
             f"graphs of failing ones: {self._graphs:,}; that took about {seconds:.2f}s"
         )
 
+    def _nothing_recorded(self) -> str:
+        patterns = option_patterns(self._config)
+        if patterns:
+            return f"funcgraph: no call was recorded: no function of these was called: {', '.join(patterns)}"
+        return (
+            "funcgraph: no call was recorded: no function of the packages and modules in "
+            f"{self._config.rootpath}, its src and its lib was called; --funcgraph=PATTERN names others"
+        )
+
     def _add_graph(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Write the graph to a file, and put its end into the report."""
         trace = self._recorder.trace()
         end = graph_end(trace, self._limit, self._width())
         if not end.total:
             return
+        self._has_graph = True
         content = "\n".join([*end.lines, *self._write(item, trace)])
         add = getattr(report.longrepr, "addsection", None)
         if add:  # as part of the failure: in JUnit's files, too
@@ -181,4 +193,5 @@ def _rounded(number: float) -> int:
 
 
 def _commands(path: str) -> list[str]:
-    return [f"     see all: funcgraph report {path}", f"in a browser: funcgraph view {path}"]
+    """Return the lines that say how to see all of a graph. Each command is a line, to be copied as it is."""
+    return ["all of it, as text or in a browser:", f"funcgraph report {path}", f"funcgraph view {path}"]
