@@ -141,3 +141,38 @@ def test_bins_that_are_empty_are_shown(page: Any) -> None:
     bins = page.module("views/histogram", "m.filledBins([[0, 1], [1, 2], [8, 3]])")
     assert [(row["least"], row["count"]) for row in bins] == [(0, 1), (1, 2), (2, 0), (4, 0), (8, 3)]
     assert page.module("views/histogram", f"m.binOf({json.dumps(bins)}, 5)") == 3
+
+
+def test_many_boxes_are_one_call_of_the_driver_and_the_same_picture_as_by_the_canvas(page: Any) -> None:
+    """Without a GPU a call takes ten microseconds. Broken by an instance for each box, and by a texture of
+    one row. A second picture has more boxes than the first, so that the textures grow."""
+    found = page.page.evaluate("""async () => {
+        const {GlBoxes} = await import('/page/timeline/gl_boxes.js');
+        const {CanvasBoxes} = await import('/page/timeline/canvas_boxes.js');
+        const {Boxes} = await import('/page/timeline/layout.js');
+        const canvas = () => Object.assign(document.createElement('canvas'), {width: 300, height: 200});
+        const painters = [new GlBoxes(canvas()), new CanvasBoxes(canvas())], {gl} = painters[0];
+        let calls = 0;
+        for (const name of ['drawArrays', 'drawElements', 'drawArraysInstanced', 'drawElementsInstanced']) {
+            const draw = gl[name].bind(gl);
+            gl[name] = (...words) => {
+                calls += name.endsWith('Instanced') ? words.at(-1) : 1;
+                return draw(...words);
+            };
+        }
+        const different = [];
+        for (const n of [3, 2048, 5000]) {
+            const boxes = new Boxes();
+            for (let i = 0; i < n; i++)
+                boxes.add((i % 100) * 3, Math.floor(i / 100) * 4, 2, 3, [i & 255, i >> 8, 7], 255);
+            const [one, other] = painters.map((painter) => {
+                painter.draw(boxes, 300, 200);
+                const copy = canvas().getContext('2d');
+                copy.drawImage(painter.canvas, 0, 0);
+                return copy.getImageData(0, 0, 300, 200).data;
+            });
+            different.push(one.reduce((sum, value, i) => sum + (Math.abs(value - other[i]) > 1), 0));
+        }
+        return {calls, different, error: gl.getError()};
+    }""")
+    assert found == {"calls": 3, "different": [0, 0, 0], "error": 0}

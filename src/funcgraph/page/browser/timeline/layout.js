@@ -8,8 +8,8 @@ const GROWTH = 2;
 export class Boxes {
     constructor() {
         this.n = 0;
-        this.at = new Float32Array(4 * 1024);
-        this.colour = new Uint8Array(4 * 1024);
+        this.at = new Float32Array(4 * 2048);
+        this.colour = new Uint8Array(4 * 2048);
     }
 
     clear() {

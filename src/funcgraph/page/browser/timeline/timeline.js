@@ -7,7 +7,7 @@ import {showLaneList} from "./lane_list.js";
 import {LaneStore} from "./lane_store.js";
 import {HEAD, ROW, placed, rowOf, seenItems} from "./lanes.js";
 import {Boxes, layOut} from "./layout.js";
-import {drawMark, markAt} from "./marks.js";
+import {markAt, stampMark} from "./marks.js";
 import {Minimap} from "./minimap.js";
 import {boxPainter, fit, freshPen, writeLabels} from "./painter.js";
 import {CELL, firstEndingAfter, rowAt} from "../base/spans.js";
@@ -22,7 +22,7 @@ export class Timeline {
     constructor(state, onError) {
         this.state = state;
         this.onError = onError;
-        this.painter = boxPainter(byId("boxes"));
+        this.painter = null; // made with the first picture: the server answers meanwhile
         this.boxes = new Boxes();
         this.view = {begin: 0, end: 1};
         this.hover = null; // {lane, depth, row, spans} under the pointer
@@ -165,6 +165,7 @@ export class Timeline {
         this.boxes.clear();
         this.drawGround(pen, {width, height, top, colours});
         const drawn = this.seen().map((item) => this.drawLane(item, {width, scale, top, colours}));
+        this.painter ??= boxPainter(byId("boxes"));
         this.painter.draw(this.boxes, width, height);
         for (const {labels} of drawn)
             writeLabels(pen, labels, (number) => this.trace.short(number), colours.text, colours.quiet);
@@ -233,7 +234,7 @@ export class Timeline {
             const x = (mark.time_ns - this.view.begin) * perNs;
             if (x < -8 || x > width + 8 || (mark.kind === kind && x - latest < 5)) continue;
             [latest, kind] = [x, mark.kind];
-            drawMark(pen, mark.kind, x, item.y - top + 1, colours);
+            stampMark(pen, mark.kind, x, item.y - top + 1, colours);
         }
     }
 
