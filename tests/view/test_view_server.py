@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -109,6 +110,23 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "funcgraph: view needs starlette and uvicorn: pip install 'funcgraph[view]'\n"
+
+
+def test_the_page_is_three_files(trace_path: Path, start: Callable[..., Server]) -> None:
+    """Each request of a browser takes milliseconds. Broken by a module
+    that the page names by itself."""
+    server = start(trace_path)
+
+    def text(path: str) -> str:
+        response = server.request(path, authorization=None)
+        assert response.status == 200
+        return response.body.decode()
+
+    page = text(f"/?token={server.token}")
+    assert re.findall(r'/(?:page|api)/[^"]*', page) == ["/page/all.css", "/page/all.js"]
+    styles, script = text("/page/all.css"), text("/page/all.js")
+    assert "/page/" not in styles and "#minimap" in styles and ".tabs" in styles
+    assert "/page/" not in script and not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

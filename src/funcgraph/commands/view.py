@@ -169,6 +169,9 @@ def _view_live(args: argparse.Namespace) -> int:
 
 def _serve(args: argparse.Namespace, served: list[Served], *, at_once: bool = True) -> None:
     """Print the address of a page of traces, and serve it."""
+    for one in served:
+        one.start()  # while the server is imported
+
     from funcgraph.view.access import new_token  # only now: see above
     from funcgraph.view.server import listen, serve
 
@@ -181,8 +184,6 @@ def _serve(args: argparse.Namespace, served: list[Served], *, at_once: bool = Tr
     ticket = new_token() if not args.no_browser and _has_display() else None
 
     def begin() -> None:
-        for one in served:
-            one.start()
         print_line(f"{page}?token={token}")
         if ticket is not None:
             threading.Thread(target=_open_browser, args=(f"{page}?ticket={ticket}",), daemon=True).start()

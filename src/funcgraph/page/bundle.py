@@ -1,8 +1,10 @@
-"""The page as one file: its styles and modules in it, and a policy that lets nothing else run.
+"""The page as few files: its styles as one, and its modules as one. A server sends three files. An exported
+page is one, with a policy that lets nothing else run.
 
-The modules become one script. Each is a function that returns what others import from it, in an order in
-which none comes before what it needs. The page is plain modules without a build step, in a form that is
-easily taken apart: `import {a, b as c} from "./x.js";` and `export` before a declaration.
+A browser asks for modules level by level of their imports, some fifty of them: that takes longer than a
+picture. So the modules become one script. Each is a function that returns what others import from it, in an
+order in which none comes before what it needs. The page is plain modules without a build step, in a form that
+is easily taken apart: `import {a, b as c} from "./x.js";` and `export` before a declaration.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Mapping
+from functools import cache
 from html import escape
 
 from funcgraph.page.page_files import FIRST_PAGE, page_file
 
-__all__ = ["bundled_script", "one_page"]
+__all__ = ["bundled_script", "one_page", "served_file"]
 
 _IMPORT = re.compile(r'^import\s+(\{[^}]*\}|\* as \w+)\s+from\s+"(\.[\w./]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function\b|class\b|const\b)", re.MULTILINE)
@@ -25,6 +28,32 @@ _LEFT_OVER = re.compile(r"^(?:import|export)\b|\bimport\(", re.MULTILINE)
 _LINK = re.compile(r'<link rel="(stylesheet|icon)" href="/page/([\w./]+)">\n')
 _SCRIPT = re.compile(r'<script type="module" src="/page/([\w/]+\.js)"></script>\n')
 _URL = re.compile(r'url\("/page/([\w./]+)"\)')
+
+
+_SCRIPT_NAME, _STYLE_NAME = "all.js", "all.css"
+
+
+def served_file(name: str) -> tuple[bytes, str] | None:
+    """Return the bytes and the media type that a server sends for a file of the page; None: there is none."""
+    return _served().get(name) or page_file(name)
+
+
+@cache
+def _served() -> dict[str, tuple[bytes, str]]:
+    """Return the first page, and the files with all of its styles and all of its modules."""
+    text = _file(FIRST_PAGE)
+    main = _SCRIPT.search(text)
+    assert main is not None
+    script = bundled_script(main[1], {})
+    style = f'<link rel="stylesheet" href="/page/{_STYLE_NAME}">\n'
+    icon = f'<link rel="icon" href="{_data_url(_linked(text, "icon")[0])}">\n'
+    first = text.replace(main[0], main[0].replace(main[1], _SCRIPT_NAME))
+    first = _LINK.sub("", first).replace("<title>", f"{icon}{style}<title>", 1)
+    return {
+        FIRST_PAGE: (first.encode(), "text/html; charset=utf-8"),
+        _SCRIPT_NAME: (script.encode(), "text/javascript; charset=utf-8"),
+        _STYLE_NAME: (_styles(text).encode(), "text/css; charset=utf-8"),
+    }
 
 
 def one_page(replaced: Mapping[str, str], title: str, data: str, first: str = "") -> str:
@@ -37,15 +66,14 @@ def one_page(replaced: Mapping[str, str], title: str, data: str, first: str = ""
         first: what the page shows first, as the fragment of its address; "": the whole, and no tab.
     """
     text = _file(FIRST_PAGE)
-    styles = "".join(_style(name) for kind, name in _LINK.findall(text) if kind == "stylesheet")
+    styles = _styles(text)
     main = _SCRIPT.search(text)
     assert main is not None
     script = bundled_script(main[1], replaced)
-    icon = next(name for kind, name in _LINK.findall(text) if kind == "icon")
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script, styles)}">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f'<link rel="icon" href="{_data_url(icon)}">\n<style>{styles}</style>\n'
+        f'<link rel="icon" href="{_data_url(_linked(text, "icon")[0])}">\n<style>{styles}</style>\n'
     )
     body = (
         f'<script type="text/plain" data-first="{escape(first)}" id="embedded-trace">{data}</script>\n'
@@ -110,6 +138,15 @@ def _bound(names: str) -> str:
 
 def _variable(name: str) -> str:
     return f"module_{name.removesuffix('.js').replace('/', '_')}"
+
+
+def _linked(text: str, kind: str) -> list[str]:
+    """Return the files that a page links to as its stylesheets, or its icon."""
+    return [name for found, name in _LINK.findall(text) if found == kind]
+
+
+def _styles(text: str) -> str:
+    return "".join(map(_style, _linked(text, "stylesheet")))
 
 
 def _style(name: str) -> str:

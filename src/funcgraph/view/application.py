@@ -10,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
 
-from funcgraph.page.page_files import FIRST_PAGE, page_file
+from funcgraph.page.bundle import served_file
+from funcgraph.page.page_files import FIRST_PAGE
 from funcgraph.tracedata.description import TraceError
 from funcgraph.view import answers
 from funcgraph.view.open_pages import OpenPages
@@ -50,6 +52,7 @@ class Application:
         self._short = ThreadPoolExecutor(_SHORT_THREADS, "question")
         self._long = ThreadPoolExecutor(_LONG_THREADS, "long-question")
         self._turn = asyncio.Semaphore(_LONG_THREADS)
+        self._short.submit(served_file, FIRST_PAGE)  # it is put together once, before a page is opened
         questions = [
             Route(f"/api/{name}", self._endpoint(row), methods=["POST" if row.body else "GET"])
             for name, row in QUESTIONS.items()
@@ -60,7 +63,7 @@ class Application:
                 Route("/", self._first_page),
                 Route("/page/{name:path}", self._page_file),
                 Route("/api/traces", self._traces),
-                Route("/api/events", self._events),
+                Route("/api/events", _EventStream(self._changes)),
                 *questions,
             ],
             redirect_slashes=False,
@@ -130,9 +133,6 @@ class Application:
     async def _in_thread(self, pool: ThreadPoolExecutor, function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
 
-    async def _events(self, _request: Request) -> Response:
-        return StreamingResponse(self._changes(), media_type="text/event-stream")
-
     async def _changes(self) -> AsyncIterator[bytes]:
         """Yield the list of traces whenever it has changed, as server-sent events."""
         with self._pages.opened():
@@ -148,6 +148,42 @@ class Application:
                     yield b":\n\n"
                     silent = 0
                 await asyncio.sleep(_TICK_S)
+
+
+class _EventStream:
+    """The ASGI application that sends events, until there are no more or the page is gone.
+
+    Starlette's StreamingResponse loads a part of anyio first: for a tenth of a second nothing else is
+    answered, just when a page waits for its first picture.
+
+    Args:
+        events: begins what is sent to a page.
+    """
+
+    def __init__(self, events: Callable[[], AsyncIterator[bytes]]) -> None:
+        self._events = events
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(self._send_all(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+    async def _send_all(self, send: Send) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async for event in self._events():
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _answer(question: Question, one: Served, parameters: Parameters) -> Answer:
@@ -176,7 +212,7 @@ async def _nothing(scope: Any, receive: Any, send: Any) -> None:
 
 
 def _file(name: str) -> Response:
-    found = page_file(name)
+    found = served_file(name)
     if found is None:
         return _refused(RequestError(404, "the page has no such file"))
     return Response(found[0], media_type=found[1])
