@@ -180,8 +180,8 @@ TOOLS = (
     ),
     Tool(
         "expectation",
-        "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results. Of one "
-        "call or a part of the time: other calls are `...`.",
+        "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results. "
+        "Of one call or a part of the time: other calls are `...`.",
         ("expect", "--write"),
         (
             Parameter(
