@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 from benchmarks.harness import Bench, Figure, at_most, median_of
+from benchmarks.programs.fib_calls import calls_of
 
 _FIB = 33  # 22.8 million events
-_FIB_WITH_VALUES = 33  # 22.8 million events
-_ANSWERS = (["values", "__main__.fib"], ["repeat"], ["exceptions"])
+_STEPS = 11_400_000  # calls of one function from one place: 22.8 million events
+#: fib.py calls fib(12) first. Two calls of fib(25) are compared, 242,785 calls each: those below fib(27).
+_FIRST, _COMPARED = 12, 25
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
-_MOST_S = 3
+_MOST_S, _MOST_MB = 3, 300
 #: Rounds of the program whose trace gets an index: 50 million events. Questions of each kind to it.
 _INDEXED_ROUNDS, _QUESTIONS = 191_000, 500
 #: Rounds of a cluster's work in one process, and what collecting may add to it.
@@ -25,8 +27,7 @@ def questions(bench: Bench) -> Iterator[Figure]:
     for trace in traces:
         words = ["record", "-q", "-l", "__main__.*", "-o", trace, *bench.program("fib.py", _FIB, 1)]
         bench.run([*bench.funcgraph, *words])
-    code = "import funcgraph, sys; print(funcgraph.open(sys.argv[1]).nr_events)"
-    events = int(bench.run([bench.python, "-c", code, traces[0]]).stdout) / 1e6
+    events = _events(bench, traces[0])
     if find_spec("duckdb"):
         yield _took(bench, f"`funcgraph sql` of {events:.1f} million events", ["sql", traces[0], _QUESTION])
     yield from _answers(bench)
@@ -34,15 +35,34 @@ def questions(bench: Bench) -> Iterator[Figure]:
 
 
 def _answers(bench: Bench) -> Iterator[Figure]:
-    """Measure the answers about a trace with arguments and results."""
-    trace = str(bench.folder / "answers.fg")
-    words = ["record", "-q", "--args", "--retval", "-l", "__main__.*", "-o", trace]
-    bench.run([*bench.funcgraph, *words, *bench.program("fib.py", _FIB_WITH_VALUES, 1)])
+    """Measure the answers about a trace with arguments and results, and about one of a single function."""
+    fib, loop = (str(bench.folder / f"answers-{name}.fg") for name in ("fib", "loop"))
+    record = [*bench.funcgraph, "record", "-q", "-l", "__main__.*"]
+    bench.run([*record, "--args", "--retval", "-o", fib, *bench.program("fib.py", _FIB, 1)])
+    bench.run([*record, "-o", loop, *bench.program("loop.py", bench.sized(_STEPS))])
+    around = calls_of(_FIRST) + 1 + _FIB - (_COMPARED + 2)  # the number of the first call of fib(27)
+    pair = [f"__main__.fib:{around + 2}", f"__main__.fib:{around + 1 + calls_of(_COMPARED + 1)}"]
+    with_values = f"{_events(bench, fib):.1f} million events with values"
+    for words in (["values", "__main__.fib"], ["repeat"], ["exceptions"], ["why", "__main__.fib"]):
+        yield from _answered(bench, f"`funcgraph {words[0]}` of {with_values}", [*words, "-i", fib])
+    name = f"`funcgraph compare` of two calls with {calls_of(_COMPARED) / 1e6:.2f} million calls"
+    yield from _answered(bench, f"{name}, of {with_values}", ["compare", *pair, "-i", fib])
+    name = f"`funcgraph why` of one function that has all {_events(bench, loop):.1f} million events"
+    yield from _answered(bench, name, ["why", "__main__.step", "-i", loop])
+
+
+def _events(bench: Bench, trace: str) -> float:
+    """Return the number of a trace's events, in millions."""
     code = "import funcgraph, sys; print(funcgraph.open(sys.argv[1]).nr_events)"
-    events = int(bench.run([bench.python, "-c", code, trace]).stdout) / 1e6
-    for command in _ANSWERS:
-        name = f"`funcgraph {command[0]}` of {events:.1f} million events with values"
-        yield _took(bench, name, [*command, "-i", trace])
+    return int(bench.run([bench.python, "-c", code, trace]).stdout) / 1e6
+
+
+def _answered(bench: Bench, name: str, words: list[str]) -> Iterator[Figure]:
+    costs = [bench.cost([*bench.funcgraph, *words]) for _ in range(bench.rounds)]
+    seconds = statistics.median(cost.wall_s for cost in costs)
+    yield at_most(f"{name}, start-up included", seconds, _MOST_S, " s")
+    peak_mb = max(cost.peak_mib for cost in costs) * 2**20 / 1e6
+    yield at_most(f"{name}: memory", peak_mb, _MOST_MB, " MB", 0)
 
 
 def _took(bench: Bench, name: str, words: list[str]) -> Figure:
