@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 
 from benchmarks.harness import Bench, Figure, at_most, median_of
-from benchmarks.programs.fib_calls import calls_of
 
 _FIB = 33  # 22.8 million events
 _STEPS = 11_400_000  # calls of one function from one place: 22.8 million events
-#: fib.py calls fib(12) first. Two calls of fib(25) are compared, 242,785 calls each: those below fib(27).
-_FIRST, _COMPARED = 12, 25
+#: fib's argument -> its calls. fib.py calls fib(12) first.
+_CALLS_OF = {12: 465, 25: 242_785, 26: 392_835}
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
 _MOST_S, _MOST_MB = 3, 300
 #: Rounds of the program whose trace gets an index: 50 million events. Questions of each kind to it.
@@ -40,12 +39,12 @@ def _answers(bench: Bench) -> Iterator[Figure]:
     record = [*bench.funcgraph, "record", "-q", "-l", "__main__.*"]
     bench.run([*record, "--args", "--retval", "-o", fib, *bench.program("fib.py", _FIB, 1)])
     bench.run([*record, "-o", loop, *bench.program("loop.py", bench.sized(_STEPS))])
-    around = calls_of(_FIRST) + 1 + _FIB - (_COMPARED + 2)  # the number of the first call of fib(27)
-    pair = [f"__main__.fib:{around + 2}", f"__main__.fib:{around + 1 + calls_of(_COMPARED + 1)}"]
+    around = _CALLS_OF[12] + 1 + _FIB - 27  # the number of the first fib(27), which calls fib(26) and fib(25)
+    pair = [f"__main__.fib:{around + 2}", f"__main__.fib:{around + 1 + _CALLS_OF[26]}"]
     with_values = f"{_events(bench, fib):.1f} million events with values"
     for words in (["values", "__main__.fib"], ["repeat"], ["exceptions"], ["why", "__main__.fib"]):
         yield from _answered(bench, f"`funcgraph {words[0]}` of {with_values}", [*words, "-i", fib])
-    name = f"`funcgraph compare` of two calls with {calls_of(_COMPARED) / 1e6:.2f} million calls"
+    name = f"`funcgraph compare` of two calls with {_CALLS_OF[25] / 1e6:.2f} million calls"
     yield from _answered(bench, f"{name}, of {with_values}", ["compare", *pair, "-i", fib])
     name = f"`funcgraph why` of one function that has all {_events(bench, loop):.1f} million events"
     yield from _answered(bench, name, ["why", "__main__.step", "-i", loop])

@@ -102,6 +102,10 @@ def first_different_calls(
         SelectionError: there is no such function; several threads call it; one run has only the same calls
             and fewer.
         TraceError, OSError: as `Trace.columns`.
+
+    Example:
+        >>> with funcgraph.open("old.fg") as a, funcgraph.open("new.fg") as b:
+        ...     pair = first_different_calls(a, b, "shop.order")
     """
     if function not in {one.name for one in a.functions} and (":" in function or "@" in function):
         return find_call(a, function), find_call(b, function)

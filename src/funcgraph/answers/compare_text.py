@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from funcgraph.answers.why_text import call_json
+from funcgraph.answers.facts import DIFFERENCES
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.summary import duration_text
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from funcgraph.diff.first_difference import FirstDifference
 
 _COUNTS = 6
-#: What differs, in words.
-DIFFERENCES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
 
 
 def compare_lines(found: CallComparison | None, paths: tuple[str, ...], width: int) -> Iterator[str]:
@@ -85,8 +83,8 @@ def _following(calls: tuple[tuple[int, str], ...], place: int, width: int) -> st
 def compare_json(found: CallComparison) -> dict[str, Any]:
     """Return the comparison as JSON has it: times in nanoseconds."""
     return {
-        "a": call_json(found.a),
-        "b": call_json(found.b),
+        "a": found.a.as_json(),
+        "b": found.b.as_json(),
         "difference": _place_json(found.difference),
         "parting": _place_json(found.parting),
         "after_a": [list(one) for one in found.after_a],

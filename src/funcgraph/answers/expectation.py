@@ -181,8 +181,15 @@ class _Line(NamedTuple):
 def parse_expectation(text: str) -> Expectation:
     """Read an expectation.
 
+    Args:
+        text: the expectation, as a file has it.
+
     Raises:
         ExpectationError: it is none; the message names the line.
+
+    Example:
+        >>> parse_expectation("shop.main\\n  shop.load x1..30").functions
+        ('shop.main', 'shop.load')
     """
     functions: list[str] = []
     blocks: list[tuple[str, list[_Line]]] = [("", [])]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from funcgraph.answers.expectation import Difference, RecordedCall
+from funcgraph.answers.facts import DIFFERENCES
 from funcgraph.names import printable
 from funcgraph.tracedata.links import NO_LINKS, Links
 
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
     from funcgraph.answers.recorded_calls import ThreadDifference
 
 _EXPECTED = 4  # lines of which one would have been right
-_TITLES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
 
 
 def title_of(difference: Difference) -> str:
     """Return in two words what is different."""
-    return _TITLES[difference.what]
+    return DIFFERENCES[difference.what]
 
 
 def difference_lines(difference: Difference, file: str = "", links: Links = NO_LINKS) -> Iterator[str]:

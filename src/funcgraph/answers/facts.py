@@ -16,6 +16,9 @@ from funcgraph.tracedata.selected_time import exact_time
 _NS = 1_000_000_000
 _PRINTED_NS = 1000  # a report prints microseconds
 
+#: What differs first of two calls, in words.
+DIFFERENCES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
+
 
 class Counts(NamedTuple):
     """How many calls an answer is made of.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.names import nearest_names, printable
@@ -55,6 +55,20 @@ class NamedCall(NamedTuple):
     def times(self) -> tuple[str, str]:
         """Return when it began and ended, as a selection takes it."""
         return exact_time(self.clock, self.begin_ns), exact_time(self.clock, self.end_ns)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "call": str(self),
+            "function": self.function,
+            "number": self.number,
+            "tid": self.task.tid,
+            "thread": self.task.name,
+            "instance": self.buffer,
+            "begin_ns": self.begin_ns,
+            "end_ns": self.end_ns,
+            "is_open": self.is_open,
+        }
 
     def selection(self) -> Selection:
         """Return what selects the call and all that it calls; and other calls of its function in the thread,

@@ -71,6 +71,10 @@ def check_calls(
     Raises:
         ExpectationError: it would take more steps.
         SelectionError: a thread of the expectation has no calls, or several have.
+
+    Example:
+        >>> expectation = parse_expectation("shop.load x3")
+        >>> check_calls(expectation, recorded_calls(trace, expectation.functions))
     """
     for section in expectation.sections:
         for task in _threads_of(section.thread, list(threads)):

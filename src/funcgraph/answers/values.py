@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
 
 FieldKind: TypeAlias = Literal["argument", "result", "exception"]
+#: What a value may explain: how long calls take, or which raise.
+Ranking: TypeAlias = Literal["slow", "raise"]
 
 _BINS = 160  # FG_VALUE_BINS
 _OUTCOMES: tuple[FieldKind, ...] = ("result", "exception")
@@ -119,6 +121,10 @@ class ValueField:
     slow_share: float | None
     raise_share: float | None
 
+    def share(self, by: Ranking) -> float | None:
+        """Return `slow_share` or `raise_share`."""
+        return self.slow_share if by == "slow" else self.raise_share
+
 
 @dataclass(slots=True)
 class FunctionValues:
@@ -136,10 +142,10 @@ class FunctionValues:
     open: int
     fields: list[ValueField]
 
-    def ranked(self, by: Literal["slow", "raise"]) -> list[ValueField]:
+    def ranked(self, by: Ranking) -> list[ValueField]:
         """Return the fields that explain durations, or exceptions, the best one first. Of those that explain
         about as much, that with fewer values is the better explanation."""
-        shares = [(one.slow_share if by == "slow" else one.raise_share, one) for one in self.fields]
+        shares = [(one.share(by), one) for one in self.fields]
         known = [
             (share - _SIMPLER * math.log2(len(one.groups)), one) for share, one in shares if share is not None
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from funcgraph.answers.facts import place_of
-from funcgraph.answers.values import FunctionValues, ValueField, ValueGroup, distribution
+from funcgraph.answers.values import FunctionValues, Ranking, ValueField, ValueGroup, distribution
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.links import NO_LINKS, Links
 from funcgraph.tracedata.summary import duration_text
@@ -18,11 +18,15 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _BAR_COLUMNS = 10
 _REST = "(other values)"
 _FIGURES = "{:>9} {:>7} {:>10} {:>10} {:>10} {:<10} "
-_EXPLANATION = {
+_RANKINGS: tuple[Ranking, ...] = ("slow", "raise")
+_EXPLANATION: dict[Ranking, str] = {
     "slow": "share of the variance of the time's logarithm that the value explains",
     "raise": "share of the uncertainty whether a call raises that the value removes",
 }
-_TITLE = {"slow": "What separates slow calls from fast ones", "raise": "What separates calls that raise"}
+_TITLE: dict[Ranking, str] = {
+    "slow": "What separates slow calls from fast ones",
+    "raise": "What separates calls that raise",
+}
 
 
 def values_lines(
@@ -47,7 +51,7 @@ def values_lines(
     yield _head(found)
     if place := place_of(found.function, links):
         yield f" {place}"  # a path may be long: the figures stay in a terminal's width
-    for what in ("slow", "raise"):
+    for what in _RANKINGS:
         yield from _ranking(found, what, width)
     chosen = next((one for one in found.fields if one.name == by), None) if by else best_field(found)
     if chosen is None:
@@ -74,18 +78,17 @@ def _head(found: FunctionValues) -> str:
 
 def best_field(found: FunctionValues) -> ValueField | None:
     """Return the field that explains most; None: nothing is recorded."""
-    for what in ("slow", "raise"):
-        for one in found.ranked("slow" if what == "slow" else "raise"):
-            if (one.slow_share if what == "slow" else one.raise_share) or what == "raise":
+    for what in _RANKINGS:
+        for one in found.ranked(what):
+            if one.share(what) or what == "raise":
                 return one
     return found.fields[0] if found.fields else None
 
 
-def _ranking(found: FunctionValues, what: str, width: int) -> Iterator[str]:
+def _ranking(found: FunctionValues, what: Ranking, width: int) -> Iterator[str]:
     if what == "raise" and not 0 < found.all.raised < found.all.calls:
         return
-    ranked = found.ranked("slow" if what == "slow" else "raise")
-    shares = [(one, one.slow_share if what == "slow" else one.raise_share) for one in ranked]
+    shares = [(one, one.share(what)) for one in found.ranked(what)]
     shown = [(one, share) for one, share in shares if share is not None and share >= _LEAST_SHARE]
     yield ""
     yield f"{_TITLE[what]}:"

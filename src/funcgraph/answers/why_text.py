@@ -214,28 +214,13 @@ def why_json(answer: Why) -> dict[str, Any]:
         "calls": answer.calls,
         "others": [place.strip(" ()") for place in answer.others],
         "unfinished": answer.unfinished,
-        "call": None if call is None else call_json(call),
+        "call": None if call is None else call.as_json(),
         "slow": _group_json(answer.slow),
         "typical": None if answer.typical is None else _group_json(answer.typical),
         "missing": list(answer.missing),
         "lost": answer.lost,
-        "longest": call_json(answer.longest),
+        "longest": answer.longest.as_json(),
         "selection": list(answer.selection),
-    }
-
-
-def call_json(call: Any) -> dict[str, Any]:
-    """Return a NamedCall as JSON has it."""
-    return {
-        "call": str(call),
-        "function": call.function,
-        "number": call.number,
-        "tid": call.task.tid,
-        "thread": call.task.name,
-        "instance": call.buffer,
-        "begin_ns": call.begin_ns,
-        "end_ns": call.end_ns,
-        "is_open": call.is_open,
     }
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from funcgraph.answers.compare_calls import compare_calls
-from funcgraph.answers.compare_text import DIFFERENCES, compare_json
+from funcgraph.answers.compare_text import compare_json
 from funcgraph.answers.exceptions import exceptions as followed_exceptions
 from funcgraph.answers.exceptions_text import exceptions_head, exceptions_json, fate_text, ordered_groups
-from funcgraph.answers.facts import Counts
+from funcgraph.answers.facts import DIFFERENCES, Counts
 from funcgraph.answers.repeat import DEFAULT_LEAST
 from funcgraph.answers.repeat import repeat as repeated_calls
 from funcgraph.answers.repeat_text import repeat_json
