@@ -1,5 +1,7 @@
-/* See index_short.h. Each lane has a log of the functions of its latest spans. A full log is a block: its
- * functions are counted. If there are too many counts, each two blocks of a lane become one. */
+/* See index_short.h. Each lane has a log of the functions of its latest spans. Its functions are counted when it
+ * is full, or its block is. So a block has several counts of a function until they are sorted. If there are too
+ * many counts then, too, each two blocks of a lane become one, and later blocks are longer. Logs do not become
+ * longer with them: there may be thousands of lanes. */
 #include "tracedata/index/index_short.h"
 
 #include <errno.h>
@@ -23,6 +25,7 @@ int fg_shorts_init(struct fg_shorts *shorts, uint32_t nr_functions, size_t most_
     if (spans < MIN_FIRST_SPANS)
         spans = MIN_FIRST_SPANS;
     *shorts = (struct fg_shorts){.most = most + 1,
+                                 .limit = most + 1,
                                  .block_spans = spans < MAX_FIRST_SPANS ? (uint32_t)spans : MAX_FIRST_SPANS,
                                  .counts = calloc((size_t)nr_functions + 1, sizeof(*shorts->counts))};
     return shorts->counts ? 0 : -ENOMEM;
@@ -102,7 +105,7 @@ static void rename_blocks(struct fg_shorts *shorts, const uint32_t *names)
     for (size_t i = 0; i < shorts->nr_shorts; i++)
         shorts->shorts[i].block = names[shorts->shorts[i].block];
     for (size_t i = 0; i < shorts->lanes_capacity; i++)
-        if (shorts->lanes[i].n)
+        if (shorts->lanes[i].block_spans)
             shorts->lanes[i].block = names[shorts->lanes[i].block];
 }
 
@@ -140,11 +143,31 @@ FG_NOINLINE static int merge_blocks(struct fg_shorts *shorts)
     return names && firsts ? 0 : -ENOMEM;
 }
 
+/* Makes fewer of the counts. Those of blocks that cannot be merged stay: then the next time is later. */
+FG_NOINLINE static int make_fewer(struct fg_shorts *shorts)
+{
+    int error = 0;
+
+    sort_shorts(shorts);
+    if (shorts->nr_shorts > shorts->most)
+        error = merge_blocks(shorts);
+    shorts->limit = 2 * shorts->nr_shorts > shorts->most ? 2 * shorts->nr_shorts : shorts->most;
+    return error;
+}
+
+static int empty_log(struct fg_shorts *shorts, struct fg_short_lane *lane)
+{
+    int error = count_log(shorts, lane);
+
+    return !error && shorts->nr_shorts > shorts->limit ? make_fewer(shorts) : error;
+}
+
 static int begin_block(struct fg_shorts *shorts, struct fg_short_lane *lane, const struct fg_span *span)
 {
     if (fg_array_reserve(&shorts->blocks, &shorts->blocks_capacity, shorts->nr_blocks + 1) < 0)
         return -ENOMEM;
     lane->block = (uint32_t)shorts->nr_blocks;
+    lane->block_spans = 0;
     shorts->blocks[shorts->nr_blocks++] =
         (struct fg_index_block){.first_ns = span->end_ns, .last_ns = span->end_ns, .lane = span->lane};
     return 0;
@@ -153,11 +176,22 @@ static int begin_block(struct fg_shorts *shorts, struct fg_short_lane *lane, con
 /* A lane's next block begins with this span. */
 FG_NOINLINE static int change_block(struct fg_shorts *shorts, uint32_t number, const struct fg_span *span)
 {
-    int error = count_log(shorts, &shorts->lanes[number]);
+    int error = empty_log(shorts, &shorts->lanes[number]);
 
-    if (!error && shorts->nr_shorts > shorts->most)
-        error = merge_blocks(shorts);
     return error ? error : begin_block(shorts, &shorts->lanes[number], span);
+}
+
+/* Makes room for a span in a full log: it grows, as far as it may. */
+static int make_log_room(struct fg_shorts *shorts, struct fg_short_lane *lane)
+{
+    size_t before = lane->capacity;
+    int error;
+
+    if (before && (before >= FG_SHORT_MAX_LOG || shorts->log_bytes >= FG_SHORT_MAX_LOG_BYTES))
+        return empty_log(shorts, lane);
+    error = fg_array_reserve(&lane->log, &lane->capacity, lane->n + 1);
+    shorts->log_bytes += (lane->capacity - before) * sizeof(*lane->log);
+    return error;
 }
 
 int fg_shorts_make_room(struct fg_shorts *shorts, const struct fg_span *span)
@@ -168,12 +202,14 @@ int fg_shorts_make_room(struct fg_shorts *shorts, const struct fg_span *span)
     if (fg_array_reserve_zeroed(&shorts->lanes, &shorts->lanes_capacity, (size_t)span->lane + 1) < 0)
         return -ENOMEM;
     lane = &shorts->lanes[span->lane];
-    if (lane->n == 0)
+    if (lane->block_spans == 0)
         error = begin_block(shorts, lane, span);
-    else if (lane->n >= shorts->block_spans &&
+    else if (lane->block_spans >= shorts->block_spans &&
              span->end_ns > shorts->blocks[lane->block].last_ns) /* so no two blocks have one time */
         error = change_block(shorts, span->lane, span);
-    return error ? error : fg_array_reserve(&lane->log, &lane->capacity, lane->n + 1);
+    if (!error && lane->n >= lane->capacity)
+        error = make_log_room(shorts, lane);
+    return error;
 }
 
 /* ---- the end */
@@ -245,6 +281,8 @@ int fg_shorts_finish(struct fg_shorts *shorts, struct fg_call_index *index)
         return 0; /* there are none */
     for (size_t i = 0; i < shorts->lanes_capacity && !error; i++)
         error = count_log(shorts, &shorts->lanes[i]);
+    if (!error)
+        error = make_fewer(shorts);
     if (!error)
         error = sort_blocks(shorts);
     if (error)
