@@ -74,6 +74,18 @@ export function firstEndingAfter(spans, first, last, time) {
     return low;
 }
 
+/** Return the last of `n` stretches that begins by a time; -1: none does. `beginOf` gives the begin of one. */
+export function lastBeginningBy(n, beginOf, time) {
+    let low = 0,
+        high = n;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (beginOf(middle) <= time) low = middle + 1;
+        else high = middle;
+    }
+    return low - 1;
+}
+
 /** Return the row at a time and depth, or the nearest within some ns of it; -1: there is none. */
 export function rowAt(spans, depth, time, within) {
     const level = spans.depths.find((entry) => entry.depth === depth);

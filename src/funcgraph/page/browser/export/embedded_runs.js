@@ -1,6 +1,6 @@
 // Lanes of an exported page that are made of runs: of tasks, greenlets and CPUs. As task_lanes.py on the server.
 
-import {CELL, SUSPEND, firstEndingAfter} from "../base/spans.js";
+import {CELL, SUSPEND, firstEndingAfter, lastBeginningBy} from "../base/spans.js";
 
 /** The runs of a lane: columns of begin, end, the thread's lane, and the level of the root there. */
 export class Runs {
@@ -12,14 +12,8 @@ export class Runs {
 
     /** Return the run at a time; -1: it does not run then. */
     at(time) {
-        let low = 0,
-            high = this.n;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if (this.begin[middle] <= time) low = middle + 1;
-            else high = middle;
-        }
-        return low && this.end[low - 1] >= time ? low - 1 : -1;
+        const run = lastBeginningBy(this.n, (i) => this.begin[i], time);
+        return run >= 0 && this.end[run] >= time ? run : -1;
     }
 
     /** Return a call of a thread as it is in this lane: itself, if it is in no run. */

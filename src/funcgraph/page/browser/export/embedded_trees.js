@@ -2,7 +2,7 @@
 
 import {matchingFunctions} from "./embedded_calls.js";
 import {NO_PARENT, PathTree, collapse, focus, hide, invert, mergeRecursion, without} from "./path_tree.js";
-import {CELL, RAISE} from "../base/spans.js";
+import {CELL, RAISE, lastBeginningBy} from "../base/spans.js";
 
 /** Answers from trees. */
 export class TreeAnswers {
@@ -129,15 +129,9 @@ function addLane(tree, rows, begin, end) {
 /** Return the place of the nearest stretch above: a kernel's calls may lack their callers. */
 function parentOf(above, begin, from) {
     for (let up = above.length - 1; up >= 0; up--) {
-        const level = above[up];
-        let low = 0,
-            high = level.length;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if (level[middle].begin <= begin) low = middle + 1;
-            else high = middle;
-        }
-        if (low && level[low - 1].end > from) return level[low - 1].at;
+        const level = above[up],
+            latest = lastBeginningBy(level.length, (i) => level[i].begin, begin);
+        if (latest >= 0 && level[latest].end > from) return level[latest].at;
     }
     return NO_PARENT;
 }
