@@ -70,14 +70,12 @@ struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const
 
     if (fg_unlikely(fg_native_holds) || is_own(*stack))
         return FG_NATIVE_UNTRACED;
-    if (fg_unlikely(!thread))
+    if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
         return slow_if_traced(task, site->func);
-    if (fg_func_probed(site->func) && fg_likely(!is_out_of_order(thread, stack)))
+    if (fg_func_probed(site->func))
         return fg_native_enter_probed(site, stack, registers, task);
     if (is_outside(task, site->func))
         return FG_NATIVE_UNTRACED;
-    if (fg_unlikely(is_out_of_order(thread, stack)))
-        return slow_if_traced(task, site->func);
     entry = fg_native_entry_take(thread);
     if (fg_unlikely(!entry))
         return slow_if_traced(task, site->func);

@@ -206,7 +206,7 @@ static void append_matching(struct fg_fprobe_list *list, const struct fg_func *f
                                                        .has_exit = fp->exit_handler,
                                                        .saves_regs = saves_regs(fp),
                                                        .is_general = is_general(fp)};
-        fg_fprobe_list_set_slot(list, slot_of(shared));
+        fg_fprobe_ref_set_slot(&list->refs[list->n - 1], slot_of(shared));
     }
 }
 
@@ -221,6 +221,7 @@ static bool attach(struct fg_func *func)
         if (fg_domain_is_seen(func->domain, shared->scope))
             append_matching(list, func, shared);
     }
+    fg_fprobe_list_set_only(list);
     fg_fprobe_list_publish(func, list);
     return true;
 }
@@ -342,7 +343,8 @@ static void commit(struct registering *reg)
             atomic_load_explicit(&reg->changed[i].func->fprobes, memory_order_relaxed);
 
         /* No callback reads it before fg_live_put(). */
-        fg_fprobe_list_set_slot(list, slot_of(reg->shared));
+        fg_fprobe_ref_set_slot(&list->refs[list->n - 1], slot_of(reg->shared));
+        fg_fprobe_list_set_only(list);
         fg_fprobe_list_retire(reg->changed[i].old);
     }
     state->live = reg->live;

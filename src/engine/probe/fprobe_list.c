@@ -10,26 +10,22 @@ static bool is_live(const struct fg_fprobe_ref *ref)
     return fg_live_is_registered(ref->live, ref->word);
 }
 
-static void set_only(struct fg_fprobe_list *list, uint32_t idx)
+void fg_fprobe_ref_set_slot(struct fg_fprobe_ref *ref, uint32_t idx)
+{
+    ref->piece_descriptor =
+        fg_data_descriptor(FG_FRAME_WORDS + ref->piece_words, idx, FG_DATA_WORDS, ref->piece_words);
+}
+
+void fg_fprobe_list_set_only(struct fg_fprobe_list *list)
 {
     const struct fg_fprobe_ref *ref = &list->refs[0];
 
-    list->only = (struct fg_fprobe_only){FG_NOT_PROBED, FG_NOT_PROBED};
     if (list->n != 1)
         return;
     if (ref->has_exit)
-        list->only.probed = fg_task_user_offset(idx);
+        list->only.probed = fg_task_user_offset(fg_data_idx(ref->piece_descriptor));
     if (ref->is_general)
         list->only.general_probed = list->only.probed;
-}
-
-void fg_fprobe_list_set_slot(struct fg_fprobe_list *list, uint32_t idx)
-{
-    struct fg_fprobe_ref *ref = &list->refs[list->n - 1];
-
-    ref->piece_descriptor =
-        fg_data_descriptor(FG_FRAME_WORDS + ref->piece_words, idx, FG_DATA_WORDS, ref->piece_words);
-    set_only(list, idx);
 }
 
 void fg_fprobe_list_publish(struct fg_func *func, struct fg_fprobe_list *list)
@@ -63,8 +59,8 @@ struct fg_fprobe_list *fg_fprobe_list_copy(const struct fg_fprobe_list *old, uin
         if (is_live(&old->refs[i]))
             list->refs[list->n++] = old->refs[i];
     }
-    if (list && !more && list->n == 1)
-        set_only(list, fg_data_idx(list->refs[0].piece_descriptor));
+    if (list && !more)
+        fg_fprobe_list_set_only(list);
     return list;
 }
 

@@ -23,14 +23,14 @@ struct fg_fprobe_ref {
     bool has_exit;   /* it has an exit handler */
     bool saves_regs; /* its flag FTRACE_OPS_FL_SAVE_REGS */
     bool is_general; /* it has an exit handler, and its flag FTRACE_OPS_FL_GENERAL_REGS */
-    /* Of its piece, if that is the frame's first. Set as fg_fprobe_only. */
+    /* Of its piece, if that is the frame's first. Set when the user has its slot, before the registration is
+     * live. */
     uint64_t piece_descriptor;
 };
 
 /* What the fast paths ask of a list: whether it has one fprobe, which has an exit handler, and sees calls
  * through the user that is the function's only one. Then these equal fg_func_probed(); else they are
- * FG_NOT_PROBED. Set when the user has its slot, just before the registration of the list's newest fprobe is
- * live; read after that is seen. */
+ * FG_NOT_PROBED. Set just before a list's only registration is live, and read after that is seen. */
 struct fg_fprobe_only {
     uint32_t probed;
     uint32_t general_probed; /* if it is_general, too */
@@ -51,13 +51,15 @@ static inline const struct fg_fprobe_list *fg_fprobe_list_of(struct fg_func *fun
     return atomic_load_explicit(&func->fprobes, memory_order_acquire);
 }
 
+/* Sets what needs the slot of the user through which the fprobe sees calls. */
+void fg_fprobe_ref_set_slot(struct fg_fprobe_ref *ref, uint32_t idx);
+/* Sets list->only, if the list has one fprobe. */
+void fg_fprobe_list_set_only(struct fg_fprobe_list *list);
+
 /* An empty list with room for `room` fprobes, or NULL: no memory. */
 struct fg_fprobe_list *fg_fprobe_list_new(uint32_t room);
 /* The live fprobes of a list, which may be NULL, with room for `more`; or NULL: no memory. */
 struct fg_fprobe_list *fg_fprobe_list_copy(const struct fg_fprobe_list *old, uint32_t more);
-/* Sets what the list has for the fast paths. @idx: the slot of the user through which its newest fprobe sees
- * calls. */
-void fg_fprobe_list_set_slot(struct fg_fprobe_list *list, uint32_t idx);
 bool fg_fprobe_list_has(const struct fg_fprobe_list *list, uint64_t word);
 /* True if some of the function's fprobes see its calls through this user. */
 bool fg_fprobe_list_wants(const struct fg_fprobe_list *list, const struct fgraph_ops *ops);
