@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct fg_stub) == 128, "known to the code");
     "syscall\n"
 #define NO_OLD_MASK "xorl %edx, %edx"
 
-/* Zeros below an address: no address of the stub stays on the program's stack, where it would look like a
- * call. */
+/* Zeros below an address: no address of the stub stays on a stack, where it would look like a call. The stack
+ * of a thread that has ended is the next one's. */
 #define CALL_ROOM "24576"
 _Static_assert(FG_STUB_CALL_ROOM_BYTES == 24576, "known to the code");
 
@@ -192,7 +192,10 @@ __asm__(
     "call *104(%rbx)\n"
     "movl %r12d, %edi\n"
     "call *96(%rbx)\n"
-    "5: xorl %eax, %eax\n"
+    "5: leaq -" CALL_ROOM "(%rsp), %rdi\n"
+    "movl $" CALL_ROOM " / 8, %ecx\n"
+    "xorl %eax, %eax\n"
+    "rep stosq\n"
     "addq $8, %rsp\n"
     "popq %r12\n"
     "popq %rbx\n"

@@ -58,9 +58,7 @@ ready()
 while True:
     time.sleep(1000)
 """
-#: Not on CPython 3.15: there the second attach to a process without tcache takes 10 s. Why is not known yet.
-_COUNTS_MALLOC = sys.version_info < (3, 15)
-_MALLOC = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1" if _COUNTS_MALLOC else "A=1"
+_MALLOC = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1"
 _WARM_UP = 3  # modules are loaded, and functions met
 _LEAST_CHUNK = 32  # bytes that any malloc() takes
 _EVENT = "f:growth/answer __main__.answer%return size=path:len"
@@ -116,4 +114,4 @@ def test_a_round_of_actions_leaves_nothing(tmp_path: Path, name: str) -> None:
     # What is met or made once is in a few rounds alone.
     blocks, used = (middle(growths) for growths in zip(*grown, strict=True))
     assert blocks < 1, f"objects and bytes after each round: {seen}"
-    assert used < _LEAST_CHUNK or not _COUNTS_MALLOC, f"objects and bytes after each round: {seen}"
+    assert used < _LEAST_CHUNK, f"objects and bytes after each round: {seen}"

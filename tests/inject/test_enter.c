@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@ static struct shared {
     _Atomic int ready, stop, most_runs;
     int (*queued)(void *);
     void *argument;
+    _Atomic pid_t tid; /* of the new thread, */
+    uint64_t *frame;   /* and where its return address was */
 } * shared;
 static char *cave;
 static int pipe_ends[2];
@@ -63,6 +66,8 @@ static void release(int state)
 static int run_string(const char *text)
 {
     shared->wrong |= strcmp(text, TEXT) != 0;
+    shared->tid = (pid_t)syscall(SYS_gettid);
+    shared->frame = __builtin_frame_address(0);
     shared->nr_runs++;
     return 0;
 }
@@ -116,6 +121,24 @@ static void child_reads(void)
     got = read(pipe_ends[0], &byte, 1);
     shared->wrong |= !(got == 1 && byte == 'x') && !(got < 0 && errno == EINTR && shared->stop);
     shared->stop = 2;
+}
+
+/* Words on the stack of the thread that has ended: the next thread may have them on its own. */
+NOT_INSTRUMENTED static bool is_stub_on_stack(void)
+{
+    for (const uint64_t *word = shared->frame - 256; word < shared->frame + 2; word++) {
+        if (*word > (uintptr_t)cave && *word < (uintptr_t)cave + CAVE_BYTES)
+            return true;
+    }
+    return false;
+}
+
+static void child_looks_at_the_stack(void)
+{
+    child_reads();
+    while (syscall(SYS_tgkill, getpid(), shared->tid, 0) == 0)
+        usleep(1000);
+    shared->wrong |= is_stub_on_stack();
 }
 
 static void child_sleeps(void)
@@ -235,6 +258,18 @@ static void test_a_thread_that_waits_spawns_and_its_call_is_made_again(void)
     assert(enter_soon(child, &entry) == FG_PLACE_WAITS);
     wait_for_runs(1);
     assert(!shared->stop);
+    assert(write(pipe_ends[1], "x", 1) == 1);
+    end(child);
+}
+
+/* Else whoever asks whether the next thread on that stack is in the stub would hear that it is. */
+static void test_the_new_thread_leaves_no_address_of_the_stub(void)
+{
+    struct fg_entry entry = entry_of();
+    pid_t child = start(child_looks_at_the_stack);
+
+    assert(enter_soon(child, &entry) == FG_PLACE_WAITS);
+    wait_for_runs(1);
     assert(write(pipe_ends[1], "x", 1) == 1);
     end(child);
 }
@@ -378,6 +413,7 @@ int main(void)
     test_room_for_the_state_of_the_target_s_processor();
     test_a_thread_that_counts_queues_a_call_and_loses_no_register();
     test_a_thread_that_waits_spawns_and_its_call_is_made_again();
+    test_the_new_thread_leaves_no_address_of_the_stub();
     test_a_sleep_goes_on_for_the_time_that_was_left();
     test_a_signal_meanwhile_ends_the_call();
     test_a_cave_with_something_else_in_it_is_left_alone();
