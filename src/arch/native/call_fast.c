@@ -123,13 +123,14 @@ uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_
     struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
     uint64_t counter;
 
-    if (fg_unlikely(!thread || thread->newest != entry || fg_native_holds))
+    if (fg_unlikely(!thread || thread->newest != entry))
         return fg_clock_counter() | 1;
-    /* Before the clock is read: no fprobe needs a time. */
+    /* Before the clock is read: no fprobe needs a time. The thread held nothing of the engine's when the call
+     * began. If it has hidden itself meanwhile, the call's fprobe still gets the return. */
     if (fg_is_data(task->top[-1]))
         return fg_native_leave_probed(entry, registers, task);
     counter = fg_clock_counter();
-    if (!return_plain(task, (uintptr_t)entry, counter))
+    if (fg_unlikely(fg_native_holds) || !return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
     fg_native_entry_end(thread, entry);
     return 0;
