@@ -46,8 +46,8 @@ uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
                               const struct fg_machine_registers *registers);
 
-/* Their parts for functions with one fprobe (call_probed.c). They return what the two above do; the first may
- * return FG_NATIVE_SLOW for a function that has no users. The arguments are where they are. */
+/* Their parts for functions with one fprobe (call_probed.c). They return what the two fast ones above do. The
+ * order of the arguments keeps them in the registers in which the callers got theirs. */
 struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site, const uintptr_t *stack,
                                                const struct fg_machine_registers *registers,
                                                struct fg_task *task);

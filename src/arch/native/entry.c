@@ -3,12 +3,11 @@
 
 #include "engine/core/task.h"
 
-#define ENTRIES 16384u /* stubs.h */
 #define CHUNK 16u
-#define CHUNKS (ENTRIES / CHUNK)
+#define CHUNKS (FG_NATIVE_ENTRIES / CHUNK)
 #define THREADS CHUNKS
 
-struct fg_native_entry fg_native_entries[ENTRIES] __attribute__((aligned(64)));
+struct fg_native_entry fg_native_entries[FG_NATIVE_ENTRIES] __attribute__((aligned(64)));
 
 static struct fg_native_thread threads[THREADS];
 /* A chunk's owner; NULL: none. */

@@ -37,8 +37,10 @@ struct fg_native_thread {
     _Atomic bool is_used;
 };
 
-/* As many as the machine has stubs. */
-extern struct fg_native_entry fg_native_entries[] __attribute__((visibility("hidden")));
+/* A machine has a stub for each. */
+#define FG_NATIVE_ENTRIES 16384u
+
+extern struct fg_native_entry fg_native_entries[FG_NATIVE_ENTRIES] __attribute__((visibility("hidden")));
 
 /* Returns what a task's thread owns; NULL: there are too many threads. Takes no lock, allocates nothing. */
 struct fg_native_thread *fg_native_thread_of(struct fg_task *task);

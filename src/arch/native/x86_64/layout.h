@@ -10,8 +10,7 @@
 #define FG_TRAMPOLINE_MOVED 48 /* the moved instructions, and the jump to the rest of the function */
 
 /* struct fg_native_entry, and the stub of the same number. */
-#define FG_ENTRY_SHIFT 5
-#define FG_ENTRY_BYTES (1 << FG_ENTRY_SHIFT)
+#define FG_ENTRY_BYTES 32
 #define FG_ENTRIES 16384
 #define FG_STUB_BYTES FG_ENTRY_BYTES
 #define FG_STUB_RETURN 4 /* where the function returns to */

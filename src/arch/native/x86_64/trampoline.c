@@ -29,6 +29,8 @@
 #define JUMP_BYTES 5u
 
 _Static_assert(sizeof(struct fg_native_site) <= FG_TRAMPOLINE_MOVED - FG_TRAMPOLINE_SITE, "sites have room");
+_Static_assert(FG_ENTRIES == FG_NATIVE_ENTRIES, "each entry has a stub");
+_Static_assert(FG_ENTRY_BYTES == sizeof(struct fg_native_entry), "the assembly counts with it");
 
 extern const char fg_x86_64_enter[] __attribute__((visibility("hidden")));
 extern const char fg_x86_64_place[] __attribute__((visibility("hidden")));
@@ -183,53 +185,21 @@ static const struct frames frames_template = {
             0x0c, 7, 0},         /* the CFA is rsp, as it is the interrupted function's */
     .fde_bytes = sizeof(uint32_t) + sizeof(uintptr_t) + sizeof(uint64_t) + sizeof(frames_template.fde),
     .fde_cie = offsetof(struct frames, fde_cie),
-    .fde = {0, /* no augmentation data */
-            0x16,
-            16,
-            43, /* rip is */
-            0x80,
-            0,
-            0x09,
-            0x80,
-            0x1a, /* rip & -128: the trampoline */
-            0x12,
-            0x23,
-            OFFSET_OF_ADDRESS,
-            0x6, /* the function's address there */
-            0x16,
-            0x23,
-            OFFSET_OF_DISPLACED, /* how many bytes are displaced */
-            0x94,
-            1,
-            0x80,
-            0,
-            0x08,
-            0x7f,
-            0x1a, /* rip & 127 */
-            0x08,
-            FG_TRAMPOLINE_MOVED,
-            0x1c, /* less what is before the moved instructions */
-            0x12,
-            0x30,
-            0x2a,
-            0x28,
-            2,
-            0, /* or, if that is negative, */
-            0x13,
-            0x30, /* 0 */
-            0x14,
-            0x14,
-            0x2d,
-            0x28,
-            5,
-            0, /* unless the displaced bytes are fewer, */
-            0x16,
-            0x13,
-            0x2f,
-            1,
-            0,
-            0x13,  /* the greater is dropped */
-            0x22}, /* and the rest added to the address */
+    /* clang-format off */
+    .fde = {
+        0,                                         /* no augmentation data */
+        0x16, 16, 43,                              /* rip is */
+        0x80, 0, 0x09, 0x80, 0x1a,                 /* rip & -128: the trampoline; */
+        0x12, 0x23, OFFSET_OF_ADDRESS, 0x6,        /* the function's address there, */
+        0x16, 0x23, OFFSET_OF_DISPLACED, 0x94, 1,  /* and how many bytes are displaced; */
+        0x80, 0, 0x08, 0x7f, 0x1a,                 /* rip & 127, */
+        0x08, FG_TRAMPOLINE_MOVED, 0x1c,           /* less what is before the moved instructions */
+        0x12, 0x30, 0x2a, 0x28, 2, 0, 0x13, 0x30,  /* (0, if that is negative), */
+        0x14, 0x14, 0x2d, 0x28, 5, 0, 0x16, 0x13,  /* but at most the displaced bytes: */
+        0x2f, 1, 0, 0x13,                          /* the greater of both is dropped; */
+        0x22,                                      /* added to the address */
+    },
+    /* clang-format on */
 };
 
 /* The CFA in trampolines of places: rsp, and 128 more in between. */
