@@ -79,10 +79,11 @@ def compare_calls(a: Trace, one: NamedCall, b: Trace, other: NamedCall) -> CallC
     parting = found
     if found is not None and found.what != "call":
         parting = first_difference(a, b, *selects, values=False)
+    if parting is None:  # the same calls: nothing follows, and each function is called as often
+        return CallComparison(one, other, found, None, (), (), ())
     names: dict[str, int] = {}
-    before = parting.calls if parting else 2**64
-    after_a, counts_a = _summed(a, names, selects[0], before)
-    after_b, counts_b = _summed(b, names, selects[1], before)
+    after_a, counts_a = _summed(a, names, selects[0], parting.calls)
+    after_b, counts_b = _summed(b, names, selects[1], parting.calls)
     return CallComparison(one, other, found, parting, after_a, after_b, tuple(_counts(counts_a, counts_b)))
 
 

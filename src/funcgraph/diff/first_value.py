@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from funcgraph.tracedata.description import Function
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ValueDifference", "first_value"]
 
+#: What is compared of a moment: kind, number of the function's name, depth, payload. Equal rows of two runs
+#: need no other look.
+_Row: TypeAlias = tuple[int, int, int, bytes]
 #: A value without what differs from run to run.
 Lasting: TypeAlias = tuple[object, object]
 
@@ -86,20 +90,45 @@ def first_value(
     """
     count = 0
     from_first = select_b is not None
-    sides = (_moments(a, select, from_first), _moments(b, select_b or select, from_first))
-    for one, other in zip(*sides, strict=False):
-        if (one.name, one.depth) != (other.name, other.depth) or (one.kind == _ENTRY) != (
-            other.kind == _ENTRY
-        ):
-            return None  # ends of calls were lost, or depend on what is not recorded
-        count += one.kind == _ENTRY
-        if count > calls:
+    names: dict[str, int] = {}
+    one, other = (
+        _Moments(trace, names, chosen, from_first) for trace, chosen in ((a, select), (b, select_b or select))
+    )
+    while True:
+        first, second = one.rows(), other.rows()
+        both = min(len(first), len(second))
+        if not both:
             return None
-        if _differ(one, other):
-            is_entry = one.kind == _ENTRY
-            found = [(moment.depth, moment.text(), moment.time_ns) for moment in (one, other)]
-            return ValueDifference("arguments" if is_entry else "result", count - is_entry, *found)
-    return None
+        seen = 0
+        for place in _unequal_rows(first[:both], second[:both]):
+            count += one.nr_entries(seen, place + 1)
+            seen = place + 1
+            pair = one.moment(place), other.moment(place)
+            if count > calls or not _are_of_one_call(*pair):
+                return None  # ends of calls were lost, or depend on what is not recorded
+            if _differ(*pair):
+                return _difference(count, *pair)
+        count += one.nr_entries(seen, both)
+        one.skip(both)
+        other.skip(both)
+
+
+def _difference(count: int, one: _Moment, other: _Moment) -> ValueDifference:
+    is_entry = one.kind == _ENTRY
+    found = [(moment.depth, moment.text(), moment.time_ns) for moment in (one, other)]
+    return ValueDifference("arguments" if is_entry else "result", count - is_entry, *found)
+
+
+def _unequal_rows(first: Sequence[_Row], second: Sequence[_Row]) -> Iterator[int]:
+    """Yield the places at which as many rows differ."""
+    if first != second:
+        pairs = enumerate(zip(first, second, strict=True))
+        yield from (place for place, (one, other) in pairs if one != other)
+
+
+def _are_of_one_call(one: _Moment, other: _Moment) -> bool:
+    is_entry = one.kind == _ENTRY, other.kind == _ENTRY
+    return (one.name, one.depth) == (other.name, other.depth) and is_entry[0] == is_entry[1]
 
 
 def _differ(one: _Moment, other: _Moment) -> bool:
@@ -110,19 +139,71 @@ def _differ(one: _Moment, other: _Moment) -> bool:
     return one.values() != other.values()
 
 
-def _moments(trace: Trace, select: Selection | None, from_first: bool) -> Iterator[_Moment]:
-    outer = None if from_first else 0
-    functions, count = trace.functions, len(trace.functions)
-    for batch in trace.columns(select=select):
-        data, offsets = bytes(batch.data), batch.data_offsets.tolist()
-        rows = zip(batch.kind, batch.function, batch.depth, batch.time_ns, strict=True)
-        for at, (kind, function, depth, time_ns) in enumerate(rows):
-            if kind == _ENTRY or kind in _ENDS:
-                known = functions[function] if function < count else None
-                outer = depth if outer is None else outer
-                yield _Moment(
-                    kind, known, max(depth - outer, 0), time_ns, data[offsets[at] : offsets[at + 1]]
-                )
+class _Moments:
+    """The begins of a trace's calls, and their ends.
+
+    Args:
+        trace: the trace.
+        names: gets the names of functions, with their numbers; both traces share it.
+        select: what is read of the trace.
+        from_first: depths count from that of the first call.
+    """
+
+    def __init__(
+        self, trace: Trace, names: dict[str, int], select: Selection | None, from_first: bool
+    ) -> None:
+        self._known = trace.functions
+        self._names = [names.setdefault(one.name, len(names)) for one in trace.functions]
+        self._unknown = names.setdefault("<unknown>", len(names))
+        self._outer = None if from_first else 0  # levels that are not counted
+        self._batches = trace.columns(select=select)
+        self._rows: list[_Row] = []
+        self._kinds: list[int] = []
+        self._functions: list[int] = []
+        self._times: list[int] = []
+        self._at = 0
+
+    def rows(self) -> Sequence[_Row]:
+        """Return the next rows, at least one; empty at the end."""
+        while self._at >= len(self._rows):
+            batch = next(self._batches, None)
+            if batch is None:
+                return []
+            self._read(batch)
+        return self._rows[self._at :] if self._at else self._rows
+
+    def skip(self, count: int) -> None:
+        """Go on after so many of the rows that `rows` returned."""
+        self._at += count
+
+    def nr_entries(self, begin: int, end: int) -> int:
+        """Return how many of these rows begin a call."""
+        return self._kinds[self._at + begin : self._at + end].count(_ENTRY)
+
+    def moment(self, place: int) -> _Moment:
+        """Return the moment of a row."""
+        at = self._at + place
+        kind, _, depth, payload = self._rows[at]
+        function = self._functions[at]
+        known = self._known[function] if function < len(self._known) else None
+        return _Moment(kind, known, depth, self._times[at], payload)
+
+    def _read(self, batch: Columns) -> None:
+        chosen = [kind == _ENTRY or kind in _ENDS for kind in batch.kind.tolist()]
+        self._kinds, self._functions, depths, self._times = (
+            list(compress(column.tolist(), chosen))
+            for column in (batch.kind, batch.function, batch.depth, batch.time_ns)
+        )
+        if self._outer is None and depths:
+            self._outer = depths[0]
+        if outer := self._outer or 0:
+            depths = [depth - outer if depth > outer else 0 for depth in depths]
+        names, count, unknown = self._names, len(self._names), self._unknown
+        numbers = [names[function] if function < count else unknown for function in self._functions]
+        data, offsets = bytes(batch.data), pairwise(batch.data_offsets.tolist())
+        payloads = [data[begin:end] for begin, end in compress(offsets, chosen)]
+        self._rows = list(zip(self._kinds, numbers, depths, payloads, strict=True))
+        self._at = 0
 
 
 def _lasting(value: Value) -> Lasting:
