@@ -129,8 +129,10 @@ uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_
      * began. If it has hidden itself meanwhile, the call's fprobe still gets the return. */
     if (fg_is_data(task->top[-1]))
         return fg_native_leave_probed(entry, registers, task);
+    if (fg_unlikely(fg_native_holds))
+        return fg_clock_counter() | 1;
     counter = fg_clock_counter();
-    if (fg_unlikely(fg_native_holds) || !return_plain(task, (uintptr_t)entry, counter))
+    if (!return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
     fg_native_entry_end(thread, entry);
     return 0;

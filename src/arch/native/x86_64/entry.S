@@ -230,24 +230,27 @@ with_vectors_saved:
 
 /* ---- back from it */
 
-/* Comes from a stub: the return address of the caller is back on the stack, its r11 is below that, and r11 is the
- * entry. The registers lie as they do in fg_x86_64_enter (registers.c). */
+/* Comes from a stub: the return address of the caller is back on the stack, the number of the entry is below it.
+ * The registers lie as they do in fg_x86_64_enter (registers.c). */
     .type fg_x86_64_leave, @function
     .balign 64
 fg_x86_64_leave:
     .cfi_startproc
-    leaq -16(%rsp), %rsp        /* S-8: r11, S-16: free */
+    leaq -16(%rsp), %rsp        /* S-8: the number, S-16: the entry */
     .cfi_adjust_cfa_offset 16
     push_caller_saved
     push_register r11
-    movq %r11, %rdi
+    movl 80(%rsp), %edi
+    shlq $FG_ENTRY_SHIFT, %rdi
+    leaq fg_native_entries(%rip), %rsi
+    addq %rsi, %rdi
+    movq %rdi, 72(%rsp)
     movq %rsp, %rsi
     call fg_native_leave
     testq %rax, %rax
     jne 2f
 1:  pop_register r11
     pop_caller_saved
-    movq 8(%rsp), %r11
     leaq 16(%rsp), %rsp
     .cfi_adjust_cfa_offset -16
     ret
@@ -255,7 +258,7 @@ fg_x86_64_leave:
 
     .cfi_startproc
     .cfi_def_cfa_offset 96
-2:  movq (%rsp), %rdi
+2:  movq 72(%rsp), %rdi
     movq %rax, %rsi             /* the time of the return */
     movq %rsp, %rcx
     push_register rbx
@@ -378,19 +381,18 @@ fg_x86_64_stubs:
     .cfi_escape 0x0f, 11, 0x77, 1, 0x80, 0, 0x4f, 0x1a, 0x30 + FG_STUB_END, 0x2a, 0x33, 0x24, 0x22
     /* rsp: CFA - 1 */
     .cfi_escape 0x16, 7, 2, 0x31, 0x1c
-    /* rip is at the entry: stub + FG_STUB_PUSH + the displacement of the instruction before that one */
-    .cfi_escape 0x10, 16, 13, 0x80, 0, 0x09, 0xe0, 0x1a, 0x12, 0x23, FG_STUB_PUSH - 4, 0x94, 4, 0x22, 0x23, FG_STUB_PUSH
+    /* rip is at: stub + FG_STUB_END + the displacement of the instruction that pushes it */
+    .cfi_escape 0x10, 16, 13, 0x80, 0, 0x09, 0xe0, 0x1a, 0x12, 0x23, FG_STUB_PUSH + 2, 0x94, 4, 0x22, 0x23, FG_STUB_END
     .globl fg_machine_first_return
     .hidden fg_machine_first_return
     .set fg_machine_first_return, fg_x86_64_stubs + FG_STUB_RETURN
     .set number, 0
     .rept FG_ENTRIES
     .balign FG_STUB_BYTES, 0xcc
-    call *-16(%rsp)                                              /* at 0 */
-    movq %r11, -16(%rsp)                                         /* at FG_STUB_RETURN */
-    leaq fg_native_entries + number * FG_ENTRY_BYTES(%rip), %r11
-    pushq (%r11)                                                 /* at FG_STUB_PUSH */
-    {disp32} jmp fg_x86_64_leave                                 /* at FG_STUB_END */
+    call *-16(%rsp)                                         /* at 0 */
+    movl $number, -16(%rsp)                                 /* at FG_STUB_RETURN */
+    pushq fg_native_entries + number * FG_ENTRY_BYTES(%rip) /* at FG_STUB_PUSH */
+    {disp32} jmp fg_x86_64_leave                            /* at FG_STUB_END */
     .set number, number + 1
     .endr
     .balign FG_STUB_BYTES, 0xcc

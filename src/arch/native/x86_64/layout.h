@@ -10,12 +10,13 @@
 #define FG_TRAMPOLINE_MOVED 48 /* the moved instructions, and the jump to the rest of the function */
 
 /* struct fg_native_entry, and the stub of the same number. */
-#define FG_ENTRY_BYTES 32
+#define FG_ENTRY_SHIFT 5
+#define FG_ENTRY_BYTES (1 << FG_ENTRY_SHIFT)
 #define FG_ENTRIES 16384
 #define FG_STUB_BYTES FG_ENTRY_BYTES
 #define FG_STUB_RETURN 4 /* where the function returns to */
-#define FG_STUB_PUSH 16  /* the instruction that pushes the caller's address */
-#define FG_STUB_END 19   /* the instruction after it */
+#define FG_STUB_PUSH 12  /* the instruction that pushes the caller's address */
+#define FG_STUB_END 18   /* the instruction after it */
 
 /* Where the slow path saves vector registers by moves, from a multiple of 64. It is handed on
  * with FG_SAVED_BY_MOVES added, which tells it from an area of XSAVE. */

@@ -15,7 +15,7 @@ static const uint32_t stack_pointer_words[] = {
 
 /* As entry.S pushes them. */
 struct fg_machine_registers {
-    uint64_t own; /* of the hook: the trampoline, the call's entry; at a place r11 */
+    uint64_t own; /* of the hook: the trampoline at an entry; else r11 */
     uint64_t r10, r9, r8, di, si, dx, cx, ax;
 };
 
