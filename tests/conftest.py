@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from builds import HAS_GIL
 from own_folders import SHARED, enter_own_folders
 
 from funcgraph import cli
@@ -52,9 +53,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Put aside what pytest and the collected tests hold: gc.collect() in a test then takes 1 ms, not 100."""
+    """Put aside what pytest and the collected tests hold: gc.collect() in a test then takes 1 ms, not 100.
+
+    Not without the GIL: there CPython does not show us what is put aside, and no function is found by name.
+    """
     gc.collect()
-    gc.freeze()
+    if HAS_GIL:
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,7 +68,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     gc.get_freeze_count() counts them all, in up to 40 ms: it is called once for each file, not for each test.
     """
-    if item.path != _latest_file[0] and gc.get_freeze_count() == 0:
+    if HAS_GIL and item.path != _latest_file[0] and gc.get_freeze_count() == 0:
         pytest_collection_finish(item.session)
     _latest_file[0] = item.path
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from extension import compile_library
 from running import PROGRAMS, Running, code_pages, folders
 
@@ -176,6 +177,7 @@ while True:
         assert running.end() == (7, "", "")
 
 
+@needs_gil("a new thread runs, and stays until the thread in C code lets CPython stop all threads")
 def test_a_process_that_never_runs_python_again_is_given_up_and_as_before() -> None:
     """It waits in C code and keeps the GIL. A new thread would wait for ever, so none is started."""
     program = """
@@ -208,7 +210,7 @@ while True:
         assert running.process.stdout is not None
         code = code_pages(running.pid)
         with pytest.raises(AttachError, match="nothing was run in it"):
-            run_in(running.pid, "print('ran')", 0.2)
+            run_in(running.pid, "print('ran')", 1.0)
         assert code_pages(running.pid) == code
         running.process.send_signal(signal.SIGUSR2)
         assert running.process.stdout.readline() == "ready\n"

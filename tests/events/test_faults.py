@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
 
 import funcgraph
 
+pytestmark = needs_gil("fields of objects that others may change are faults")
 events = funcgraph.dynamic_events
 HERE = __name__
 PROGRAM = """

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
 
 import funcgraph
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.events.filter import FilterError
 
+pytestmark = needs_gil("fields of objects that others may change are faults")
 events = funcgraph.dynamic_events
 
 

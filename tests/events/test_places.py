@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
 from sizes import share
 
@@ -23,6 +24,7 @@ import funcgraph
 from funcgraph import _engine
 from funcgraph.definitions.errors import ProbeError
 
+pytestmark = needs_gil("functions of the tests before stay, with the same names, and most values are faults")
 events = funcgraph.dynamic_events
 
 FILE = "shop.py"

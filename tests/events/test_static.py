@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
 
 import funcgraph
@@ -24,6 +25,7 @@ from funcgraph.definitions.errors import ProbeError
 
 has_reraise = sys.version_info >= (3, 12)
 events = funcgraph.dynamic_events
+HOOKED = needs_gil("events of asyncio and of threads are EOPNOTSUPP")
 NAMES = [
     *(
         "py/raise",
@@ -542,6 +544,7 @@ def test_audit_of_files(one: funcgraph.Instance) -> None:
 # ---- threads
 
 
+@HOOKED
 def test_threads_begin_and_end(one: funcgraph.Instance) -> None:
     def work() -> None:
         pass
@@ -611,6 +614,7 @@ def _own_task(loop: Any, coroutine: Any, **kwargs: Any) -> Any:
     return OwnTask(coroutine, loop=loop, **kwargs)
 
 
+@HOOKED
 @pytest.mark.parametrize("factory", [None, _python_task, _own_task])
 def test_tasks(one: funcgraph.Instance, factory: Any) -> None:
     with on(one, "asyncio/task_switch", "asyncio/task_create", "asyncio/task_done"):
@@ -635,6 +639,7 @@ def test_tasks(one: funcgraph.Instance, factory: Any) -> None:
     assert field(hits(one, "task_switch")[1], "next_coro") == "worker"
 
 
+@HOOKED
 @pytest.mark.skipif(
     sys.version_info[:2] not in ((3, 12), (3, 13)), reason="docs/reference/events.md: eager tasks"
 )
@@ -659,6 +664,7 @@ def test_an_eager_task_makes_a_step_while_it_is_made(one: funcgraph.Instance) ->
     assert coroutines == [main, "worker", main, "worker", main, "worker", main]
 
 
+@HOOKED
 def test_switching_events_off_and_on_inside_a_task(one: funcgraph.Instance) -> None:
     async def main() -> None:
         for _ in range(3):
@@ -670,6 +676,7 @@ def test_switching_events_off_and_on_inside_a_task(one: funcgraph.Instance) -> N
     assert [field(text, "coro") for text in hits(one, "task_done")] == ["worker"] * 3
 
 
+@HOOKED
 def test_asyncio_is_as_before_afterwards(one: funcgraph.Instance) -> None:
     run = asyncio.events.Handle._run
     with on(one, "asyncio/task_switch"):
@@ -682,6 +689,7 @@ def test_asyncio_is_as_before_afterwards(one: funcgraph.Instance) -> None:
     assert len(hits(one, "task_switch")) == count
 
 
+@HOOKED
 def test_loops_in_several_threads(one: funcgraph.Instance) -> None:
     with on(one, "asyncio/task_switch", "asyncio/task_done"):
         threads = [threading.Thread(target=run_in_loop) for _ in range(3)]
@@ -699,6 +707,7 @@ def stack_of(instance: funcgraph.Instance, name: str) -> list[str]:
     return re.findall(r"^ => (\S+)", stack.partition(": ")[0], re.MULTILINE)
 
 
+@HOOKED
 @pytest.mark.parametrize("name", ["task_switch", "task_create", "task_done"])
 def test_the_stack_of_a_tasks_event_has_the_functions_that_run_the_loop(
     one: funcgraph.Instance, name: str
@@ -747,6 +756,7 @@ def test_the_folder_of_print_has_the_files_that_the_kernels_has(one: funcgraph.I
 # ---- dynamic events on them
 
 
+@HOOKED
 def test_fetch_arguments_are_the_values_objects(one: funcgraph.Instance) -> None:
     class CodedError(Exception):
         def __init__(self, text: str, code: int) -> None:
@@ -858,6 +868,7 @@ os.waitpid(child, 0)
 """
 
 
+@HOOKED
 def test_a_recording(fg: Funcgraph) -> None:
     (fg.folder / "prog.py").write_text(PROGRAM)
     options = ["-e", "py/raise", "-f", 'message == "shop"', "-e", "py:gc_done", "-e", "thread_start"]
@@ -913,6 +924,7 @@ def _late(names: list[str], program: str) -> str:
     return done.stdout
 
 
+@HOOKED
 def test_events_of_asyncio_wait_until_the_program_imports_it() -> None:
     program = """
 import asyncio
@@ -931,6 +943,7 @@ print(waiting())
     assert text.splitlines()[-1] == "set()"  # nobody waits any longer
 
 
+@HOOKED
 def test_events_of_threads_wait_until_the_program_imports_it() -> None:
     program = """
 import threading
@@ -943,6 +956,7 @@ print(instance.trace())
     assert len(re.findall(r"thread_(start|exit): name=\"late\"", text)) == 2, text
 
 
+@HOOKED
 def test_events_that_wait_for_nothing_leave_no_user_when_they_go() -> None:
     program = """
 print(sorted(waiting()))
@@ -961,6 +975,7 @@ def test_a_recorded_program_without_asyncio_stays_without(fg: Funcgraph) -> None
     assert done.stdout.splitlines()[0] == "[]"
 
 
+@HOOKED
 def test_a_process_ends_with_all_of_them_on() -> None:
     code = f"""
 import asyncio, threading, funcgraph, sys
@@ -981,6 +996,7 @@ sys.exit(3)
     assert (done.returncode, done.stderr) == (3, "")
 
 
+@HOOKED
 def test_subinterpreters_do_not_crash() -> None:
     code = """
 import funcgraph, sys
@@ -1011,6 +1027,7 @@ i.close()
     assert done.returncode == 0, done.stderr
 
 
+@HOOKED
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 loads no module of ours in a second interpreter")
 def test_an_interpreter_that_ends_gives_them_back() -> None:
     code = """

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
 
 import funcgraph
 from funcgraph.definitions.errors import ProbeError
 from funcgraph.events.hist import HistError
 
+pytestmark = needs_gil("fields of objects that others may change are faults")
 events = funcgraph.dynamic_events
 HERE = __name__
 NONE = (

@@ -15,3 +15,8 @@ HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 functions_go = pytest.mark.skipif(
     not HAS_GIL and sys.version_info < (3, 14), reason="CPython 3.13t makes functions immortal"
 )
+
+
+def needs_gil(reason: str) -> pytest.MarkDecorator:
+    """Return the mark of tests for which docs/reference/compatibility.md says why they need a GIL."""
+    return pytest.mark.skipif(not HAS_GIL, reason=f"without the GIL: {reason}")

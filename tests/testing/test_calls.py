@@ -7,6 +7,7 @@ import threading
 import unittest
 
 import pytest
+from builds import needs_gil
 from test_pytest_plugin import project, run  # noqa: F401
 
 import funcgraph.testing
@@ -67,6 +68,7 @@ def test_nothing_is_expected_of_functions_that_were_not_called() -> None:
     assert calls.difference("save") == ["no call:", "- save   (line 1)", "+ no further call"]
 
 
+@needs_gil("items of containers are not read")
 def test_a_difference_is_shown_as_pytest_shows_it(project: pytest.Pytester) -> None:  # noqa: F811
     tests = "import pytest, shop\npytestmark = pytest.mark.funcgraph(filter='shop.*')\n"
     tests += (
@@ -126,6 +128,7 @@ def test_calls_of_several_threads_need_a_name() -> None:
     assert calls == "thread worker:\n  validate(n=1)"
 
 
+@needs_gil("texts of exceptions are not read")
 def test_unittest_has_the_calls_in_the_failure() -> None:
     class Case(unittest.TestCase):
         def test_order(self) -> None:

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from builds import needs_gil
 
 import funcgraph.testing.call_record
 import funcgraph.testing.pytest_graphs  # so that all runs in this process share it
@@ -96,6 +97,7 @@ def test_pytest_finds_the_plugin(pytestconfig: pytest.Config) -> None:
     assert not pytestconfig.getoption("--funcgraph-slow")
 
 
+@needs_gil("texts of exceptions are not read")
 def test_failing_tests_show_their_calls_with_values(project: pytest.Pytester) -> None:
     result = run(project, TESTS, "--funcgraph")
     result.assert_outcomes(passed=1, failed=2)
@@ -294,6 +296,7 @@ def test_expected():
 """
 
 
+@needs_gil("texts of exceptions are not read")
 def test_all_kinds_of_tests(project: pytest.Pytester) -> None:
     plain = run(project, STYLES, "-p", "anyio").parseoutcomes()
     result = run(project, STYLES, "-p", "anyio", "--funcgraph=shop.*", "--junit-xml=report.xml")

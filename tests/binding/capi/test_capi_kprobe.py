@@ -21,7 +21,7 @@ from typing import Any
 
 import extension
 import pytest
-from builds import functions_go
+from builds import functions_go, needs_gil
 from sizes import share
 
 import funcgraph
@@ -204,6 +204,7 @@ assert library.is_attached() == 0
 """
 
 
+@needs_gil("CPython loads no module with single-phase initialization in a second interpreter")
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 loads no module of ours in a second interpreter")
 def test_an_interpreter_that_ends_unregisters_its_kprobes(probe: Any) -> None:
     """CPython 3.13 runs the init function of this module in the main interpreter, and with it the import of

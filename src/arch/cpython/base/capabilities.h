@@ -19,7 +19,8 @@
     X(c_arguments, FG_HAVE_MONITORING, "the first argument of a C function's call, if passed by position")   \
     X(exact_nmissed, !FG_HAVE_MONITORING, "nmissed counts every call that a callback made")                  \
     X(other_threads, FG_HAVE_GIL, "the calls in progress of other threads can be read")                      \
-    X(free_kprobes, FG_HAVE_MONITORING, "a kprobe costs nothing at other places of its function")            \
+    X(free_kprobes, FG_HAVE_MONITORING &&FG_HAVE_GIL,                                                        \
+      "a kprobe costs nothing at other places of its function")                                              \
     X(free_unselected, FG_HAVE_MONITORING &&FG_HAVE_GIL, "functions that no user selected cost nothing")
 
 struct fg_capability {
