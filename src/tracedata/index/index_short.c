@@ -1,7 +1,7 @@
-/* See index_short.h. Each lane has a log of the functions of its latest spans. Its functions are counted when it
- * is full, or its block is. So a block has several counts of a function until they are sorted. If there are too
- * many counts then, too, each two blocks of a lane become one, and later blocks are longer. Logs do not become
- * longer with them: there may be thousands of lanes. */
+/* See index_short.h. Each lane has a log of the functions of its latest spans. Its functions are counted when
+ * it is full, or its block is. So a block has several counts of a function until they are sorted. If there
+ * are too many counts then, too, each two blocks of a lane become one, and later blocks are longer. Logs do
+ * not become longer with them: there may be thousands of lanes. */
 #include "tracedata/index/index_short.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Promises: while the short spans of an index are counted, the logs of all lanes together have bounded memory,
- * however many lanes there are and however long blocks become; and no span is counted twice or lost. */
+/* Promises: while the short spans of an index are counted, the logs of all lanes together have bounded
+ * memory, however many lanes there are and however long blocks become. No span is counted twice or lost. */
 #undef NDEBUG
 #include <assert.h>
 #include <stdlib.h>
