@@ -289,9 +289,12 @@ def test_500_lanes_and_20000_levels_stay_usable(opened: Open) -> None:
 
 
 def test_text_of_200_percent_breaks_nothing(opened: Open) -> None:
-    view = opened(viewport={"width": 900, "height": 700})
+    """Rows are as high as their text. Broken by rows of 18 pixels: their names lie on each other."""
+    view = opened(viewport={"width": 900, "height": 1100})
+    outermost = hover(view, middle(view), 26 + 10 + 9).splitlines()[0]
     view.page.evaluate("document.documentElement.style.fontSize = '26px'")
     view.settle()
     width = view.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert width[0] <= width[1]
+    assert hover(view, middle(view), 2 * (26 + 10) + 27).splitlines()[0] == outermost
     view.screenshot("text-200")

@@ -18,6 +18,10 @@ export function element(tag, properties = {}, ...children) {
     return made;
 }
 
+/** Return a name with places where a line may end: after its dots. */
+export const dotted = (name) =>
+    name.split(/(?<=\.)/).flatMap((part, place) => (place ? [element("wbr"), part] : [part]));
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Make an element of a drawing. */

@@ -1,13 +1,21 @@
 // Lanes and where they are on the page: groups, order, filter, folds, pins, heights. Pure functions.
 
-export const ROW = 18,
-    THIN = 4,
-    HEAD = 10,
-    GAP = 6,
-    GROUP = 26,
-    THIN_ROWS = 5;
+const USUAL_TEXT = 13, // pixels: the heights below are for text of this size
+    USUAL = {row: 18, thin: 4, head: 10, gap: 6, group: 26};
 
-const MOST_OPEN = 8; // tasks or CPUs: more of them are folded at first
+/** Heights of rows, thin rows, heads of lanes, gaps and groups, in pixels: they follow the size of the text. */
+export const HEIGHTS = {...USUAL};
+
+/** Take the size of the page's text in pixels; return whether heights have changed. */
+export function takeTextSize(pixels) {
+    const before = HEIGHTS.row;
+    for (const [name, height] of Object.entries(USUAL))
+        HEIGHTS[name] = Math.round((height * pixels) / USUAL_TEXT);
+    return HEIGHTS.row !== before;
+}
+
+const THIN_ROWS = 5,
+    MOST_OPEN = 8; // tasks or CPUs: more of them are folded at first
 
 /** Whether a lane is a part of a thread's lane: a task or a greenlet. */
 export const isTask = (lane) => lane.kind === "task" || lane.kind === "greenlet";
@@ -98,8 +106,9 @@ export const shownDepths = (lane, {deep = [], usual = 40}) =>
 
 /** Return the height of a lane. */
 export function laneHeight(lane, layout) {
-    if ((layout.folded || []).includes(lane.number)) return HEAD + THIN_ROWS * THIN + GAP;
-    return HEAD + shownDepths(lane, layout) * ROW + GAP;
+    const isFolded = (layout.folded || []).includes(lane.number),
+        rows = isFolded ? THIN_ROWS * HEIGHTS.thin : shownDepths(lane, layout) * HEIGHTS.row;
+    return HEIGHTS.head + rows + HEIGHTS.gap;
 }
 
 /** Return what is on the page from top to bottom: {items: [{kind, y, height, lane | group}], height}. */
@@ -108,8 +117,8 @@ export function placed(lanes, layout) {
     layout = {usual: usualDepths(lanes), ...layout};
     let y = 0;
     for (const group of grouped(lanes, layout)) {
-        items.push({kind: "group", y, height: GROUP, group});
-        y += GROUP;
+        items.push({kind: "group", y, height: HEIGHTS.group, group});
+        y += HEIGHTS.group;
         if (isClosed(group.key, group.lanes.length, layout.closed || [])) continue;
         for (const lane of group.lanes) {
             const height = laneHeight(lane, layout),
@@ -133,7 +142,7 @@ export const seenItems = (items, top, bottom) =>
     items.filter((item) => item.y < bottom && item.y + item.height > top);
 
 /** Return where a depth of a lane's item begins, and how high it is. */
-export const rowOf = (item, depth) =>
-    item.folded
-        ? {y: item.y + HEAD + depth * THIN, height: THIN}
-        : {y: item.y + HEAD + depth * ROW, height: ROW};
+export function rowOf(item, depth) {
+    const height = item.folded ? HEIGHTS.thin : HEIGHTS.row;
+    return {y: item.y + HEIGHTS.head + depth * height, height};
+}

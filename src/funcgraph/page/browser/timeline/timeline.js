@@ -5,7 +5,7 @@ import {drawAxis} from "./axis.js";
 import {byId, debounced} from "../base/dom.js";
 import {showLaneList} from "./lane_list.js";
 import {LaneStore} from "./lane_store.js";
-import {HEAD, ROW, placed, rowOf, seenItems} from "./lanes.js";
+import {HEIGHTS, placed, rowOf, seenItems, takeTextSize} from "./lanes.js";
 import {Boxes, layOut} from "./layout.js";
 import {markAt, stampMark} from "./marks.js";
 import {Minimap} from "./minimap.js";
@@ -119,8 +119,8 @@ export class Timeline {
         let first = 0,
             last = Math.max(item.depths - 1, 0);
         if (last >= DEPTHS_STEP) {
-            const top = Math.floor((scroll.scrollTop - item.y - HEAD) / ROW),
-                rows = Math.ceil(scroll.clientHeight / ROW);
+            const top = Math.floor((scroll.scrollTop - item.y - HEIGHTS.head) / HEIGHTS.row),
+                rows = Math.ceil(scroll.clientHeight / HEIGHTS.row);
             first = Math.max(0, Math.floor(top / DEPTHS_STEP) * DEPTHS_STEP);
             last = Math.max(
                 first,
@@ -148,6 +148,7 @@ export class Timeline {
     }
 
     drawNow() {
+        if (takeTextSize(parseFloat(getComputedStyle(document.documentElement).fontSize))) this.place();
         const scroll = byId("scroll"),
             width = this.width,
             height = scroll.clientHeight,
@@ -331,7 +332,7 @@ export class Timeline {
         const entry = this.store.best(this.wishFor(item)),
             perPixel = (this.view.end - this.view.begin) / this.width;
         if (!entry) return place;
-        if (height - item.y < HEAD) return {...place, mark: markAt(entry.marks, time, 5 * perPixel)};
+        if (height - item.y < HEIGHTS.head) return {...place, mark: markAt(entry.marks, time, 5 * perPixel)};
         const first = rowOf(item, 0);
         const depth = Math.floor((height - first.y) / first.height);
         if (depth >= item.depths) return place;

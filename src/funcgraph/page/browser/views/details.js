@@ -1,7 +1,7 @@
 // The view of a call: values, times, callers, source, the other calls of its function.
 
 import {ask} from "../base/api.js";
-import {copy, element} from "../base/dom.js";
+import {copy, dotted, element} from "../base/dom.js";
 import {histogram} from "./histogram.js";
 import {fileName, visible} from "../base/names.js";
 import {count, counted, duration, exact, percent} from "../base/times.js";
@@ -264,7 +264,7 @@ export class Details {
                                 className: "link",
                                 onclick: () => this.go(parent),
                             },
-                            element("bdi", {}, trace.name(parent.function, 120)),
+                            element("bdi", {}, ...dotted(trace.name(parent.function, 120))),
                         ),
                         element(
                             "span",

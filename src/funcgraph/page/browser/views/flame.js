@@ -4,6 +4,7 @@ import {ask, askSpans} from "../base/api.js";
 import {element} from "../base/dom.js";
 import {Boxes, layOut} from "../timeline/layout.js";
 import {changes, optionsBar} from "./options_bar.js";
+import {HEIGHTS} from "../timeline/lanes.js";
 import {boxPainter, fit, freshPen, writeLabels} from "../timeline/painter.js";
 import {question, treeOf} from "./question.js";
 import {rowAt} from "../base/spans.js";
@@ -12,8 +13,7 @@ import {counted, duration, percent} from "../base/times.js";
 import {linesAbout, showTooltip} from "../timeline/tooltip.js";
 import {theme} from "../base/trace.js";
 
-const ROW = 18,
-    LEAST = 0.3,
+const LEAST = 0.3,
     MOST_ROWS = 1500;
 
 /** Return the boxes of a tree that is zoomed to a node: [{node, level, x, width, isAround}]. Pure. */
@@ -118,7 +118,7 @@ class Canvases {
     prepare(rows) {
         const width = Math.max(1, this.scroller.clientWidth),
             height = Math.max(1, this.scroller.clientHeight);
-        this.spacer.style.height = `${Math.max(rows * ROW + 4, 1)}px`;
+        this.spacer.style.height = `${Math.max(rows * HEIGHTS.row + 4, 1)}px`;
         this.stage.style.height = `${height}px`;
         for (const canvas of [this.boxCanvas, this.penCanvas]) {
             canvas.style.width = `${width}px`;
@@ -192,8 +192,8 @@ export class MergedFlame extends Canvases {
         const labels = [],
             snap = (x) => Math.round(x * scale) / scale;
         for (const box of this.placed) {
-            const y = box.level * ROW + 2 - top;
-            if (y < -ROW || y > height) continue;
+            const y = box.level * HEIGHTS.row + 2 - top;
+            if (y < -HEIGHTS.row || y > height) continue;
             const x = snap(box.x),
                 right = snap(box.x + box.width),
                 wide = Math.max(right - x - (right - x > 3 ? 1 / scale : 0), 1 / scale);
@@ -202,7 +202,7 @@ export class MergedFlame extends Canvases {
                 x,
                 y,
                 wide,
-                ROW - 1,
+                HEIGHTS.row - 1,
                 this.colourOf(box.node) || colours.unknown,
                 isFaint ? 56 : box.isAround ? 120 : 255,
             );
@@ -211,7 +211,7 @@ export class MergedFlame extends Canvases {
                     x,
                     right: x + wide,
                     y,
-                    height: ROW - 1,
+                    height: HEIGHTS.row - 1,
                     function: box.node,
                     faint: isFaint || box.isAround,
                 });
@@ -222,14 +222,16 @@ export class MergedFlame extends Canvases {
         if (box) {
             pen.strokeStyle = colours.select;
             pen.lineWidth = this.hovered ? 1 : 2;
-            pen.strokeRect(box.x + 0.5, box.level * ROW + 2.5 - top, Math.max(box.width - 1, 2), ROW - 2);
+            const {x, level, width: wide} = box,
+                y = level * HEIGHTS.row + 2.5 - top;
+            pen.strokeRect(x + 0.5, y, Math.max(wide - 1, 2), HEIGHTS.row - 2);
         }
         this.stage.dataset.drawn = String(this.boxes.n);
     }
 
     boxAt(event) {
         const [x, y] = this.place(event),
-            level = Math.floor((y - 2) / ROW);
+            level = Math.floor((y - 2) / HEIGHTS.row);
         return this.placed?.find((box) => box.level === level && x >= box.x && x < box.x + box.width);
     }
 
@@ -347,7 +349,7 @@ class TimeOrder extends Canvases {
             this.boxes,
             this.spans,
             {...this.range, width, scale},
-            (depth) => ({y: depth * ROW + 2 - top, height: ROW}),
+            (depth) => ({y: depth * HEIGHTS.row + 2 - top, height: HEIGHTS.row}),
             look,
         );
         this.painter.draw(this.boxes, width, height);
@@ -360,7 +362,7 @@ class TimeOrder extends Canvases {
         const [x, y] = this.place(event),
             {begin, end} = this.range,
             perPixel = (end - begin) / this.scroller.clientWidth;
-        return rowAt(this.spans, Math.floor((y - 2) / ROW), begin + x * perPixel, 1.5 * perPixel);
+        return rowAt(this.spans, Math.floor((y - 2) / HEIGHTS.row), begin + x * perPixel, 1.5 * perPixel);
     }
 
     hover(event) {

@@ -35,7 +35,7 @@ export function makeTabs(names, onChoose) {
 
 /** Mark the chosen tab. */
 export function markTab(name) {
-    const id = `tab-${name || "call"}`;
+    const id = byId(`tab-${name}`) ? `tab-${name}` : "tab-call"; // a link may name a tab that is not here
     for (const tab of byId("tabs").children) {
         const isChosen = tab.id === id;
         tab.setAttribute("aria-selected", String(isChosen));
