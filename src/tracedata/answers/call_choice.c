@@ -29,7 +29,7 @@ static int compare_chosen(const void *a, const void *b)
 /* Each how many-th of @n is taken so that at most @most are. */
 static size_t stride_of(size_t n, size_t most)
 {
-    return n > most ? (n + most - 1) / most : 1;
+    return most && n > most ? (n + most - 1) / most : 1;
 }
 
 /* Where the slowest tenth begins, and the fifth in the middle begins and ends. If most take the same, slow is
