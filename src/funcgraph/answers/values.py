@@ -294,12 +294,12 @@ class _Calls:
         return ValueField(self._name(key), key.kind, use_size, groups, *shares[use_size])
 
     def _name(self, key: _FieldKey) -> str:
-        names = self.function.starred_arguments()
-        if key.kind != "argument":
-            name = key.kind
-        else:
-            name = names[key.number].lstrip("*") if key.number < len(names) else f"argument {key.number + 1}"
+        name = self._argument_name(key.number) if key.kind == "argument" else str(key.kind)
         return printable(f"{name}.{key.attribute}" if key.attribute else name)
+
+    def _argument_name(self, number: int) -> str:
+        names = self.function.starred_arguments()
+        return names[number].lstrip("*") if number < len(names) else f"argument {number + 1}"
 
     def _shares(self, kind: FieldKind, groups: Sequence[ValueGroup]) -> tuple[float | None, float | None]:
         assert self.all is not None
