@@ -319,7 +319,8 @@ def test_recordings_of_a_loaded_server_come_and_go(fg: Funcgraph) -> None:
             done = fg.record(
                 "-q", "-P", str(server.pid), "-b", "1024", "--drop", *words, "--", "sleep", "0.02"
             )
-            assert done.returncode == 0, done.stderr
+            # A server that gets no processor calls nothing in so short a time.
+            assert done.returncode == 0 or "was called; no trace was written" in done.stderr, done.stderr
             assert code.is_as_in_its_file(), done.stderr
             clients.wait_for(2)
     assert "malloc [libc]" in fg.run("report").stdout

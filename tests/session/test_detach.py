@@ -43,6 +43,11 @@ class Cycles:
         command = ["record", *options, "--", "sleep", "0.01"]
         return self._recorder.run(self._fg.folder, self._fg.env, *command, die_at=die_at)
 
+    def records(self, *words: str) -> bool:
+        """Record, and return whether that ended as it must: with a trace; or without one, as nothing was
+        called in so short a time: where the server gets no processor."""
+        return self.record(*words) == 0 or "was called; no trace was written" in self.errors
+
     def grow_nothing(self, cycle: Callable[[int], None], cycles: int) -> None:
         """Run cycles while clients check each answer, and compare what the server holds after some and after
         all. The first ones load modules, and have each thread make what it keeps.
@@ -64,7 +69,7 @@ class Cycles:
             cycle(number)
             clients.wait_for(2)
         # A process may notice late that a recorder was killed; the next recording cleans up after it.
-        assert self.record() == 0, self.errors
+        assert self.records(), self.errors
         return self._server.state()
 
 
@@ -88,7 +93,7 @@ def test_recordings_of_a_loaded_server_leave_nothing(fg: Funcgraph, cycles: Cycl
     )
 
     def cycle(number: int) -> None:
-        assert cycles.record(*options[number % len(options)]) == 0, cycles.errors
+        assert cycles.records(*options[number % len(options)]), cycles.errors
 
     cycles.grow_nothing(cycle, ATTACH_CYCLES)
     assert fg.sessions() == []
@@ -99,7 +104,7 @@ def test_attach_record_detach_of_a_server_that_never_heard_of_it_leaves_nothing(
         cycles = Cycles(fg, server, recorder)
 
         def cycle(number: int) -> None:
-            assert cycles.record("-l", "__main__.*", "--args") == 0, recorder.errors
+            assert cycles.records("-l", "__main__.*", "--args"), recorder.errors
 
         cycles.grow_nothing(cycle, ATTACH_CYCLES)
         with pytest.raises(NotServedError):
@@ -124,8 +129,11 @@ def test_a_preforking_server_survives_recorders_that_come_and_are_killed(fg: Fun
         with server.under_load(8, 2) as clients:
             for number in range(ATTACH_CYCLES):
                 die_at = steps[number // 2 % len(steps)] if number % 2 else ""
-                status = cycles.record("--children", "-l", "__main__.*", die_at=die_at)
-                assert status == (-signal.SIGKILL if die_at else 0), recorder.errors
+                words = ("--children", "-l", "__main__.*")
+                if die_at:
+                    assert cycles.record(*words, die_at=die_at) == -signal.SIGKILL, recorder.errors
+                else:
+                    assert cycles.records(*words), recorder.errors
                 clients.wait_for(2)
         assert len(server.workers) == 2
 
