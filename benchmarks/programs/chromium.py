@@ -24,12 +24,24 @@ _ARGUMENTS = [
 _SAMPLE_S, _SCAN_TURNS = 0.01, 20
 
 
+#: Has the browser draw by WebGL once, and wait for it.
+_DRAW = """() => {
+    const canvas = document.body.appendChild(document.createElement("canvas")),
+        gl = canvas.getContext("webgl2");
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+    return new Promise(requestAnimationFrame);
+}"""
+
+
 @contextmanager
 def blank_page() -> Iterator[Any]:
-    """Return an empty page of a browser that ends with it."""
+    """Return an empty page of a browser that ends with it. It has drawn before: its start is not counted."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_ARGUMENTS)
         page = browser.new_page(viewport=SIZE)
+        page.goto("about:blank")
+        page.evaluate(_DRAW)
         page.goto("about:blank")
         yield page
         browser.close()
