@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from funcgraph.page.bundle import one_page
-from funcgraph.page.path_tree import PathTree
 from funcgraph.version import installed_version
 
 __all__ = ["embedded_page", "page_head"]
@@ -26,7 +25,7 @@ _REPLACED = {
 def page_head(
     trace: Mapping[str, Any],
     functions: Sequence[Mapping[str, Any]],
-    tree: PathTree,
+    tree: Iterable[Sequence[int]],
     *,
     has_times: bool,
     **more: Any,
@@ -36,7 +35,7 @@ def page_head(
     Args:
         trace: its row (rows.py), with its name alone as its path.
         functions: their rows, each at the place of its number.
-        tree: the merged call tree, by these numbers.
+        tree: the rows of the merged call tree, by these numbers.
         has_times: whether its times are times.
         more: what else the page has: lanes, runs, marks, values, ... by the names below.
     """
@@ -58,7 +57,7 @@ def page_head(
         "waiting": [],
         "marks": [],
         "sources": {},
-        "tree": [*tree.rows()],
+        "tree": [*tree],
         "values": [],
         **more,
     }

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 
+from funcgraph.tracedata.call_tree import NO_PARENT as NO_PATH
+from funcgraph.tracedata.call_tree import CallTree
+
 __all__ = [
     "NO_PARENT",
     "OTHERS",
     "PathTree",
+    "add_call_tree",
     "aligned",
     "by_function",
     "collapse",
@@ -108,6 +112,28 @@ class PathTree:
             place = stack.pop()
             yield place
             stack += reversed(children[place])
+
+
+def add_call_tree(
+    made: PathTree, tree: CallTree, numbers: Sequence[int], roots: Sequence[int], *, has_times: bool
+) -> None:
+    """Add a trace's merged call tree.
+
+    Args:
+        made: gets the paths.
+        tree: the trace's.
+        numbers: by which the page knows each of its functions.
+        roots: the place of the path below which each of its groups is added.
+        has_times: whether its times are times; if not, calls are counted.
+    """
+    places: list[int] = []
+    for place, (parent, function) in enumerate(zip(tree.parent, tree.function, strict=True)):
+        if parent == NO_PATH:
+            places.append(roots[function])
+            continue
+        own = tree.self_ns[place] if has_times else tree.calls[place]
+        figures = (tree.calls[place], own, tree.exceptions[place])
+        places.append(made.add(places[parent], numbers[function], *figures))
 
 
 def by_function(tree: PathTree) -> dict[int, list[int]]:

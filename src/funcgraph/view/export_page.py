@@ -201,13 +201,10 @@ def _contents(
         for place, row in enumerate(answers.function_rows(served, kept))
     ]
     function_limits = limits(served) if part.is_whole else {}
-    paths = PathTree()
-    for parent, number, *figures in tree.rows():
-        paths.add(parent, place_of(number), *figures)
     head = page_head(
         _trace(served, part, rows, remarks),
         functions,
-        paths,
+        [[parent, place_of(number), *figures] for parent, number, *figures in tree.rows()],
         has_times=served.has_times,
         lanes=[
             {**lane, "levels": levels}

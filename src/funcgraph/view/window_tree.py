@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from funcgraph.page import path_tree
 from funcgraph.page.path_tree import NO_PARENT, PathTree
 from funcgraph.tracedata.call_index import CallIndex, Lane, Span, SpanColumns
-from funcgraph.tracedata.call_tree import NO_PARENT as NO_PATH
 from funcgraph.tracedata.call_tree import CallTree
 from funcgraph.tracedata.selection import Selection
 from funcgraph.view.call_detail import time_text
@@ -55,14 +55,8 @@ def window_tree(served: Served, lanes: list[Lane], begin_ns: int, end_ns: int) -
 def add_call_tree(served: Served, made: PathTree, tree: CallTree, below: int) -> int:
     """Add a tree below a path; return how much time it has."""
     numbers = [served.number_or_unknown(function) for function in tree.functions]
-    places: list[int] = []
-    for place, parent in enumerate(tree.parent):
-        if parent == NO_PATH:
-            places.append(below)
-            continue
-        own = tree.self_ns[place] if served.has_times else tree.calls[place]
-        figures = (tree.calls[place], own, tree.exceptions[place])
-        places.append(made.add(places[parent], numbers[tree.function[place]], *figures))
+    roots = [below] * len(tree.groups)
+    path_tree.add_call_tree(made, tree, numbers, roots, has_times=served.has_times)
     return sum(tree.self_ns)
 
 

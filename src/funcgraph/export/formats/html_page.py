@@ -14,7 +14,7 @@ from funcgraph.page.embedded import embedded_page, page_head
 from funcgraph.page.path_tree import PathTree
 from funcgraph.page.rows import function_row, trace_row
 from funcgraph.page.waiting_functions import is_waiting
-from funcgraph.tracedata.call_tree import NO_PARENT, CallTree
+from funcgraph.tracedata.call_tree import CallTree
 from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.summary import FunctionKey, function_key
@@ -43,7 +43,7 @@ def write(source: Source, out: BinaryIO) -> None:
         "message": "; ".join(source.notes()),
     }
     rows = functions.rows(is_kernel=source.trace.is_kernel)
-    head = page_head(trace, rows, paths, has_times=has_times, **functions.figures())
+    head = page_head(trace, rows, paths.rows(), has_times=has_times, **functions.figures())
     out.write(embedded_page(head, title=f"{title} - funcgraph", first="tab=flame").encode())
 
 
@@ -99,18 +99,13 @@ class _Functions:
 
 
 def _paths_of(tree: CallTree, functions: _Functions, *, has_times: bool) -> PathTree:
-    numbers = [functions.number(function) for function in tree.functions]
     made = PathTree()
-    places: list[int] = []
-    for place, (parent, number) in enumerate(zip(tree.parent, tree.function, strict=True)):
-        if parent == NO_PARENT:
-            group = functions.group(number)
-            places.append(path_tree.NO_PARENT if group is None else made.add(path_tree.NO_PARENT, group))
-            continue
-        own = tree.self_ns[place] if has_times else tree.calls[place]
-        places.append(
-            made.add(places[parent], numbers[number], tree.calls[place], own, tree.exceptions[place])
-        )
+    roots = []
+    for number in range(len(tree.groups)):
+        group = functions.group(number)
+        roots.append(path_tree.NO_PARENT if group is None else made.add(path_tree.NO_PARENT, group))
+    numbers = [functions.number(function) for function in tree.functions]
+    path_tree.add_call_tree(made, tree, numbers, roots, has_times=has_times)
     return made
 
 
