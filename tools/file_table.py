@@ -87,7 +87,7 @@ FOLDERS = {
     "src/binding/tracedata/export": "slices, and what exports make of them",
     "src/binding/tracedata/write": "writing traces, converting and joining them",
     "src/binding/trigger": "triggers, histograms and function commands as Python objects",
-    "src/engine/base": "what knows nothing of tracing: memory, tables, mutexes, the clock",
+    "src/engine/base": "what knows nothing of tracing: memory, tables, the clock",
     "src/engine/core": "what the engine stands on: tasks, function records, domains, the kill switch",
     "src/engine/event": "events with values: kinds, and what hits them",
     "src/engine/filter": "event filters",

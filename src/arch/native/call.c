@@ -8,7 +8,6 @@
 #include "arch/native/domain.h"
 #include "arch/native/regs.h"
 #include "arch/native/unwind.h"
-#include "engine/base/mutex.h"
 #include "engine/core/regs.h"
 #include "engine/core/task.h"
 #include "engine/graph/call.h"
@@ -66,9 +65,9 @@ static void trace_return(struct fg_task *task, struct fg_native_entry *entry, ui
 }
 
 /* Takes the entry out of the calls in progress. False: it is not among them. */
-static bool unlink_entry(struct fg_native_thread *thread, const struct fg_native_entry *entry)
+static bool unlink_entry(struct fg_native_calls *calls, const struct fg_native_entry *entry)
 {
-    struct fg_native_entry **at = &thread->newest;
+    struct fg_native_entry **at = &calls->newest;
 
     while (*at && *at != entry)
         at = &(*at)->next;
@@ -82,17 +81,16 @@ static void end_call(struct fg_native_entry *entry, uint64_t counter, enum fg_en
                      struct fg_native_regs *regs)
 {
     struct fg_task *task = fg_task_self;
-    struct fg_native_thread *thread = entry->thread;
 
-    if (!task || !thread || task->native != thread) {
+    if (!task || entry->owner != &task->native) {
         /* Another thread began the call, on a stack that runs here now. */
         atomic_store_explicit(&entry->stack, 0, memory_order_relaxed);
         return;
     }
     if (is_traced)
         trace_return(task, entry, counter, end, regs);
-    unlink_entry(thread, entry);
-    fg_native_entry_give_back(thread, entry);
+    unlink_entry(&task->native, entry);
+    fg_native_entry_give_back(&task->native, entry);
 }
 
 /* What the engine does here must not be seen by the program: neither errno nor its own calls. */
@@ -105,8 +103,7 @@ static struct slow_section slow_begin(void)
 {
     struct slow_section section = {.is_first = !fg_native_holds};
 
-    fg_native_holds++;
-    atomic_signal_fence(memory_order_seq_cst);
+    fg_native_hide();
     section.error = errno;
     return section;
 }
@@ -114,8 +111,7 @@ static struct slow_section slow_begin(void)
 static void slow_end(struct slow_section section)
 {
     errno = section.error;
-    atomic_signal_fence(memory_order_seq_cst);
-    fg_native_holds--;
+    fg_native_show();
 }
 
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
@@ -152,14 +148,14 @@ static bool is_over(const struct fg_native_entry *entry, const uintptr_t *stack)
            (uintptr_t)stack - atomic_load_explicit(&entry->stack, memory_order_relaxed) < FAR_BYTES;
 }
 
-static void close_those_over(struct fg_task *task, struct fg_native_thread *thread, const uintptr_t *stack)
+static void close_those_over(struct fg_task *task, const uintptr_t *stack)
 {
-    while (is_over(thread->newest, stack)) {
-        struct fg_native_entry *entry = thread->newest;
+    while (is_over(task->native.newest, stack)) {
+        struct fg_native_entry *entry = task->native.newest;
         struct fg_native_regs nothing = {.func = NULL};
 
         trace_return(task, entry, 0, FG_END_CLOSE, &nothing);
-        thread->newest = entry->next;
+        task->native.newest = entry->next;
     }
 }
 
@@ -175,49 +171,44 @@ static bool trace_entry(struct fg_task *task, struct fg_func *func, uintptr_t fp
     return task->top > top && fg_top_is(task, fp);
 }
 
-static struct fg_native_entry *find_entry(struct fg_native_thread *thread)
+static struct fg_native_entry *find_entry(struct fg_task *task)
 {
-    struct fg_native_entry *entry = fg_native_entry_take(thread);
+    struct fg_native_entry *entry = fg_native_entry_take(&task->native);
 
-    return entry || !fg_native_entries_more(thread) ? entry : fg_native_entry_take(thread);
+    return entry || !fg_native_entries_more(task) ? entry : fg_native_entry_take(&task->native);
 }
 
-/* What the current task's thread owns; NULL: it is not traced. A thread that is apart has a task that is not
- * its current one. */
-static struct fg_native_thread *current_thread(struct fg_task *task)
-{
-    return task && task == fg_task_self && !task->exiting ? fg_native_thread_of(task) : NULL;
-}
-
-/* The call may be made within the program's allocator. Where a task takes memory of that, a thread gets its
- * task from another arch, and native calls before that are not traced. */
+/* NULL: the thread is not traced. One that is apart has a task that is not its current one. The call may be
+ * made within the program's allocator. Where a task takes memory of that, a thread gets its task from another
+ * arch, and native calls before that are not traced. */
 static struct fg_task *current_task(void)
 {
-    return fg_task_self || !fg_task_creation_allocates() ? fg_task_current() : NULL;
+    struct fg_task *task = fg_task_self || !fg_task_creation_allocates() ? fg_task_current() : NULL;
+
+    return task && task == fg_task_self && !task->exiting ? task : NULL;
 }
 
 static struct fg_native_entry *enter(struct fg_func *func, const uintptr_t *stack,
                                      struct fg_native_regs *regs)
 {
     struct fg_task *task = current_task();
-    struct fg_native_thread *thread = current_thread(task);
     struct fg_native_entry *entry;
 
-    if (!thread)
+    if (!task)
         return FG_NATIVE_UNTRACED;
-    close_those_over(task, thread, stack);
+    close_those_over(task, stack);
     if (!fg_func_has_users(func))
         return FG_NATIVE_UNTRACED;
-    entry = find_entry(thread);
+    entry = find_entry(task);
     if (!entry) {
         fg_count_overrun(task);
         return FG_NATIVE_UNTRACED;
     }
     if (trace_entry(task, func, (uintptr_t)entry, regs)) {
-        fg_native_entry_begin(thread, entry, stack);
+        fg_native_entry_begin(&task->native, entry, stack);
         return entry;
     }
-    fg_native_entry_give_back(thread, entry);
+    fg_native_entry_give_back(&task->native, entry);
     return FG_NATIVE_UNTRACED;
 }
 
@@ -233,10 +224,10 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
                                   .return_address = *stack};
     struct fg_native_entry *entry = FG_NATIVE_UNTRACED;
 
-    if (!fg_is_killed())
-        entry = enter(site->func, stack, &regs);
-    else
+    if (fg_is_killed())
         fg_native_take_off();
+    else if (section.is_first)
+        entry = enter(site->func, stack, &regs);
     slow_end(section);
     return entry;
 }
@@ -247,12 +238,11 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
 static void hit(struct fg_func *func, const uintptr_t *stack, struct fg_native_regs *regs)
 {
     struct fg_task *task = current_task();
-    struct fg_native_thread *thread = current_thread(task);
     struct fg_native_regs nothing = {.func = NULL};
 
-    if (!thread)
+    if (!task)
         return;
-    close_those_over(task, thread, stack);
+    close_those_over(task, stack);
     if (trace_entry(task, func, (uintptr_t)regs, regs))
         fg_return_at(task, (uintptr_t)regs, fg_return_begin(task), &nothing.regs, FG_END_CLOSE);
 }

@@ -48,7 +48,7 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, c
 
 /* Their parts for functions with one fprobe (call_probed.c). They return what the two fast ones above do. The
  * order of the arguments keeps them in the registers in which the callers got theirs. */
-struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site, const uintptr_t *stack,
+struct fg_native_entry *fg_native_enter_probed(struct fg_func *func, const uintptr_t *stack,
                                                const struct fg_machine_registers *registers,
                                                struct fg_task *task);
 uint64_t fg_native_leave_probed(struct fg_native_entry *entry, const struct fg_machine_registers *registers,

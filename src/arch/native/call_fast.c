@@ -2,7 +2,6 @@
  * sanitizers. */
 #include "arch/native/call.h"
 #include "engine/base/clock.h"
-#include "engine/base/mutex.h"
 #include "engine/core/task.h"
 #include "engine/graph/plain_call.h"
 #include "engine/graph/user_list.h"
@@ -40,9 +39,9 @@ static inline bool enter_plain(struct fg_task *task, struct fg_func *func, uintp
 }
 
 /* True if the thread's newest call can have ended unseen. */
-static inline bool is_out_of_order(const struct fg_native_thread *thread, const uintptr_t *stack)
+static inline bool is_out_of_order(const struct fg_task *task, const uintptr_t *stack)
 {
-    return thread->newest && fg_native_is_passed(thread->newest, stack);
+    return task->native.newest && fg_native_is_passed(task->native.newest, stack);
 }
 
 /* A function may stay hooked for a while after its last user has left. After the kill switch was thrown, the
@@ -52,6 +51,12 @@ static inline struct fg_native_entry *slow_if_traced(const struct fg_task *task,
     return (fg_func_has_users(func) || fg_is_killed()) && !(task && fg_task_is_in_native(task))
                ? FG_NATIVE_SLOW
                : FG_NATIVE_UNTRACED;
+}
+
+/* The thread has no task, or hides. */
+FG_COLD static struct fg_native_entry *enter_without_task(struct fg_func *func)
+{
+    return fg_native_holds ? FG_NATIVE_UNTRACED : slow_if_traced(NULL, func);
 }
 
 /* While plain calls are off, the slow path decides. */
@@ -64,26 +69,28 @@ static inline bool is_outside(struct fg_task *task, struct fg_func *func)
 struct fg_native_entry *fg_native_enter(const struct fg_native_site *site, const uintptr_t *stack,
                                         const struct fg_machine_registers *registers)
 {
-    struct fg_task *task = fg_task_self;
-    struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
+    struct fg_task *task = fg_native_task;
+    struct fg_func *func = site->func;
     struct fg_native_entry *entry;
 
-    if (fg_unlikely(fg_native_holds) || is_own(*stack))
+    if (is_own(*stack))
         return FG_NATIVE_UNTRACED;
-    if (fg_unlikely(!thread || is_out_of_order(thread, stack)))
-        return slow_if_traced(task, site->func);
-    if (fg_func_probed(site->func))
-        return fg_native_enter_probed(site, stack, registers, task);
-    if (is_outside(task, site->func))
+    if (fg_unlikely(!task))
+        return enter_without_task(func);
+    if (fg_unlikely(is_out_of_order(task, stack)))
+        return slow_if_traced(task, func);
+    if (fg_func_probed(func))
+        return fg_native_enter_probed(func, stack, registers, task);
+    if (is_outside(task, func))
         return FG_NATIVE_UNTRACED;
-    entry = fg_native_entry_take(thread);
+    entry = fg_native_entry_take(&task->native);
     if (fg_unlikely(!entry))
-        return slow_if_traced(task, site->func);
-    if (fg_unlikely(!enter_plain(task, site->func, (uintptr_t)entry))) {
-        fg_native_entry_give_back(thread, entry);
-        return slow_if_traced(task, site->func);
+        return slow_if_traced(task, func);
+    if (fg_unlikely(!enter_plain(task, func, (uintptr_t)entry))) {
+        fg_native_entry_give_back(&task->native, entry);
+        return slow_if_traced(task, func);
     }
-    fg_native_entry_begin(thread, entry, stack);
+    fg_native_entry_begin(&task->native, entry, stack);
     return entry;
 }
 
@@ -119,21 +126,17 @@ static inline bool return_plain(struct fg_task *task, uintptr_t fp, uint64_t cou
 
 uint64_t fg_native_leave(struct fg_native_entry *entry, const struct fg_machine_registers *registers)
 {
-    struct fg_task *task = fg_task_self;
-    struct fg_native_thread *thread = fg_likely(task != NULL) ? task->native : NULL;
+    struct fg_task *task = fg_native_task;
     uint64_t counter;
 
-    if (fg_unlikely(!thread || thread->newest != entry))
+    if (fg_unlikely(!task || task->native.newest != entry))
         return fg_clock_counter() | 1;
-    /* Before the clock is read: no fprobe needs a time. The thread held nothing of the engine's when the call
-     * began. If it has hidden itself meanwhile, the call's fprobe still gets the return. */
+    /* Before the clock is read: no fprobe needs a time. */
     if (fg_is_data(task->top[-1]))
         return fg_native_leave_probed(entry, registers, task);
-    if (fg_unlikely(fg_native_holds))
-        return fg_clock_counter() | 1;
     counter = fg_clock_counter();
     if (!return_plain(task, (uintptr_t)entry, counter))
         return counter | !counter;
-    fg_native_entry_end(thread, entry);
+    fg_native_entry_end(&task->native, entry);
     return 0;
 }

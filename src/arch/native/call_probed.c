@@ -6,26 +6,22 @@
 #include "engine/core/task.h"
 #include "engine/probe/probed_call.h"
 
-/* Member by member: the compiler would zero the whole with an instruction that takes longer than all the rest
- * (rep stos). */
-static inline void set_regs(struct fg_native_regs *regs, const struct fg_machine_registers *registers,
-                            const struct fg_func *func, const struct fg_native_entry *entry,
-                            enum fg_native_point point)
+/* Member by member: what the ops do not read is not set. */
+static inline void set_regs(struct fg_native_regs *regs, const struct ftrace_regs_ops *ops,
+                            const struct fg_machine_registers *registers, const struct fg_func *func,
+                            const struct fg_native_entry *entry)
 {
-    regs->regs.ops = &fg_native_regs_ops;
+    regs->regs.ops = ops;
     regs->registers = registers;
-    regs->vectors = NULL;
     regs->func = func;
-    regs->return_address = entry->return_address;
     regs->fp = (uintptr_t)entry;
-    regs->point = point;
 }
 
 /* The handler wants no exit, so the return is not traced. */
 FG_COLD static struct fg_native_entry *cancel(struct fg_task *task, struct fg_native_entry *entry)
 {
     fg_probed_cancel(task);
-    fg_native_entry_end(task->native, entry);
+    fg_native_entry_end(&task->native, entry);
     return FG_NATIVE_UNTRACED;
 }
 
@@ -42,13 +38,13 @@ static inline struct fg_native_entry *enter_with(struct fg_task *task, struct fg
     call.descriptor = fg_probed_descriptor(task, piece_words);
     if (fg_unlikely(!call.descriptor))
         return FG_NATIVE_SLOW;
-    entry = fg_native_entry_take(task->native);
+    entry = fg_native_entry_take(&task->native);
     if (fg_unlikely(!entry))
         return FG_NATIVE_SLOW;
     piece = fg_probed_push(task, &call, piece_words, (uintptr_t)entry);
-    fg_native_entry_begin(task->native, entry, stack);
-    set_regs(&regs, registers, call.func, entry, FG_NATIVE_ENTRY);
-    return fg_likely(!fg_probed_cancels_exit(call.ref->fp, call.func, regs.return_address, &regs.regs,
+    fg_native_entry_begin(&task->native, entry, stack);
+    set_regs(&regs, &fg_native_entry_regs_ops, registers, call.func, entry);
+    return fg_likely(!fg_probed_cancels_exit(call.ref->fp, call.func, *stack, &regs.regs,
                                              fg_piece_data(piece, piece_words)))
                ? entry
                : cancel(task, entry);
@@ -84,7 +80,7 @@ static inline struct fg_native_entry *enter(struct fg_task *task, struct fg_func
                                                  : enter_with_data(task, func, stack, registers);
 }
 
-struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site, const uintptr_t *stack,
+struct fg_native_entry *fg_native_enter_probed(struct fg_func *func, const uintptr_t *stack,
                                                const struct fg_machine_registers *registers,
                                                struct fg_task *task)
 {
@@ -92,7 +88,7 @@ struct fg_native_entry *fg_native_enter_probed(const struct fg_native_site *site
 
     if (fg_unlikely(!fg_guard_enter_native(task)))
         return fg_task_is_in_native(task) ? FG_NATIVE_UNTRACED : FG_NATIVE_SLOW;
-    answer = enter(task, site->func, stack, registers);
+    answer = enter(task, func, stack, registers);
     fg_guard_leave_native(task);
     return answer;
 }
@@ -115,12 +111,12 @@ static inline bool leave(struct fg_task *task, struct fg_native_entry *entry,
 
     if (fg_unlikely(!fg_probed_find(task, (uintptr_t)entry, true, &call)))
         return false;
-    set_regs(&regs, registers, call.func, entry, FG_NATIVE_RETURN);
+    set_regs(&regs, &fg_native_return_regs_ops, registers, call.func, entry);
     fg_probed_exit(task, &call, entry->return_address, &regs.regs);
     if (fg_unlikely(fg_func_has_pending_returns(call.func)))
         return leave_rest(task, call.frame);
     task->top = call.frame;
-    fg_native_entry_end(task->native, entry);
+    fg_native_entry_end(&task->native, entry);
     return true;
 }
 

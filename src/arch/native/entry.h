@@ -17,78 +17,68 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct fg_task;
-struct fg_native_thread;
+#include "engine/core/task.h"
 
 struct fg_native_entry {
-    uintptr_t return_address;     /* stays when the call has ended */
-    _Atomic(uintptr_t) stack;     /* where on the stack the address was; 0: the entry is free */
-    struct fg_native_entry *next; /* the thread's next older call, or next free entry */
-    /* The owner; NULL: it has ended. */
-    struct fg_native_thread *thread;
+    uintptr_t return_address;      /* stays when the call has ended */
+    _Atomic(uintptr_t) stack;      /* where on the stack the address was; 0: the entry is free */
+    struct fg_native_entry *next;  /* the thread's next older call, or next free entry */
+    struct fg_native_calls *owner; /* its thread's; NULL: that has ended */
 };
 
 _Static_assert(sizeof(struct fg_native_entry) == 32, "machines have a stub for each, at this distance");
 _Static_assert(offsetof(struct fg_native_entry, return_address) == 0, "machines and unwinders read it");
-
-struct fg_native_thread {
-    struct fg_native_entry *free;
-    struct fg_native_entry *newest; /* of the calls in progress */
-    _Atomic bool is_used;
-};
 
 /* A machine has a stub for each. */
 #define FG_NATIVE_ENTRIES 16384u
 
 extern struct fg_native_entry fg_native_entries[FG_NATIVE_ENTRIES] __attribute__((visibility("hidden")));
 
-/* Returns what a task's thread owns; NULL: there are too many threads. Takes no lock, allocates nothing. */
-struct fg_native_thread *fg_native_thread_of(struct fg_task *task);
-/* The task ends. */
-void fg_native_thread_end(struct fg_task *task);
+/* The task ends: calls that it has in progress keep their entries. */
+void fg_native_entries_end(struct fg_task *task);
 
-/* Gives the thread more free entries. False: all are in use. Takes no lock, allocates nothing. */
-bool fg_native_entries_more(struct fg_native_thread *thread);
+/* Gives the task more free entries. False: all are in use. Takes no lock, allocates nothing. */
+bool fg_native_entries_more(struct fg_task *task);
 /* How many entries were never given back by threads that have ended. */
 size_t fg_native_entries_lost(void);
 
 /* In a forked child: threads other than the task's have no calls in progress. */
 void fg_native_entries_fork_child(const struct fg_task *self);
 
-static inline struct fg_native_entry *fg_native_entry_take(struct fg_native_thread *thread)
+static inline struct fg_native_entry *fg_native_entry_take(struct fg_native_calls *calls)
 {
-    struct fg_native_entry *entry = thread->free;
+    struct fg_native_entry *entry = calls->free;
 
     if (entry)
-        thread->free = entry->next;
+        calls->free = entry->next;
     return entry;
 }
 
-static inline void fg_native_entry_give_back(struct fg_native_thread *thread, struct fg_native_entry *entry)
+static inline void fg_native_entry_give_back(struct fg_native_calls *calls, struct fg_native_entry *entry)
 {
     atomic_store_explicit(&entry->stack, 0, memory_order_relaxed);
-    entry->next = thread->free;
+    entry->next = calls->free;
     atomic_signal_fence(memory_order_release); /* a handler that takes the entry finds the next one */
-    thread->free = entry;
+    calls->free = entry;
 }
 
 /* The call begins. What was on the stack at @stack is the entry's from now on. */
-static inline void fg_native_entry_begin(struct fg_native_thread *thread, struct fg_native_entry *entry,
+static inline void fg_native_entry_begin(struct fg_native_calls *calls, struct fg_native_entry *entry,
                                          const uintptr_t *stack)
 {
     entry->return_address = *stack;
     atomic_store_explicit(&entry->stack, (uintptr_t)stack, memory_order_relaxed);
-    entry->next = thread->newest;
+    entry->next = calls->newest;
     atomic_signal_fence(memory_order_release);
-    thread->newest = entry;
+    calls->newest = entry;
 }
 
-/* The thread's newest call ends. */
-static inline void fg_native_entry_end(struct fg_native_thread *thread, struct fg_native_entry *entry)
+/* The newest call ends. */
+static inline void fg_native_entry_end(struct fg_native_calls *calls, struct fg_native_entry *entry)
 {
-    thread->newest = entry->next;
+    calls->newest = entry->next;
     atomic_signal_fence(memory_order_release);
-    fg_native_entry_give_back(thread, entry);
+    fg_native_entry_give_back(calls, entry);
 }
 
 #endif

@@ -15,7 +15,7 @@
 #include "arch/native/pool.h"
 #include "arch/native/system.h"
 #include "arch/native/unwind.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/core/root.h"
 #include "engine/core/sync.h"
 #include "engine/core/task.h"
@@ -390,7 +390,7 @@ static void fork_child(void)
 {
     native.pid = own_pid();
     fg_stop_fork_child();
-    fg_native_entries_fork_child(fg_task_self);
+    fg_native_entries_fork_child(fg_task_own());
     fg_mutex_unlock(&native.lock);
 }
 
@@ -421,7 +421,7 @@ static bool start(const void *own, struct fg_native_refusal *refusal)
     if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
         return fg_native_refuse(refusal, "memory is short");
     fg_native_unwind_prepare();
-    fg_task_on_exit(fg_native_thread_end);
+    fg_task_on_exit(fg_native_entries_end);
     fg_native_take_off = take_off;
     native.pid = own_pid();
     note_own_text(own);

@@ -2,24 +2,49 @@
 #include "arch/native/regs.h"
 
 #include "arch/native/domain.h"
+#include "arch/native/entry.h"
 #include "arch/native/machine.h"
 #include "engine/core/task.h"
 #include "engine/graph/frame.h"
 
+static const struct fg_native_regs *native_of(const struct ftrace_regs *regs)
+{
+    return (const struct fg_native_regs *)regs;
+}
+
 static uintptr_t return_address(const struct ftrace_regs *regs)
 {
-    return fg_native_regs_of(regs)->return_address;
+    return native_of(regs)->return_address;
+}
+
+static uintptr_t return_address_of_entry(const struct ftrace_regs *regs)
+{
+    return ((const struct fg_native_entry *)native_of(regs)->fp)->return_address;
+}
+
+static bool word_at(const struct ftrace_regs *regs, const void *vectors, enum fg_native_point point,
+                    enum fg_word word, uint32_t n, uint64_t *out)
+{
+    if (word == FG_WORD_IP) {
+        *out = fg_native_address_of(native_of(regs)->func);
+        return true;
+    }
+    return fg_machine_word(native_of(regs)->registers, vectors, point, word, n, out);
 }
 
 static bool word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out)
 {
-    const struct fg_native_regs *native = fg_native_regs_of(regs);
+    return word_at(regs, native_of(regs)->vectors, native_of(regs)->point, word, n, out);
+}
 
-    if (word == FG_WORD_IP) {
-        *out = fg_native_address_of(native->func);
-        return true;
-    }
-    return fg_machine_word(native->registers, native->vectors, native->point, word, n, out);
+static bool word_of_entry(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out)
+{
+    return word_at(regs, NULL, FG_NATIVE_ENTRY, word, n, out);
+}
+
+static bool word_of_return(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out)
+{
+    return word_at(regs, NULL, FG_NATIVE_RETURN, word, n, out);
 }
 
 struct search {
@@ -41,7 +66,7 @@ static bool add_caller(const struct fg_frame_info *frame, void *arg)
  * can be walked at any instruction; an interpreter's frames cannot. */
 static size_t callers(const struct ftrace_regs *regs, struct fg_caller *callers, size_t n)
 {
-    struct search search = {.fp = fg_native_regs_of(regs)->fp, .callers = callers, .n = n};
+    struct search search = {.fp = native_of(regs)->fp, .callers = callers, .n = n};
     const struct fg_task *task = fg_task_self;
 
     if (task && n)
@@ -51,3 +76,7 @@ static size_t callers(const struct ftrace_regs *regs, struct fg_caller *callers,
 
 const struct ftrace_regs_ops fg_native_regs_ops = {
     .return_address = return_address, .callers = callers, .word = word};
+const struct ftrace_regs_ops fg_native_entry_regs_ops = {
+    .return_address = return_address_of_entry, .callers = callers, .word = word_of_entry};
+const struct ftrace_regs_ops fg_native_return_regs_ops = {
+    .return_address = return_address_of_entry, .callers = callers, .word = word_of_return};

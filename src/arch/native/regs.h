@@ -13,18 +13,21 @@
 struct fg_machine_registers;
 
 struct fg_native_regs {
-    struct ftrace_regs regs; /* ops: fg_native_regs_ops */
+    struct ftrace_regs regs; /* ops: one of the three below */
     const struct fg_machine_registers *registers;
-    const void *vectors;        /* NULL: the registers are as the call has them */
     const struct fg_func *func; /* NULL: the call ends without a return */
-    uintptr_t return_address;   /* 0: not known */
     uintptr_t fp;               /* of the call's frame on the shadow stack */
+    /* Those of the fast path lack these: */
+    const void *vectors;      /* NULL: the registers are as the call has them */
+    uintptr_t return_address; /* 0: not known */
     enum fg_native_point point;
 };
 
 extern const struct ftrace_regs_ops fg_native_regs_ops;
+/* Of the fast path: `fp` is the call's entry, and vector registers are as the call has them. */
+extern const struct ftrace_regs_ops fg_native_entry_regs_ops, fg_native_return_regs_ops;
 
-/* NULL: the regs are not those of a native call, or the call ends without a return. */
+/* NULL: the regs are not those of a native call, or of the fast path, or the call ends without a return. */
 static inline const struct fg_native_regs *fg_native_regs_of(const struct ftrace_regs *regs)
 {
     return regs->ops == &fg_native_regs_ops ? (const struct fg_native_regs *)regs : NULL;

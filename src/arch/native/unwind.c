@@ -49,7 +49,7 @@ void fg_native_unwind_prepare(void)
 static struct fg_native_entry *newest_on_stack(uintptr_t stack)
 {
     struct fg_task *task = fg_task_self;
-    struct fg_native_entry *entry = task && task->native ? task->native->newest : NULL;
+    struct fg_native_entry *entry = task ? task->native.newest : NULL;
 
     while (entry && atomic_load_explicit(&entry->stack, memory_order_relaxed) < stack)
         entry = entry->next;

@@ -5,7 +5,7 @@
 
 #include "binding/base/waits.h"
 #include "binding/engine/instance_object.h"
-#include "engine/base/mutex.h"
+#include "engine/core/self.h"
 #include "engine/writer/ring_wait.h"
 
 #define LONGEST_S 3600.0
@@ -45,7 +45,7 @@ static enum fg_news poll(int handle, uint32_t seen)
 
 static void hide_thread(void)
 {
-    fg_native_holds++;
+    fg_native_hide();
 }
 
 static const struct fg_waits waits = {poll, fg_ring_on_wake, hide_thread};

@@ -16,7 +16,7 @@
 #include "binding/core/state.h"
 #include "binding/graph/function.h"
 #include "engine/base/array.h"
-#include "engine/base/mutex.h"
+#include "engine/core/self.h"
 
 static PyObject *refused(const struct fg_native_refusal *refusal)
 {
@@ -130,7 +130,7 @@ static PyObject *registers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
 
 static PyObject *hide_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    fg_native_holds++;
+    fg_native_hide();
     Py_RETURN_NONE;
 }
 

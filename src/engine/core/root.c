@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/core/public.h"
 
 #define MAX_KILL_HOOKS 4

@@ -13,13 +13,11 @@
 #include <unistd.h>
 
 #include "engine/base/address_space.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/core/signal_stack.h"
 
 /* Of the process's limit of address space, one part in so many may be a thread's shadow stack. */
 #define ADDRESS_SPACE_PART 1024u
-
-_Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
 
 /* fg_task_set_apart(): whether the thread is, and its task meanwhile, if it has one. */
 static _Thread_local struct {
@@ -44,6 +42,11 @@ static struct {
     .next_id = 1,
     .mapping_bytes = FG_TASK_BYTES_DEFAULT,
 };
+
+struct fg_task *fg_task_own(void)
+{
+    return apart.is_on ? apart.task : fg_task_self;
+}
 
 static void task_unlink(struct fg_task *task)
 {
@@ -95,7 +98,7 @@ static void task_end(void *arg)
     task_unlink(task);
     fg_mutex_unlock(&tasks.lock);
     /* Later destructors of this thread may run traced code. They must find no task, and create none. */
-    fg_task_self = NULL;
+    fg_self_set(NULL);
     fg_signal_stack_free(task->signal_stack);
     munmap(task, task->mapping_bytes);
 }
@@ -196,7 +199,8 @@ struct fg_task *fg_task_create(void)
             apart.task = create();
         return apart.task;
     }
-    return fg_task_self = create();
+    fg_self_set(create());
+    return fg_task_self;
 }
 
 bool fg_task_set_apart(bool on)
@@ -205,9 +209,9 @@ bool fg_task_set_apart(bool on)
         return false;
     if (on) {
         apart.task = fg_task_self;
-        fg_task_self = NULL;
+        fg_self_set(NULL);
     } else {
-        fg_task_self = apart.task;
+        fg_self_set(apart.task);
         apart.task = NULL;
     }
     apart.is_on = on;
@@ -393,7 +397,7 @@ void fg_task_fork_parent(void)
 
 void fg_task_fork_child(void)
 {
-    struct fg_task *self = fg_task_self;
+    struct fg_task *self = fg_task_own();
 
     for (struct fg_task *task = tasks.first, *next; task; task = next) {
         next = task->next;

@@ -22,6 +22,7 @@
 #include "engine/base/compiler.h"
 #include "engine/base/local.h"
 #include "engine/core/root.h"
+#include "engine/core/self.h"
 #include "engine/core/signal_stack.h"
 
 #define FG_TASK_BYTES_DEFAULT (8u << 20)
@@ -49,8 +50,14 @@
 #define FG_SECTION_SHIFT 7
 #define FG_SECTION (1u << FG_SECTION_SHIFT)
 
-struct fg_native_thread;
 struct fg_subbuf;
+struct fg_native_entry;
+
+/* What a task keeps of its native calls (arch/native/entry.h). */
+struct fg_native_calls {
+    struct fg_native_entry *free;
+    struct fg_native_entry *newest; /* of the calls in progress */
+};
 
 /* Where a task writes in one user's ring buffer (ring_buffer.h). */
 struct fg_ring_cursor {
@@ -94,6 +101,7 @@ struct fg_task {
     /* Each entry compares `top` with it. It is the end of the stack, or NULL if the next entry must reap
      * first. */
     _Atomic(uint64_t *) limit;
+    struct fg_native_calls native;
     uint64_t *end;
     uint64_t *stack;
     /* the arch's: frames below it belong to a greenlet that was switched out; else `stack` */
@@ -117,7 +125,6 @@ struct fg_task {
     const struct fg_ring_cursor *refused_cursor;
     uint64_t refused_in;
     void *arch_data;
-    struct fg_native_thread *native; /* the same for the arch of native functions (arch/native/entry.h) */
     struct fg_signal_stack *signal_stack; /* signal_stack.h; NULL: none yet */
     /* The top of the stack that a handler of a signal interrupted; NULL: none runs. */
     uint64_t *interrupted;
@@ -132,9 +139,6 @@ static inline uint32_t fg_task_user_offset(uint32_t idx)
 {
     return (uint32_t)(offsetof(struct fg_task, users) + idx * sizeof(struct fg_task_user));
 }
-
-/* initial-exec: one load instead of a call. The engine takes one pointer of static TLS. */
-extern _Thread_local struct fg_task *fg_task_self __attribute__((tls_model("initial-exec")));
 
 /* Slow path: creates this thread's task. NULL: memory is short, or the thread is ending. */
 FG_COLD struct fg_task *fg_task_create(void);
@@ -227,6 +231,8 @@ bool fg_task_others_are_quiet(void);
 void fg_task_fork_prepare(void);
 void fg_task_fork_parent(void);
 void fg_task_fork_child(void);
+/* This thread's task, also while the thread is apart; NULL: it has none yet. */
+struct fg_task *fg_task_own(void);
 
 /* The guard. A task that enters stores a bit, then reads published pointers. A writer unpublishes, then
  * reads the bit. One of the two must see the other's store. The heavy half of that fence is membarrier(2)

@@ -235,7 +235,7 @@ void fg_function_profiles_fork_release(void)
 
 void fg_function_profiles_fork_child(void)
 {
-    struct fg_task *self = fg_task_self;
+    struct fg_task *self = fg_task_own();
 
     for (struct fg_function_profile *profile = registered; profile; profile = profile->next) {
         fg_profile_data_clear_tasks(profile->data);

@@ -9,7 +9,7 @@
 
 #include "engine/base/array.h"
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 
 #define MIN_ROWS 128u /* a page */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 
 #define BLOCK_GUARDS 64u
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 
 #define NO_HANDLE 0
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/graph/parked.h"
 #include "engine/profile/function_profile.h"
 #include "engine/tracer/instance.h"
@@ -47,7 +47,7 @@ static void cursor_clear(const struct fg_task *task, struct fg_ring_cursor *curs
 
 static void child(void)
 {
-    struct fg_task *self = fg_task_self;
+    struct fg_task *self = fg_task_own();
 
     fg_task_fork_child();
     fg_plans_fork_child();

@@ -7,7 +7,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/core/signal_stack.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_pool.h"

@@ -15,7 +15,7 @@
 #include "engine/base/address_space.h"
 #include "engine/base/clock.h"
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_room.h"
 #include "engine/writer/ring_swap.h"
 #include "engine/writer/ring_symbols.h"

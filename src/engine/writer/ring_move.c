@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"

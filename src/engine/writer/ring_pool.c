@@ -13,7 +13,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/ring/record.h"
 #include "engine/writer/ring_room.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_buffer.h"
 #include "engine/writer/ring_file.h"
 #include "engine/writer/ring_swap.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_clear.h"
 #include "engine/writer/ring_pool.h"
 #include "engine/writer/ring_symbols.h"

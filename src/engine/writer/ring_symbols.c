@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "engine/base/mmap_memory.h"
-#include "engine/base/mutex.h"
 #include "engine/base/run_time.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_room.h"
 
 #define FIRST_STEP_BYTES (64u << 10) /* a file's first symbols get so much memory, */

@@ -1,7 +1,7 @@
 /* See ring_unread.h. */
 #include "engine/writer/ring_unread.h"
 
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 
 bool fg_ring_has_unread_locked(const struct fg_ring *ring)
 {

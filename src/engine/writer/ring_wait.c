@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/mutex.h"
+#include "engine/core/mutex.h"
 #include "engine/writer/ring_unread.h"
 
 #define BUSY_MS 1u /* until a task that writes is looked at again */

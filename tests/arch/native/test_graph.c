@@ -38,11 +38,11 @@ static void call_leaf(void *arg)
 static void check_outside_is_refused_by_a_test(void)
 {
     uint64_t guard = fg_task_guard(fg_task_self);
-    const struct fg_native_entry *free = fg_task_self->native->free;
+    const struct fg_native_entry *free = fg_task_self->native.free;
 
     call_leaf(NULL);
     CHECK_EQ(fg_task_guard(fg_task_self), guard);
-    CHECK(fg_task_self->native->free == free);
+    CHECK(fg_task_self->native.free == free);
 }
 
 int main(void)

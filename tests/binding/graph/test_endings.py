@@ -205,3 +205,23 @@ def test_a_thread_that_ends_in_a_call_of_which_only_the_return_is_waited_for():
         """,
         "close\n",
     )
+
+
+def test_a_fork_by_a_thread_that_is_apart():
+    """The child's only thread has a task, though it is not the current one. It crashed at its next call: its
+    task was unmapped with those of other threads."""
+    run(
+        """
+        from funcgraph import _engine
+
+        with funcgraph.Instance("forks") as one:
+            one.current_tracer = "function_graph"
+            work()
+            pid = _engine.apart(os.fork)
+            work()
+            if pid == 0:
+                os._exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """,
+        "7\n",
+    )

@@ -230,21 +230,25 @@ with_vectors_saved:
 
 /* ---- back from it */
 
-/* Comes from a stub: the return address of the caller is back on the stack, the number of the entry is below it.
+/* Comes from a stub: the return address of the caller is back on the stack, the offset of the entry is below it.
  * The registers lie as they do in fg_x86_64_enter (registers.c). */
+
+/* The entry into rdi. */
+.macro load_entry
+    movl 80(%rsp), %edi
+    leaq fg_native_entries(%rip), %rsi
+    addq %rsi, %rdi
+.endm
+
     .type fg_x86_64_leave, @function
     .balign 64
 fg_x86_64_leave:
     .cfi_startproc
-    leaq -16(%rsp), %rsp        /* S-8: the number, S-16: the entry */
+    leaq -16(%rsp), %rsp        /* S-8: the offset, S-16: free */
     .cfi_adjust_cfa_offset 16
     push_caller_saved
     push_register r11
-    movl 80(%rsp), %edi
-    shlq $FG_ENTRY_SHIFT, %rdi
-    leaq fg_native_entries(%rip), %rsi
-    addq %rsi, %rdi
-    movq %rdi, 72(%rsp)
+    load_entry
     movq %rsp, %rsi
     call fg_native_leave
     testq %rax, %rax
@@ -258,7 +262,7 @@ fg_x86_64_leave:
 
     .cfi_startproc
     .cfi_def_cfa_offset 96
-2:  movq 72(%rsp), %rdi
+2:  load_entry
     movq %rax, %rsi             /* the time of the return */
     movq %rsp, %rcx
     push_register rbx
@@ -386,14 +390,14 @@ fg_x86_64_stubs:
     .globl fg_machine_first_return
     .hidden fg_machine_first_return
     .set fg_machine_first_return, fg_x86_64_stubs + FG_STUB_RETURN
-    .set number, 0
+    .set offset, 0
     .rept FG_ENTRIES
     .balign FG_STUB_BYTES, 0xcc
-    call *-16(%rsp)                                         /* at 0 */
-    movl $number, -16(%rsp)                                 /* at FG_STUB_RETURN */
-    pushq fg_native_entries + number * FG_ENTRY_BYTES(%rip) /* at FG_STUB_PUSH */
-    {disp32} jmp fg_x86_64_leave                            /* at FG_STUB_END */
-    .set number, number + 1
+    call *-16(%rsp)                         /* at 0 */
+    movl $offset, -16(%rsp)                 /* at FG_STUB_RETURN */
+    pushq fg_native_entries + offset(%rip)  /* at FG_STUB_PUSH */
+    {disp32} jmp fg_x86_64_leave            /* at FG_STUB_END */
+    .set offset, offset + FG_ENTRY_BYTES
     .endr
     .balign FG_STUB_BYTES, 0xcc
     .cfi_endproc

@@ -9,9 +9,8 @@
 #define FG_PLACE_UP 11         /* and where it is changed back, to which fg_x86_64_place returns */
 #define FG_TRAMPOLINE_MOVED 48 /* the moved instructions, and the jump to the rest of the function */
 
-/* struct fg_native_entry, and the stub of the same number. */
-#define FG_ENTRY_SHIFT 5
-#define FG_ENTRY_BYTES (1 << FG_ENTRY_SHIFT)
+/* struct fg_native_entry, and the stub at the same offset. */
+#define FG_ENTRY_BYTES 32
 #define FG_ENTRIES 16384
 #define FG_STUB_BYTES FG_ENTRY_BYTES
 #define FG_STUB_RETURN 4 /* where the function returns to */

@@ -13,7 +13,7 @@ static int on_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
 
     (void)fp, (void)func;
     general.entries++;
-    general.saved += fg_native_regs_of(regs)->vectors != NULL;
+    general.saved += fg_native_regs_of(regs) != NULL;
     general.wrong += ret_ip == 0 || ret_ip != fg_regs_return_address(regs);
     general.wrong += !fg_regs_word(regs, FG_WORD_IP, 0, &general.ip);
     general.wrong += !fg_regs_word(regs, FG_WORD_SP, 0, &general.sp);
@@ -35,7 +35,7 @@ static void on_exit_of(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip
 
     (void)fp, (void)func;
     general.exits++;
-    general.saved += fg_native_regs_of(regs)->vectors != NULL;
+    general.saved += fg_native_regs_of(regs) != NULL;
     general.wrong += ret_ip == 0 || ret_ip != fg_regs_return_address(regs) || (words && !words[0]);
     for (uint32_t i = 0; i < 2; i++) {
         general.wrong += !fg_regs_word(regs, FG_WORD_RESULT, i, &general.results[i]);
