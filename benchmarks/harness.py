@@ -132,21 +132,27 @@ class Bench:
         """Measure all variants in turn, `rounds` times; return a dictionary per round."""
         return [{name: measure() for name, measure in variants.items()} for _ in range(self.rounds)]
 
-    def cost(self, command: Sequence[str]) -> Cost:
-        """Return what a command and its children take, start-up included. Its output is discarded."""
+    def cost(self, command: Sequence[str], status: int = 0) -> Cost:
+        """Return what a command and its children take, start-up included. Its output is discarded.
+
+        Raises:
+            RuntimeError: it ended with another status than this one.
+        """
         start = time.perf_counter()
         with (self.folder / "errors").open("w+b") as errors:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
-            _, status, used = os.wait4(process.pid, 0)
+            _, ended, used = os.wait4(process.pid, 0)
             wall_s = time.perf_counter() - start
-            process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode != 0:
+            process.returncode = os.waitstatus_to_exitcode(ended)
+            if process.returncode != status:
                 errors.seek(0)
                 text = errors.read().decode(errors="replace")
-                raise RuntimeError(f"status {process.returncode} from {' '.join(command)}\n{text}")
+                raise RuntimeError(
+                    f"status {process.returncode}, not {status}, from {' '.join(command)}\n{text}"
+                )
         return Cost(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
     def wall_s(self, command: Sequence[str]) -> float:

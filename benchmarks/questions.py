@@ -10,6 +10,7 @@ from benchmarks.harness import Bench, Figure, at_most, median_of
 
 _FIB = 33  # 22.8 million events
 _STEPS = 11_400_000  # calls of one function from one place: 22.8 million events
+_LATE = 5_000_000  # calls below each of two: 20 million events
 #: fib's argument -> its calls. fib.py calls fib(12) first.
 _CALLS_OF = {12: 465, 25: 242_785, 26: 392_835}
 _QUESTION = "SELECT function, count(*), sum(self_ns) FROM calls GROUP BY ALL"
@@ -41,11 +42,17 @@ def _answers(bench: Bench) -> Iterator[Figure]:
     bench.run([*record, "-o", loop, *bench.program("loop.py", bench.sized(_STEPS))])
     around = _CALLS_OF[12] + 1 + _FIB - 27  # the number of the first fib(27), which calls fib(26) and fib(25)
     pair = [f"__main__.fib:{around + 2}", f"__main__.fib:{around + 1 + _CALLS_OF[26]}"]
+    late = str(bench.folder / "answers-late.fg")
+    values = ["--args", "--retval"]
+    bench.run([*record, *values, "-o", late, *bench.program("late_difference.py", bench.sized(_LATE))])
     with_values = f"{_events(bench, fib):.1f} million events with values"
     for words in (["values", "__main__.fib"], ["repeat"], ["exceptions"], ["why", "__main__.fib"]):
         yield from _answered(bench, f"`funcgraph {words[0]}` of {with_values}", [*words, "-i", fib])
     name = f"`funcgraph compare` of two calls with {_CALLS_OF[25] / 1e6:.2f} million calls"
     yield from _answered(bench, f"{name}, of {with_values}", ["compare", *pair, "-i", fib])
+    name = "`funcgraph compare` of two calls that differ at their ends"
+    words = ["compare", "__main__.work:1", "__main__.work:2", "-i", late]
+    yield from _answered(bench, f"{name}, of {_events(bench, late):.1f} million events", words, status=1)
     name = f"`funcgraph why` of one function that has all {_events(bench, loop):.1f} million events"
     yield from _answered(bench, name, ["why", "__main__.step", "-i", loop])
 
@@ -56,8 +63,8 @@ def _events(bench: Bench, trace: str) -> float:
     return int(bench.run([bench.python, "-c", code, trace]).stdout) / 1e6
 
 
-def _answered(bench: Bench, name: str, words: list[str]) -> Iterator[Figure]:
-    costs = [bench.cost([*bench.funcgraph, *words]) for _ in range(bench.rounds)]
+def _answered(bench: Bench, name: str, words: list[str], status: int = 0) -> Iterator[Figure]:
+    costs = [bench.cost([*bench.funcgraph, *words], status) for _ in range(bench.rounds)]
     seconds = statistics.median(cost.wall_s for cost in costs)
     yield at_most(f"{name}, start-up included", seconds, _MOST_S, " s")
     peak_mb = max(cost.peak_mib for cost in costs) * 2**20 / 1e6

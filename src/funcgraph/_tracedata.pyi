@@ -120,6 +120,45 @@ SlowCallsTuple: TypeAlias = tuple[
     int, int, int, tuple[int, int, int, int, int] | None, list[tuple[int, int, int]], bytes, bytes
 ]
 
+LOCKSTEP_DIFFERENCES: Final[tuple[str, ...]]  # FG_LOCKSTEP_DIFFERENCES in lockstep.h
+
+# What Reader.lockstep() takes of a trace (struct fg_lockstep_side): functions, tasks, select_unknown and
+# selection as of calls(); a 32-bit word for each function, and one more for those without a name: the number
+# of its name; the number of the root's name, or -1; when the root began.
+LockstepSideTuple: TypeAlias = tuple[
+    FunctionRows,
+    list[tuple[int, int, int, str, int, int, bool]],
+    bool,
+    SelectionTuple | None,
+    Buffer,
+    int,
+    int,
+]
+# Side 0 or 1, two of the tasks that have calls in it, and (lane, tid) of tasks that are not in the list.
+LockstepThreadsTuple: TypeAlias = tuple[int, tuple[int, int], list[tuple[int, int]]]
+# A beginning or an end (struct fg_lockstep_moment): kind, function, depth, name, time_ns, values.
+MomentTuple: TypeAlias = tuple[int, int, int, int, int, bytes]
+# Where sides differ (struct fg_lockstep_place): what, calls, nr_roots, root_ns of both, path (names), before
+# (depth, name), and the moment of each; None: it has no further call.
+LockstepPlaceTuple: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    tuple[int, int],
+    list[int],
+    list[tuple[int, int]],
+    tuple[MomentTuple | None, MomentTuple | None],
+]
+# Threads, if one has several; the first value that differs; the first call that does; the calls of both from
+# there on (depth, name); how often each calls functions of a name, 64-bit words by the number of the name.
+LockstepTuple: TypeAlias = tuple[
+    LockstepThreadsTuple | None,
+    LockstepPlaceTuple | None,
+    LockstepPlaceTuple | None,
+    tuple[list[tuple[int, int]], list[tuple[int, int]]],
+    tuple[bytes, bytes],
+]
+
 EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
 
 # An exception (struct fg_exception): number, type, fate, identity, begin_ns, raised_ns, left_ns, task,
@@ -540,6 +579,22 @@ class Reader:
 
         Raises:
             ValueError: a limit is less than 1, or the file is damaged.
+            OSError: it cannot be read.
+        """
+    def lockstep(
+        self, one: LockstepSideTuple, reader: Reader, other: LockstepSideTuple, nr_names: int, ahead: int, /
+    ) -> LockstepTuple:
+        """Read two traces side by side; return where their calls first differ: lockstep.h.
+
+        Args:
+            one: what is read of this trace.
+            reader, other: the other trace, which may be the same, and what is read of it.
+            nr_names: above all numbers of names.
+            ahead: how many events of each are read at most after the place where their calls differ, as far
+                as the trace can be read there; 2**64 - 1: all, which can fail.
+
+        Raises:
+            ValueError: an argument is impossible, or a file is damaged.
             OSError: it cannot be read.
         """
     def call_parts(

@@ -128,6 +128,86 @@ def test_the_first_calls_that_differ_in_two_runs(tmp_path: Path) -> None:
         assert first_different_calls(a, a, "shop.order") is None
 
 
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_call_that_ends_earlier_differs_whatever_comes_next(tmp_path: Path, follows: bool) -> None:
+    """At that place one run has the next call of the function, or nothing, and the other one a callee."""
+    written = Written()
+    written.order(1, [7])
+    written.order(1, [7, 8])
+    longer = written.save(tmp_path / "longer.dat")
+    written = Written()
+    written.order(1, [7])
+    written.order(1, [7])
+    if follows:
+        written.order(1, [7, 8])
+    shorter = written.save(tmp_path / "shorter.dat")
+    for paths in ((longer, shorter), (shorter, longer)):
+        with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
+            calls = first_different_calls(a, b, "shop.order")
+            assert calls is not None
+            assert [str(call) for call in calls] == ["shop.order:2"] * 2
+            difference = compare_calls(a, calls[0], b, calls[1]).difference
+            assert difference is not None
+            assert {end and end[1] for end in (difference.a, difference.b)} == {None, "shop.price"}
+
+
+def test_a_run_with_the_same_calls_and_fewer_is_an_error(tmp_path: Path) -> None:
+    paths = []
+    for name, count in (("a.dat", 2), ("b.dat", 3)):
+        written = Written()
+        for _ in range(count):
+            written.order(1, [7])
+        paths.append(written.save(tmp_path / name))
+    with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
+        for one, other in ((a, b), (b, a)):
+            with pytest.raises(SelectionError, match=r"the first 2 calls of shop\.order are the same"):
+                first_different_calls(one, other, "shop.order")
+
+
+def test_calls_of_a_chosen_thread_have_the_numbers_that_they_have_in_the_trace(tmp_path: Path) -> None:
+    paths = []
+    for name, last in (("a.dat", 1), ("b.dat", 2)):
+        trace = Trace(["shop.order"])
+        other, task = trace.task(7, "other"), trace.task(69, "work")
+        for number in range(6):
+            begin = S + 100 * number
+            other.enter(begin, 0, 0)
+            other.leave(begin + 10, 0, 0, calltime=begin, result=values(number * last))
+            task.enter(begin, 0, 0)
+            task.leave(begin + 20, 0, 0, calltime=begin, result=values(last if number == 3 else 0))
+        paths.append(trace.save(tmp_path / name))
+    with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
+        calls = first_different_calls(a, b, "shop.order", ["work"])
+        assert calls is not None
+        for trace, call in zip((a, b), calls, strict=True):
+            assert (call.task.tid, call.begin_ns) == (69, S + 300)
+            assert find_call(trace, str(call)) == call
+
+
+LATE = """
+left = [2, 1]
+def step(i): return i or left.pop()
+def work():
+    for i in range(1_234_566, -1, -1): step(i)
+work()
+work()
+"""
+
+
+def test_a_first_difference_at_call_1_234_567_is_found(fg: Funcgraph) -> None:
+    """The 1,234,567th call of step() returns 1 in one call of work(), and 2 in the other one."""
+    flags = ("--args", "--retval", "-l", "__main__.work", "-l", "__main__.step")
+    assert fg.record("-q", *flags, fg.script(LATE)).returncode == 0
+    answer = fg.run("compare", "__main__.work:1", "__main__.work:2", "--json")
+    assert answer.returncode == 1, answer.stderr
+    found = json.loads(answer.stdout)
+    difference = found["difference"]
+    assert (difference["what"], difference["calls"]) == ("result", 1_234_567 + 1)  # and work() itself
+    texts = [difference[side][1] for side in "ab"]
+    assert texts == [f"__main__.step() returns {number}" for number in (1, 2)]
+    assert (difference["path"], found["parting"]) == (["__main__.work"], None)
+
+
 def test_calls_that_cannot_be_compared(run: Path, tmp_path: Path) -> None:
     trace = Trace(["m.gen"])
     task = trace.task(69)

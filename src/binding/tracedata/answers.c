@@ -1,83 +1,13 @@
-/* See answers.h. Each answer reads the whole trace, with names and cursors of its own. */
+/* See answers.h. */
 #include "binding/tracedata/answers.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "binding/base/sequences.h"
-#include "binding/tracedata/base/names.h"
-#include "binding/tracedata/reader_object.h"
-#include "binding/tracedata/selection.h"
+#include "binding/tracedata/question.h"
 #include "tracedata/answers/call_choice.h"
 #include "tracedata/answers/repeats.h"
 #include "tracedata/answers/value_groups.h"
-
-#define ANSWER_EVENTS (4u << 20) /* between checks for a signal: a few tenths of a second */
-
-/* ---- reading */
-
-struct question {
-    struct fg_reader *reader;
-    struct fg_name_table names;
-    struct fg_selected selected;
-    struct fg_merge merge;
-    PyObject *functions, *tasks, *selection, *folds;
-    int select_unknown;
-    const char *function_mask; /* NULL: the answer has no use for it */
-    Py_ssize_t function_mask_bytes;
-};
-
-static void close_question(struct question *question)
-{
-    if (question->merge.file)
-        fg_merge_close(&question->merge);
-    fg_selected_free(&question->selected);
-    fg_name_table_free(&question->names);
-}
-
-/* Opens the lanes. Return: 0, or -1 with an exception; close_question() is due in any case. */
-static int open_question(struct question *question)
-{
-    const struct fg_trace_file *file = &question->reader->file;
-    int error;
-
-    if (fg_fill_names(&question->names, file, question->functions, question->tasks,
-                      question->select_unknown) < 0 ||
-        fg_selected_parse(&question->selected, question->reader, &question->names, question->selection) < 0 ||
-        fg_selected_parse_folds(&question->selected, file, &question->names, question->folds) < 0)
-        return -1;
-    if (question->function_mask &&
-        question->function_mask_bytes != (Py_ssize_t)question->names.nr_functions) {
-        PyErr_SetString(PyExc_ValueError, "function_mask must have a byte for each function of the trace");
-        return -1;
-    }
-    Py_BEGIN_ALLOW_THREADS;
-    error = fg_selected_open(&question->selected, &question->merge, file, &question->names);
-    Py_END_ALLOW_THREADS;
-    if (error)
-        fg_reader_raise(question->reader, error, question->merge.reason);
-    return error ? -1 : 0;
-}
-
-/* Reads all of it. Return: 0, or -1 with an exception. */
-static int run(struct question *question, int (*step)(void *answer, uint64_t events), void *answer)
-{
-    int result = 1;
-
-    while (result == 1) {
-        if (fg_reader_step(question->reader) < 0)
-            return -1;
-        Py_BEGIN_ALLOW_THREADS;
-        result = step(answer, ANSWER_EVENTS);
-        Py_END_ALLOW_THREADS;
-    }
-    if (result == -E2BIG)
-        PyErr_Format(PyExc_OverflowError, "more than %u functions were called; choose fewer",
-                     FG_MOST_VALUE_FUNCTIONS);
-    else if (result < 0)
-        fg_reader_raise(question->reader, result, question->merge.reason);
-    return result < 0 ? -1 : 0;
-}
 
 /* (calls, open, suspended) */
 static PyObject *call_counts(const struct fg_answer *answer)
@@ -197,7 +127,7 @@ static int step_values(void *answer, uint64_t events)
 
 PyObject *fg_reader_call_values(PyObject *self, PyObject *args)
 {
-    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_question question = {.reader = (struct fg_reader *)self};
     struct fg_value_groups *groups = NULL;
     PyObject *result = NULL;
 
@@ -205,14 +135,14 @@ PyObject *fg_reader_call_values(PyObject *self, PyObject *args)
                           &question.select_unknown, &question.function_mask, &question.function_mask_bytes,
                           &question.selection))
         return NULL;
-    if (open_question(&question) == 0) {
+    if (fg_question_open(&question) == 0) {
         if (fg_value_groups_new(&question.merge, (const uint8_t *)question.function_mask, &groups) < 0)
             PyErr_NoMemory();
-        else if (run(&question, step_values, groups) == 0)
+        else if (fg_question_run(&question, step_values, groups) == 0)
             result = value_functions(groups);
     }
     fg_value_groups_free(groups);
-    close_question(&question);
+    fg_question_close(&question);
     return result;
 }
 
@@ -280,7 +210,7 @@ static int step_exceptions(void *answer, uint64_t events)
 
 PyObject *fg_reader_exceptions(PyObject *self, PyObject *args)
 {
-    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_question question = {.reader = (struct fg_reader *)self};
     struct fg_exception_answer *answer = NULL;
     unsigned long long number;
     PyObject *result = NULL;
@@ -288,16 +218,16 @@ PyObject *fg_reader_exceptions(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!pKOO:exceptions", &question.functions, &PyList_Type, &question.tasks,
                           &question.select_unknown, &number, &question.selection, &question.folds))
         return NULL;
-    if (open_question(&question) == 0) {
+    if (fg_question_open(&question) == 0) {
         if (fg_exception_answer_new(&question.merge, number, &answer) < 0)
             PyErr_NoMemory();
-        else if (run(&question, step_exceptions, answer) == 0)
+        else if (fg_question_run(&question, step_exceptions, answer) == 0)
             result =
                 Py_BuildValue("(NNN)", exceptions_tuple(fg_exception_answer_result(answer)),
                               call_counts(fg_exception_answer_calls(answer)), import_names(&question.names));
     }
     fg_exception_answer_free(answer);
-    close_question(&question);
+    fg_question_close(&question);
     return result;
 }
 
@@ -346,7 +276,7 @@ static PyObject *repeat_functions(const struct fg_repeats *repeats, uint32_t nr_
     return list;
 }
 
-static PyObject *repeats_tuple(const struct question *question, const struct fg_repeats *repeats)
+static PyObject *repeats_tuple(const struct fg_question *question, const struct fg_repeats *repeats)
 {
     return Py_BuildValue(
         "(NNNKNN)", repeat_groups(repeats), repeat_functions(repeats, question->names.nr_functions),
@@ -361,7 +291,7 @@ static int step_repeats(void *answer, uint64_t events)
 
 PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
 {
-    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_question question = {.reader = (struct fg_reader *)self};
     struct fg_repeats *repeats = NULL;
     unsigned long long least;
     PyObject *result = NULL;
@@ -372,14 +302,14 @@ PyObject *fg_reader_repeats(PyObject *self, PyObject *args)
         return NULL;
     if (least < 2)
         return PyErr_Format(PyExc_ValueError, "least must be at least 2, got %llu", least);
-    if (open_question(&question) == 0) {
+    if (fg_question_open(&question) == 0) {
         if (fg_repeats_new(&question.merge, (const uint8_t *)question.function_mask, least, &repeats) < 0)
             PyErr_NoMemory();
-        else if (run(&question, step_repeats, repeats) == 0)
+        else if (fg_question_run(&question, step_repeats, repeats) == 0)
             result = repeats_tuple(&question, repeats);
     }
     fg_repeats_free(repeats);
-    close_question(&question);
+    fg_question_close(&question);
     return result;
 }
 
@@ -452,7 +382,7 @@ static int step_slow_calls(void *answer, uint64_t events)
     return fg_slow_calls_run(answer, events);
 }
 
-static PyObject *read_slow_calls(struct question *question, const uint32_t *keys,
+static PyObject *read_slow_calls(struct fg_question *question, const uint32_t *keys,
                                  const struct fg_call_choice_limits *limits)
 {
     struct fg_slow_calls *slow = NULL;
@@ -460,7 +390,7 @@ static PyObject *read_slow_calls(struct question *question, const uint32_t *keys
 
     if (fg_slow_calls_new(&question->merge, keys, &slow) < 0)
         PyErr_NoMemory();
-    else if (run(question, step_slow_calls, slow) == 0)
+    else if (fg_question_run(question, step_slow_calls, slow) == 0)
         result = slow_calls_tuple(fg_slow_calls_most_used(slow), limits);
     fg_slow_calls_free(slow);
     return result;
@@ -468,7 +398,7 @@ static PyObject *read_slow_calls(struct question *question, const uint32_t *keys
 
 PyObject *fg_reader_slow_calls(PyObject *self, PyObject *args)
 {
-    struct question question = {.reader = (struct fg_reader *)self};
+    struct fg_question question = {.reader = (struct fg_reader *)self};
     struct fg_call_choice_limits limits;
     Py_buffer keys;
     Py_ssize_t ranked, chosen;
@@ -480,13 +410,13 @@ PyObject *fg_reader_slow_calls(PyObject *self, PyObject *args)
     limits = (struct fg_call_choice_limits){(size_t)ranked, (size_t)chosen};
     if (ranked < 1 || chosen < 1)
         PyErr_Format(PyExc_ValueError, "limits must be at least 1, got %zd and %zd", ranked, chosen);
-    else if (open_question(&question) == 0) {
+    else if (fg_question_open(&question) == 0) {
         if ((size_t)keys.len != question.names.nr_functions * sizeof(uint32_t))
             PyErr_SetString(PyExc_ValueError, "keys must have a 32-bit word for each function of the trace");
         else
             result = read_slow_calls(&question, keys.buf, &limits);
     }
-    close_question(&question);
+    fg_question_close(&question);
     PyBuffer_Release(&keys);
     return result;
 }

@@ -13,6 +13,7 @@
 #include "binding/tracedata/export/slicer.h"
 #include "binding/tracedata/follower.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/lockstep.h"
 #include "binding/tracedata/python_codec.h"
 #include "binding/tracedata/reader.h"
 #include "binding/tracedata/run_table.h"
@@ -97,7 +98,7 @@ static int tracedata_exec(PyObject *module)
         fg_add_calls_types(module) < 0 || fg_add_call_index_types(module) < 0 ||
         fg_add_run_table_names(module) < 0 || fg_add_follower_types(module) < 0 ||
         fg_add_tree_names(module) < 0 || fg_add_answer_names(module) < 0 ||
-        fg_add_call_parts_names(module) < 0)
+        fg_add_lockstep_names(module) < 0 || fg_add_call_parts_names(module) < 0)
         return -1;
     if (fg_add_slicer_types(module) < 0 || fg_add_call_objects(module) < 0 ||
         fg_add_perfetto_types(module) < 0)

@@ -16,6 +16,7 @@
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
 #include "binding/tracedata/kernel.h"
+#include "binding/tracedata/lockstep.h"
 #include "binding/tracedata/reader_object.h"
 #include "binding/tracedata/report.h"
 #include "binding/tracedata/run_table.h"
@@ -291,6 +292,9 @@ PyDoc_STRVAR(slow_calls_doc,
              "slow_calls($self, functions, tasks, select_unknown, keys, selection, limits, /)\n--\n\n"
              "Read the whole trace, and return which calls of a function took long. See the stub.");
 
+PyDoc_STRVAR(lockstep_doc, "lockstep($self, one, reader, other, nr_names, ahead, /)\n--\n\n"
+                           "Read two traces, and return where their calls first differ. See the stub.");
+
 PyDoc_STRVAR(call_parts_doc,
              "call_parts($self, functions, tasks, classes, begins, groups, gil, ready, sizes, gc, /)\n--\n\n"
              "Return what chosen calls spent their time on. See the stub.");
@@ -309,6 +313,7 @@ FG_ALONE(fg_reader_call_values)
 FG_ALONE(fg_reader_repeats)
 FG_ALONE(fg_reader_exceptions)
 FG_ALONE(fg_reader_slow_calls)
+FG_ALONE(fg_reader_lockstep)
 FG_ALONE(fg_reader_call_parts)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
@@ -349,6 +354,7 @@ static PyMethodDef reader_methods[] = {
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
     {"slow_calls", fg_reader_slow_calls_alone, METH_VARARGS, slow_calls_doc},
+    {"lockstep", fg_reader_lockstep_alone, METH_VARARGS, lockstep_doc},
     {"call_parts", fg_reader_call_parts_alone, METH_VARARGS, call_parts_doc},
     {"function", reader_function, METH_O, function_doc},
     {"fileno", reader_fileno, METH_NOARGS,

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from funcgraph.answers.named_call import NamedCall, find_call, function_named
-from funcgraph.diff.first_difference import CallCodes, FirstDifference, decoded, first_difference
+from funcgraph.answers.named_call import NamedCall, call_beginning, escaped, find_call, function_named
+from funcgraph.diff.first_difference import FirstDifference, Side, lockstep
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.selection import Selection
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from funcgraph.tracedata.opened import Trace
-
-_AFTER = 5
 
 
 class CallCount(NamedTuple):
@@ -74,17 +71,11 @@ def compare_calls(a: Trace, one: NamedCall, b: Trace, other: NamedCall) -> CallC
     for call in (one, other):
         if call.resumes:
             raise SelectionError(f"{call} was suspended and resumed: only calls that were not are compared")
-    selects = one.selection(), other.selection()
-    found = first_difference(a, b, *selects)
-    parting = found
-    if found is not None and found.what != "call":
-        parting = first_difference(a, b, *selects, values=False)
-    if parting is None:  # the same calls: nothing follows, and each function is called as often
-        return CallComparison(one, other, found, None, (), (), ())
-    names: dict[str, int] = {}
-    after_a, counts_a = _summed(a, names, selects[0], parting.calls)
-    after_b, counts_b = _summed(b, names, selects[1], parting.calls)
-    return CallComparison(one, other, found, parting, after_a, after_b, tuple(_counts(counts_a, counts_b)))
+    found = lockstep(_side_of(a, one), _side_of(b, other))
+    if found.parting is None:  # the same calls: nothing follows, and each function is called as often
+        return CallComparison(one, other, found.first, None, (), (), ())
+    counts = tuple(_counts(*found.counts))
+    return CallComparison(one, other, found.first, found.parting, *found.after, counts)
 
 
 def first_different_calls(
@@ -111,54 +102,29 @@ def first_different_calls(
     if function not in {one.name for one in a.functions} and (":" in function or "@" in function):
         return find_call(a, function), find_call(b, function)
     name, _ = function_named(a, function)
-    select = Selection(graph=(function,), tasks=tasks)
-    found = first_difference(a, b, select)
-    if found is None:
+    select = Selection(graph=(escaped(name),), tasks=tasks)
+    found = lockstep(Side(a, select), Side(b, select), is_counted=False)
+    if found.first is None:
         return None
-    last = found.calls + (found.what != "result")
-    number = _number_of_root(CallCodes(a, {}, select), a, name, last)
-    other = _number_of_root(CallCodes(b, {}, select), b, name, last)
-    if number != other:
-        raise SelectionError(
-            f"the first {min(number, other):,} calls of {name} are the same; one has no more"
-        )
-    return find_call(a, f"{name}:{number}"), find_call(b, f"{name}:{number}")
+    if _is_at_next_root(found.first):
+        raise SelectionError(f"the first {found.nr_roots:,} calls of {name} are the same; one has no more")
+    one, other = (
+        call_beginning(trace, name, begin_ns, tasks)
+        for trace, begin_ns in zip((a, b), found.roots_ns, strict=True)
+    )
+    return one, other
 
 
-def _number_of_root(calls: CallCodes, trace: Trace, name: str, last: int) -> int:
-    """Return the number of the outermost call of a function in which the last of some calls is."""
-    names = _names(trace)
-    count = number = 0
-    for code in islice(calls.codes(), last):
-        depth, function = decoded(code, names)
-        count += function == name
-        number = number if depth else count
-    return number
+def _side_of(trace: Trace, call: NamedCall) -> Side:
+    return Side(trace, call.window(), call.function, call.begin_ns)
 
 
-def _names(trace: Trace) -> list[str]:
-    """Return the names of functions, as CallCodes numbers them in an empty table."""
-    return list(dict.fromkeys([*(function.name for function in trace.functions), "<unknown>"]))
-
-
-def _summed(
-    trace: Trace, names: dict[str, int], select: Selection, before: int
-) -> tuple[tuple[tuple[int, str], ...], Counter[str]]:
-    """Return the calls of a selection after the first ones, and how often each function is called."""
-    after: list[int] = []
-    counts: Counter[int] = Counter()
-    at = 0
-    calls = CallCodes(trace, names, select, from_first=True)
-    while codes := calls.peek():
-        after += codes[max(before - at, 0) :][: _AFTER - len(after)] if at + len(codes) > before else []
-        counts.update(codes)
-        at += len(codes)
-        calls.skip(len(codes))
-    known = list(names)
-    by_name: Counter[str] = Counter()
-    for code, count in counts.items():
-        by_name[decoded(code, known)[1]] += count
-    return tuple(decoded(code, known) for code in after), by_name
+def _is_at_next_root(found: FirstDifference) -> bool:
+    """Whether one side has one more call of depth 0, and the other no further call."""
+    return found.what == "call" and any(
+        end is None and other is not None and not other[0]
+        for end, other in ((found.a, found.b), (found.b, found.a))
+    )
 
 
 def _counts(a: Counter[str], b: Counter[str]) -> list[CallCount]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from funcgraph import _tracedata
@@ -70,17 +72,15 @@ class NamedCall(NamedTuple):
             "is_open": self.is_open,
         }
 
+    def window(self) -> Selection:
+        """Return what selects the events of its thread while it was in progress."""
+        begin, end = self.times()
+        return Selection(tasks=(str(self.task.tid),), buffers=(self.buffer,), begin=begin, end=end)
+
     def selection(self) -> Selection:
         """Return what selects the call and all that it calls; and other calls of its function in the thread,
         if it was suspended meanwhile."""
-        begin, end = self.times()
-        return Selection(
-            tasks=(str(self.task.tid),),
-            buffers=(self.buffer,),
-            graph=(_escaped(self.function),),
-            begin=begin,
-            end=end,
-        )
+        return replace(self.window(), graph=(escaped(self.function),))
 
 
 def find_call(trace: Trace, name: str, buffers: Sequence[str] = ()) -> NamedCall:
@@ -100,15 +100,28 @@ def find_call(trace: Trace, name: str, buffers: Sequence[str] = ()) -> NamedCall
     Example:
         >>> call = find_call(trace, "shop.checkout:3")
     """
-    if numbered := _NUMBERED.fullmatch(name):
-        return _numbered(trace, numbered[1], int(numbered[2]), buffers)
-    if timed := _TIMED.fullmatch(name):
-        return _timed(trace, timed[1], timed[2], buffers)
-    calls = list(calls_of(trace, name, buffers))
-    if len(calls) == 1:
-        return calls[0]
-    function = printable(name)
-    raise SelectionError(f"'{function}' has {len(calls):,} calls: {function}:1 is the first one")
+    return find_calls(trace, [name], buffers)[0]
+
+
+def find_calls(trace: Trace, names: Sequence[str], buffers: Sequence[str] = ()) -> list[NamedCall]:
+    """Return the calls that a person names: as `find_call`, but the trace is read once for those of one
+    function.
+
+    Raises:
+        SelectionError: as `find_call`, of the first one that is not there.
+
+    Example:
+        >>> one, other = find_calls(trace, ["shop.checkout:3", "shop.checkout:4"])
+    """
+    numbered = [_NUMBERED.fullmatch(name) for name in names]
+    numbers: dict[str, list[int]] = {}
+    for match in filter(None, numbered):
+        numbers.setdefault(match[1], []).append(int(match[2]))
+    found = {pattern: _numbered(trace, pattern, some, buffers) for pattern, some in numbers.items()}
+    return [
+        found[match[1]][int(match[2])] if match else _without_number(trace, name, buffers)
+        for name, match in zip(names, numbered, strict=True)
+    ]
 
 
 def function_named(trace: Trace, pattern: str) -> tuple[str, list[int]]:
@@ -166,7 +179,7 @@ def call_batches_of(
 def selection_of(trace: Trace, name: str, tasks: Sequence[str] = ()) -> Selection:
     """Return what selects the calls of the functions that have this very name."""
     function = next(function for function in trace.functions if function.name == name)
-    return Selection(functions=(_escaped(pattern_names(function)[0]),), tasks=tasks)
+    return Selection(functions=(escaped(pattern_names(function)[0]),), tasks=tasks)
 
 
 def graph_buffers(trace: Trace, names: Sequence[str] = ()) -> list[str]:
@@ -198,7 +211,7 @@ def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterato
 # ----
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     """Return a pattern that matches a name alone; it is compared with what can be encoded of names."""
     return re.sub(r"([*?\[\]\\])", r"\\\1", encodable(name))
 
@@ -223,19 +236,49 @@ def call_of(trace: Trace, batch: CallColumns, place: int, name: str, buffer: str
     )
 
 
-def _numbered(trace: Trace, pattern: str, number: int, buffers: Sequence[str]) -> NamedCall:
-    if number < 0:
+def _numbered(
+    trace: Trace, pattern: str, numbers: Sequence[int], buffers: Sequence[str]
+) -> dict[int, NamedCall]:
+    """Return calls of a function by their numbers; negative ones count from the last call on."""
+    calls = 0
+    if min(numbers) < 0:
         _, _, batches = call_batches_of(trace, pattern, buffers)
-        count = max(max(batch.id) for batch in batches)
-        number += count + 1
+        calls = max(max(batch.id) for batch in batches)
+    due = {number: number if number > 0 else number + calls + 1 for number in numbers}
+    found: dict[int, NamedCall] = {}
     name, buffer, batches = call_batches_of(trace, pattern, buffers)
     count = 0
     for batch in batches:
-        ids = batch.id.tolist()
-        if number in ids:
-            return call_of(trace, batch, ids.index(number), name, buffer)
-        count += len(ids)
+        for number, from_first in list(due.items()):
+            if (place := next(_places(batch.id, from_first), None)) is not None:
+                found[number] = call_of(trace, batch, place, name, buffer)
+                del due[number]
+        if not due:
+            return found
+        count += len(batch)
     raise SelectionError(f"'{printable(name)}' has {count:,} calls")
+
+
+def _without_number(trace: Trace, name: str, buffers: Sequence[str]) -> NamedCall:
+    if timed := _TIMED.fullmatch(name):
+        return _timed(trace, timed[1], timed[2], buffers)
+    calls = list(calls_of(trace, name, buffers))
+    if len(calls) == 1:
+        return calls[0]
+    function = printable(name)
+    raise SelectionError(f"'{function}' has {len(calls):,} calls: {function}:1 is the first one")
+
+
+def _places(words: memoryview, word: int) -> Iterator[int]:
+    """Yield where a word is among 64-bit words. Most batches do not have it: no object is made of each."""
+    if not 0 <= word < 2**64:
+        return
+    data, searched = bytes(words), struct.pack("=Q", word)
+    at = data.find(searched)
+    while at >= 0:
+        if at % len(searched) == 0:
+            yield at // len(searched)
+        at = data.find(searched, at + 1)
 
 
 def _timed(trace: Trace, thread: str, time: str, buffers: Sequence[str]) -> NamedCall:
@@ -259,13 +302,40 @@ def call_of_span(trace: Trace, lane: Lane, span: Span) -> NamedCall | None:
     if span.function is None:
         return None
     name, buffer = span.function.name, trace.buffers[lane.task.buffer].name
-    start_ns = _start_of(trace, lane.task, span.begin_ns) if span.resumed else span.begin_ns
-    for batch in call_batches_of(trace, name, [buffer])[2]:
-        for place, begin_ns in enumerate(batch.begin_ns):
-            is_there = span.resumed or batch.tasks[batch.task[place]].tid == lane.task.tid
-            if begin_ns == start_ns and is_there:
-                return call_of(trace, batch, place, name, buffer)
-    return None
+    if span.resumed:
+        start_ns = _start_of(trace, lane.task, span.begin_ns)
+        return next(_calls_beginning(trace, name, start_ns, [buffer]), None)
+    calls = _calls_beginning(trace, name, span.begin_ns, [buffer])
+    return next((call for call in calls if call.task.tid == lane.task.tid), None)
+
+
+def call_beginning(trace: Trace, name: str, begin_ns: int, tasks: Sequence[str] = ()) -> NamedCall:
+    """Return the call of a function that began at a time.
+
+    Args:
+        trace: the trace.
+        name: the function's name.
+        begin_ns: the time.
+        tasks: the threads that it may be in: ids or names; empty: any.
+
+    Raises:
+        SelectionError: there is none.
+        TraceError, OSError: as `Trace.columns`.
+    """
+    chosen = find_tasks(trace, tasks)
+    for call in _calls_beginning(trace, name, begin_ns):
+        if chosen is None or call.task in chosen:
+            return call
+    raise no_call(name, tasks)
+
+
+def _calls_beginning(
+    trace: Trace, name: str, begin_ns: int, buffers: Sequence[str] = ()
+) -> Iterator[NamedCall]:
+    _, buffer, batches = call_batches_of(trace, name, buffers)
+    for batch in batches:
+        for place in _places(batch.begin_ns, begin_ns):
+            yield call_of(trace, batch, place, name, buffer)
 
 
 def _start_of(trace: Trace, task: Task, time_ns: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from funcgraph.answers.compare_calls import CallComparison, compare_calls, first_different_calls
 from funcgraph.answers.compare_text import compare_json, compare_lines
-from funcgraph.answers.named_call import find_call
+from funcgraph.answers.named_call import find_calls
 from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError
 from funcgraph.command_support.trace import (
@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _compared(args: argparse.Namespace, traces: list[Trace]) -> CallComparison | None:
     a, b = traces[0], traces[-1]
     if not args.at:
-        return compare_calls(a, find_call(a, args.one), b, find_call(b, args.other))
+        one, other = find_calls(a, [args.one, args.other])
+        return compare_calls(a, one, b, other)
     calls = first_different_calls(a, b, args.at, args.tasks)
     return None if calls is None else compare_calls(a, calls[0], b, calls[1])

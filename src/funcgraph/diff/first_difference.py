@@ -1,29 +1,36 @@
 """Where two runs of one thread each first differ: in a call, its arguments or its result.
 
-Memory does not grow with the traces.
+The calls are compared in C (src/tracedata/answers/lockstep.h), in memory that does not grow with the traces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections import Counter
 from dataclasses import dataclass
-from itertools import compress, islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from funcgraph.diff.first_value import first_value
+from funcgraph import _tracedata
 from funcgraph.names import printable
-from funcgraph.tracedata.description import SelectionError
-from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.description import Function, SelectionError, TraceError
+from funcgraph.tracedata.events import Columns, exception_name, name_arguments
+from funcgraph.tracedata.values import PartialValue, Value, decode_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from funcgraph.tracedata.opened import Trace
+    from funcgraph._tracedata import LockstepPlaceTuple, LockstepSideTuple, LockstepThreadsTuple, MomentTuple
+    from funcgraph.tracedata.opened import Reading, Trace
     from funcgraph.tracedata.selection import Selection
 
-_ENTRY = Columns.KINDS.index("entry")
-_DEPTH_BITS = 18  # FG_RECORD_MAX_DEPTH
-_CONTEXT = 3
+_ENTRY, _RETURN, _RAISE, _SUSPEND = map(Columns.KINDS.index, ("entry", "return", "raise", "suspend"))
+_NO_ROOT = -1
+_ALL = 2**64 - 1
+#: Events after the place where two runs part, in which calls of a second thread are still an error.
+_AHEAD = 65536
+
+What = Literal["call", "arguments", "result"]
+_WHATS = cast(tuple[What, ...], _tracedata.LOCKSTEP_DIFFERENCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class FirstDifference:
             and results: the call with its values in place of the name.
     """
 
-    what: Literal["call", "arguments", "result"]
+    what: What
     calls: int
     path: tuple[str, ...]
     before: tuple[tuple[int, str], ...]
@@ -48,153 +55,173 @@ class FirstDifference:
     b: tuple[int, str, int] | None
 
 
-def first_difference(
-    a: Trace,
-    b: Trace,
-    select: Selection | None = None,
-    select_b: Selection | None = None,
-    *,
-    values: bool = True,
-) -> FirstDifference | None:
+class Side(NamedTuple):
+    """What is compared of a trace: calls of one thread.
+
+    Attributes:
+        trace: the trace.
+        select: what is read of it; None: all.
+        root: the name of the function of one call, which alone is compared with what it calls, in depths
+            from it on; "": all calls that are read are.
+        root_ns: when that call began. The selection is its time and its thread.
+    """
+
+    trace: Trace
+    select: Selection | None
+    root: str = ""
+    root_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lockstep:
+    """Two sides beside each other.
+
+    Attributes:
+        value: where an argument or a result first differs, as far as both make the same calls; None: nowhere.
+        parting: where they first call something else; None: nowhere.
+        nr_roots: how many calls of depth 0 both have begun by the first of these places: at a call without
+            the next one.
+        roots_ns: when the latest of these began in each; 0: there is none.
+        after: what each calls from the parting on, as (depth, name): the first ones.
+        counts: how often each calls the functions of a name.
+    """
+
+    value: FirstDifference | None
+    parting: FirstDifference | None
+    nr_roots: int
+    roots_ns: tuple[int, int]
+    after: tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]
+    counts: tuple[Counter[str], Counter[str]]
+
+    @property
+    def first(self) -> FirstDifference | None:
+        """The first place at which anything differs; None: nothing does."""
+        return self.value or self.parting
+
+
+def first_difference(a: Trace, b: Trace, select: Selection | None = None) -> FirstDifference | None:
     """Compare what two runs call, call by call: functions by name, their depths, and the values that both
     recorded.
 
     Args:
         a, b: the runs; may be one trace.
         select: what is compared of them.
-        select_b: what is of `b`, if that is something else. Depths count from the first call of each then.
-        values: compare arguments and results too.
 
     Raises:
         SelectionError: one has calls of several threads.
         TraceError, OSError: as `Trace.columns`. Traces are compared up to where the damage begins.
+
+    Example:
+        >>> with funcgraph.open("old.fg") as a, funcgraph.open("new.fg") as b:
+        ...     found = first_difference(a, b)
     """
-    names: dict[str, int] = {}
-    from_first = select_b is not None
-    selects = select, select_b or select
-    sides = [
-        CallCodes(*side, from_first=from_first) for side in ((a, names, selects[0]), (b, names, selects[1]))
-    ]
-    calls = 0
-    while True:
-        first, second = (side.peek() for side in sides)
-        count = min(len(first), len(second))
-        if not count or first[:count] != second[:count]:
-            break
-        calls += count
-        for side in sides:
-            side.skip(count)
-    place = next((i for i in range(count) if first[i] != second[i]), count)
-    for side in sides:
-        side.skip(place)
-    calls += place
-    value = first_value(a, b, calls, select, select_b) if values else None
-    if value is not None:
-        path, before = _context(
-            CallCodes(a, names, select, from_first=from_first), value.calls, value.a[0], list(names)
-        )
-        return FirstDifference(value.kind, value.calls, path, before, value.a, value.b)
-    ends = [side.current(list(names)) for side in sides]
-    if ends[0] is None and ends[1] is None:
-        return None
-    depth = max(end[0] for end in ends if end is not None)
-    path, before = _context(CallCodes(a, names, select, from_first=from_first), calls, depth, list(names))
-    return FirstDifference("call", calls, path, before, *ends)
+    return lockstep(Side(a, select), Side(b, select), is_counted=False).first
 
 
-class CallCodes:
-    """The calls of a trace's only thread: a code for each, of function and depth.
+def lockstep(one: Side, other: Side, *, is_counted: bool = True) -> Lockstep:
+    """Compare two sides call by call.
 
     Args:
-        trace: the trace.
-        names: gets the names of functions, with their numbers; several traces may share it.
-        select: what is read of the trace.
-        from_first: depths count from that of the first call.
+        one, other: the sides; may be of one trace.
+        is_counted: read on after the place where they part, for all of `counts`. False: only a little.
+
+    Raises:
+        SelectionError, TraceError, OSError: as `first_difference`; with `is_counted` damage after the place
+            where they part is an error, too.
     """
-
-    def __init__(
-        self, trace: Trace, names: dict[str, int], select: Selection | None, *, from_first: bool = False
-    ) -> None:
-        self._outer = None if from_first else 0  # levels that are not counted
-        self._codes = [names.setdefault(f.name, len(names)) << _DEPTH_BITS for f in trace.functions]
-        self._unknown = names.setdefault("<unknown>", len(names)) << _DEPTH_BITS
-        self._path, self._task = trace.path, -1
-        self._batches = trace.columns(select=select)
-        self._batch: Columns | None = None
-        self._calls: list[int] = []
-        self._at = 0
-
-    def peek(self) -> list[int]:
-        """Return the next calls, at least one; empty at the end."""
-        while self._at >= len(self._calls):
-            self._batch = next(self._batches, None)
-            if self._batch is None:
-                return []
-            self._take(self._batch)
-        return self._calls[self._at :] if self._at else self._calls
-
-    def skip(self, count: int) -> None:
-        """Go on after so many of the calls that `peek` returned."""
-        self._at += count
-
-    def current(self, names: Sequence[str]) -> tuple[int, str, int] | None:
-        """Return depth, name and time of the next call; None at the end."""
-        calls = self.peek()
-        if not calls or self._batch is None:
-            return None
-        times = compress(self._batch.time_ns.tolist(), _entries(self._batch))
-        return (*decoded(calls[0], names), next(islice(times, self._at, None)))
-
-    def codes(self) -> Iterator[int]:
-        """Return an iterator over all calls from here on."""
-        while calls := self.peek():
-            yield from calls
-            self.skip(len(calls))
-
-    def _take(self, batch: Columns) -> None:
-        entries = _entries(batch)
-        functions = compress(batch.function.tolist(), entries)
-        depths = list(compress(batch.depth.tolist(), entries))
-        codes, count, unknown = self._codes, len(self._codes), self._unknown
-        if self._outer is None and depths:
-            self._outer = depths[0]
-        outer = self._outer or 0
-        self._calls = [
-            (codes[function] if function < count else unknown) | max(depth - outer, 0)
-            for function, depth in zip(functions, depths, strict=True)
-        ]
-        self._at = 0
-        tasks = set(compress(batch.task.tolist(), entries)) | ({self._task} - {-1})
-        if len(tasks) > 1:
-            shown = ", ".join(
-                f"{printable(batch.tasks[task].name)} ({batch.tasks[task].tid})" for task in sorted(tasks)
-            )
-            raise SelectionError(
-                f"{self._path} has calls of several threads: {shown}; choose one with --task"
-            )
-        self._task = min(tasks, default=-1)
+    names: dict[str, int] = {}
+    sides = one, other
+    readings = [side.trace.reading(side.select) for side in sides]
+    tuples = [_side_tuple(side, reading, names) for side, reading in zip(sides, readings, strict=True)]
+    ahead = _ALL if is_counted else _AHEAD
+    try:
+        threads, value, parting, after, counts = readings[0].reader.lockstep(
+            tuples[0], readings[1].reader, tuples[1], len(names), ahead
+        )
+    except ValueError as error:
+        raise TraceError(str(error)) from None
+    if threads is not None:
+        raise _several_threads(sides, threads)
+    known = list(names)
+    first = value or parting
+    nr_roots, roots_ns = first[2:4] if first else (0, (0, 0))
+    return Lockstep(
+        _difference(sides, value, known),
+        _difference(sides, parting, known),
+        nr_roots,
+        roots_ns,
+        (_calls(after[0], known), _calls(after[1], known)),
+        (_counter(counts[0], known), _counter(counts[1], known)),
+    )
 
 
-def _entries(batch: Columns) -> list[bool]:
-    """Return which events of a batch begin a call."""
-    return [kind == _ENTRY for kind in batch.kind.tolist()]
+# ----
 
 
-def decoded(code: int, names: Sequence[str]) -> tuple[int, str]:
-    """Return the depth and the function's name of a code, by the list of all names."""
-    return code & (1 << _DEPTH_BITS) - 1, names[code >> _DEPTH_BITS]
+def _side_tuple(side: Side, reading: Reading, names: dict[str, int]) -> LockstepSideTuple:
+    """Return what the Reader takes of a side. `names` gets the numbers of names that it has not."""
+    words = [names.setdefault(function.name, len(names)) for function in side.trace.functions]
+    words.append(names.setdefault("<unknown>", len(names)))
+    return (
+        reading.functions,
+        reading.tasks,
+        reading.select_unknown,
+        reading.selection,
+        array("I", words),
+        names[side.root] if side.root else _NO_ROOT,
+        side.root_ns,
+    )
 
 
-def _context(
-    calls: CallCodes, count: int, depth: int, names: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
-    """Return the calls around the one with this number, and the last ones before it."""
-    stack: list[int] = []
-    before: list[int] = []
-    for code in islice(calls.codes(), count):
-        place = code & (1 << _DEPTH_BITS) - 1
-        del stack[place:]
-        stack += [code] * (place + 1 - len(stack))  # callers whose beginnings were lost have no names
-        before = [*before[-_CONTEXT + 1 :], code]
-    path = tuple(decoded(code, names)[1] for code in stack[:depth])
-    return path, tuple(decoded(code, names) for code in before)
+def _several_threads(sides: Sequence[Side], threads: LockstepThreadsTuple) -> SelectionError:
+    number, tasks, unknown = threads
+    trace = sides[number].trace
+    known = [(task.name, task.tid) for task in trace.tasks] + [("<...>", tid) for _, tid in unknown]
+    shown = ", ".join(f"{printable(name)} ({tid})" for name, tid in (known[task] for task in sorted(tasks)))
+    return SelectionError(f"{trace.path} has calls of several threads: {shown}; choose one with --task")
+
+
+def _counter(words: bytes, names: Sequence[str]) -> Counter[str]:
+    return Counter({name: count for name, count in zip(names, array("Q", words), strict=True) if count})
+
+
+def _calls(calls: Sequence[tuple[int, int]], names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    return tuple((depth, names[name]) for depth, name in calls)
+
+
+def _difference(
+    sides: Sequence[Side], place: LockstepPlaceTuple | None, names: Sequence[str]
+) -> FirstDifference | None:
+    if place is None:
+        return None
+    number, calls, _, _, path, before, moments = place
+    what = _WHATS[number]
+    ends = [
+        moment and (moment[2], _text(side.trace, moment, names[moment[3]], what), moment[4])
+        for side, moment in zip(sides, moments, strict=True)
+    ]
+    return FirstDifference(what, calls, tuple(names[name] for name in path), _calls(before, names), *ends)
+
+
+def _text(trace: Trace, moment: MomentTuple, name: str, what: What) -> str:
+    """Return the name of a call that comes; or a call with its arguments, or with what ended it."""
+    kind, number, _, _, _, payload = moment
+    if what == "call":
+        return name
+    function = trace.functions[number] if number < len(trace.functions) else None
+    return _text_of_values(kind, function, name, decode_values(payload))
+
+
+def _text_of_values(kind: int, function: Function | None, name: str, values: Sequence[Value]) -> str:
+    if kind == _ENTRY:
+        named = name_arguments(function, values)
+        return f"{name}({', '.join(f'{argument}={_shown(value)}' for argument, value in named.items())})"
+    if kind == _RAISE:
+        return f"{name}() raises {exception_name(values) or 'an exception'}"
+    if not values:
+        return f"{name}() {'is closed' if kind not in (_RETURN, _SUSPEND) else 'returns'}"
+    return f"{name}() {'returns' if kind == _RETURN else 'yields'} {_shown(values[0])}"
+
+
+def _shown(value: Value) -> str:
+    return str(value) if isinstance(value, PartialValue) else repr(value)
