@@ -93,7 +93,7 @@ MOMENTS = st.builds(
 )
 #: What is done to a run at a place: nothing is left there, or another moment comes, before or instead.
 EDITS = st.lists(
-    st.tuples(st.integers(0, 40), st.sampled_from(("drop", "insert", "replace", "value")), MOMENTS),
+    st.tuples(st.integers(0, 40), st.sampled_from(("drop", "insert", "replace", "value", "kind")), MOMENTS),
     max_size=3,
 )
 
@@ -105,7 +105,14 @@ def edited(moments: Sequence[Moment], edits: list[tuple[int, str, Moment]]) -> l
         if how == "insert":
             made.insert(at, moment)
         elif at < len(made):
-            instead = {"drop": [], "replace": [moment], "value": [made[at]._replace(payload=moment.payload)]}
+            there = made[at]
+            is_end = there.kind in ENDS and moment.kind in ENDS
+            instead = {
+                "drop": [],
+                "replace": [moment],
+                "value": [there._replace(payload=moment.payload)],
+                "kind": [there._replace(kind=moment.kind) if is_end else there],
+            }
             made[at : at + 1] = instead[how]
     return made
 
@@ -229,12 +236,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ONE_CALL = [Moment(ENTER, 0, 0, b""), Moment(RETURN, 0, 0, b"")]
+SUSPENDED = [Moment(ENTER, 0, 0, b""), Moment(SUSPEND, 0, 0, b"")]
 
 
 @settings(max_examples=TRACE_EXAMPLES, deadline=None)
 @given(common=st.lists(MOMENTS, max_size=40), edits=EDITS)
 @example(ONE_CALL, [(1, "drop", ONE_CALL[0])])  # an end was lost
 @example(ONE_CALL, [(1, "value", Moment(RETURN, 0, 0, b"")), (2, "insert", ONE_CALL[0])])
+@example(ONE_CALL, [(1, "kind", Moment(RAISE, 0, 0, b""))])
 def test_runs_first_differ_where_the_model_says(
     folder: Path, common: list[Moment], edits: list[tuple[int, str, Moment]]
 ) -> None:
@@ -282,6 +291,7 @@ def of_root(moments: Sequence[Moment], place: int) -> list[Moment]:
     edits=EDITS,
     places=st.tuples(*[st.integers(0, 40)] * 2),
 )
+@example([*SUSPENDED, Moment(ENTER, 1, 1, b"")], [(2, "drop", SUSPENDED[0])], (0, 0))
 def test_calls_first_differ_where_the_model_says(
     folder: Path, common: list[Moment], edits: list[tuple[int, str, Moment]], places: tuple[int, int]
 ) -> None:
