@@ -72,7 +72,8 @@ REPORT_OPTIONS: Final[
 # a call ran at least; whether calls are hidden; the selected events (None: all): type, program of a
 # filter (None: all of that type), and fields of the event: type, count, offset, fault bit; which calls are
 # selected by their values (None: all): for each function a u32, 1 + the place of its filter, 0 for none;
-# filters and their fields; how many calls around each are shown; whether all that they call is.
+# filters, their fields, and their attributes (number of the argument, -1 of the result, -2 of the exception;
+# name); how many calls around each are shown; whether all that they call is.
 SelectionTuple: TypeAlias = tuple[
     bytes,
     bool,
@@ -83,13 +84,16 @@ SelectionTuple: TypeAlias = tuple[
     int,
     bool,
     list[tuple[int, bytes | None, list[tuple[str, int, int, int]]]] | None,
-    tuple[bytes, list[tuple[bytes, list[tuple[str, int, int, int]]]], int, bool] | None,
+    tuple[bytes, list[tuple[bytes, list[tuple[str, int, int, int]], list[tuple[int, bytes]]]], int, bool]
+    | None,
 ]
 
 # The fields of a call, beside its arguments: name, type, offset, fault bit (FG_CALL_FIELDS in call_image.h).
 CALL_FIELDS: Final[tuple[tuple[str, str, int, int], ...]]
 CALL_ARGUMENTS_AT: Final[int]  # where its arguments begin, 4 bytes each
 CALL_MOST_ARGUMENTS: Final[int]
+CALL_ATTRIBUTES_AT: Final[int]  # where the attributes begin that a filter names, 4 bytes each
+CALL_MOST_ATTRIBUTES: Final[int]
 
 # Groups of calls by a value (value_groups.h): the value as recorded, or its size; calls, those that raised,
 # those whose duration is known; total, shortest and longest of these; the sum of the binary logarithms;

@@ -16,7 +16,8 @@
     "a selection must be a tuple (functions, has_names, has_roots, from, to, max_depth, longer_ns, "         \
     "hides_calls, events, values)"
 #define VALUES_TEXT "the values of a selection must be a tuple (filters, made, nr_callers, has_callees)"
-#define FILTER_TEXT "a filter of a selection must be a tuple (program, fields)"
+#define FILTER_TEXT "a filter of a selection must be a tuple (program, fields, attributes)"
+#define ATTRIBUTE_TEXT "an attribute of a filter must be a tuple (of, name)"
 #define EVENT_TEXT "an event of a selection must be a tuple (type, program, fields)"
 
 void fg_selected_free(struct fg_selected *selected)
@@ -141,19 +142,68 @@ static int parse_events(PyObject *list, struct fg_selection *selection)
 
 /* ---- values */
 
-static int parse_filter(PyObject *item, struct fg_event_filter **filter)
+static int parse_attribute(PyObject *item, struct fg_call_attribute *attribute)
+{
+    const char *name;
+    Py_ssize_t bytes;
+    int of;
+
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, ATTRIBUTE_TEXT);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(item, "iy#;" ATTRIBUTE_TEXT, &of, &name, &bytes))
+        return -1;
+    if (of < FG_CALL_OF_EXCEPTION || bytes > UINT8_MAX) { /* a recorded name has no more */
+        PyErr_Format(PyExc_ValueError, "%R is no attribute", item);
+        return -1;
+    }
+    attribute->of = of;
+    attribute->name_bytes = (uint32_t)bytes;
+    attribute->name = malloc((size_t)bytes + 1);
+    if (!attribute->name) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(attribute->name, name, (size_t)bytes);
+    return 0;
+}
+
+static int parse_attributes(PyObject *list, struct fg_call_attributes *attributes)
+{
+    Py_ssize_t n = PyList_GET_SIZE(list);
+
+    if (n > (Py_ssize_t)FG_CALL_MOST_ATTRIBUTES) {
+        PyErr_Format(PyExc_ValueError, "a filter has at most %u attributes", FG_CALL_MOST_ATTRIBUTES);
+        return -1;
+    }
+    attributes->items = calloc((size_t)n + 1, sizeof(*attributes->items));
+    if (!attributes->items) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; (Py_ssize_t)attributes->n < n; attributes->n++)
+        if (parse_attribute(PyList_GET_ITEM(list, attributes->n), &attributes->items[attributes->n]) < 0)
+            return -1;
+    return 0;
+}
+
+/* To be freed after an exception, too. */
+static int parse_filter(PyObject *item, struct fg_call_filter *made)
 {
     const char *program;
     Py_ssize_t program_bytes;
-    PyObject *fields;
+    PyObject *fields, *attributes;
 
     if (!PyTuple_Check(item)) {
         PyErr_SetString(PyExc_TypeError, FILTER_TEXT);
         return -1;
     }
-    if (!PyArg_ParseTuple(item, "y#O!;" FILTER_TEXT, &program, &program_bytes, &PyList_Type, &fields))
+    if (!PyArg_ParseTuple(item, "y#O!O!;" FILTER_TEXT, &program, &program_bytes, &PyList_Type, &fields,
+                          &PyList_Type, &attributes) ||
+        parse_attributes(attributes, &made->attributes) < 0)
         return -1;
-    return make_filter(filter, program, program_bytes, fields);
+    return make_filter(&made->filter, program, program_bytes, fields);
 }
 
 /* @filters: u32 for each function. */
@@ -208,10 +258,12 @@ static int parse_values(PyObject *argument, const struct fg_trace_file *file, st
     }
     values->nr_callers = nr_callers;
     values->has_callees = has_callees;
-    for (; values->nr_made < (size_t)PyList_GET_SIZE(made); values->nr_made++)
-        if (parse_filter(PyList_GET_ITEM(made, (Py_ssize_t)values->nr_made), &values->made[values->nr_made]) <
-            0)
+    while (values->nr_made < (size_t)PyList_GET_SIZE(made)) {
+        PyObject *item = PyList_GET_ITEM(made, (Py_ssize_t)values->nr_made);
+
+        if (parse_filter(item, &values->made[values->nr_made++]) < 0)
             return -1;
+    }
     return set_filters(values, filters, bytes);
 }
 
@@ -380,7 +432,9 @@ int fg_add_selection_functions(PyObject *module)
 {
     if (add_call_fields(module) < 0 ||
         PyModule_AddIntConstant(module, "CALL_ARGUMENTS_AT", FG_CALL_ARGUMENTS_AT) < 0 ||
-        PyModule_AddIntConstant(module, "CALL_MOST_ARGUMENTS", FG_CALL_MOST_ARGUMENTS) < 0)
+        PyModule_AddIntConstant(module, "CALL_MOST_ARGUMENTS", FG_CALL_MOST_ARGUMENTS) < 0 ||
+        PyModule_AddIntConstant(module, "CALL_ATTRIBUTES_AT", FG_CALL_ATTRIBUTES_AT) < 0 ||
+        PyModule_AddIntConstant(module, "CALL_MOST_ATTRIBUTES", FG_CALL_MOST_ATTRIBUTES) < 0)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }

@@ -11,7 +11,7 @@ from funcgraph import _tracedata
 from funcgraph.answers.facts import Names, Place, place_at
 from funcgraph.answers.value_text import recorded_text, size_text
 from funcgraph.names import nearest_names, printable
-from funcgraph.tracedata.description import SelectionError, TraceError, encodable
+from funcgraph.tracedata.description import OUTCOMES, SelectionError, TraceError, encodable
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
 
@@ -141,6 +141,14 @@ class FunctionValues:
     all: ValueGroup
     open: int
     fields: list[ValueField]
+
+    def field(self, name: str) -> ValueField | None:
+        """Return the field of a name, of which `ret` and `exc` are others for `result` and `exception`, as in
+        a filter over values; None: nothing of it is recorded."""
+        named = {one.name: one for one in reversed(self.fields)}
+        owner, dot, attribute = name.partition(".")
+        same = next((one for one, other in OUTCOMES.items() if other == owner), owner)
+        return named.get(name) or named.get(f"{same}{dot}{attribute}")
 
     def ranked(self, by: Ranking) -> list[ValueField]:
         """Return the fields that explain durations, or exceptions, the best one first. Of those that explain

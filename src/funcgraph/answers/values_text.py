@@ -53,7 +53,7 @@ def values_lines(
         yield f" {place}"  # a path may be long: the figures stay in a terminal's width
     for what in _RANKINGS:
         yield from _ranking(found, what, width)
-    chosen = next((one for one in found.fields if one.name == by), None) if by else best_field(found)
+    chosen = found.field(by) if by else best_field(found)
     if chosen is None:
         yield "no argument, result or exception of it is recorded"
         return

@@ -241,7 +241,7 @@ def add_selection_arguments(
         metavar="FILTER",
         help=Common(
             "only calls whose values meet an event filter, as 'amount > 3 && raised': arguments by their "
-            "names, ret, exc, raised, duration and own (microseconds)"
+            "names, ret, exc, attributes of these (cart.user), raised, duration and own (microseconds)"
         ),
     )
     if callers:

@@ -71,9 +71,8 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> None:
     if not found:
         raise CommandError(f"{trace.path}: no call of '{args.function}' in this part of the trace")
-    names = [field.name for field in found[0].fields]
-    if args.by is not None and args.by not in names:
-        known = ", ".join(names) or "nothing of it is recorded"
+    if args.by is not None and found[0].field(args.by) is None:
+        known = ", ".join(field.name for field in found[0].fields) or "nothing of it is recorded"
         raise CommandError(f"--by '{args.by}': not a recorded value of the function; there are: {known}")
 
 

@@ -41,6 +41,7 @@ _NAMED = {"None": None, "True": True, "true": True, "False": False, "false": Fal
 _WORD = re.compile(r"-?[0-9A-Za-z]*", re.ASCII)
 _FLOAT = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![0-9A-Za-z_.])", re.ASCII)
 _DIGITS = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9]\d*))", re.ASCII)
+_ATTRIBUTE = re.compile(r"\.([^\W\d]\w*)")
 _NAMED_VALUE = re.compile(r"(None|[Tt]rue|[Ff]alse)(?!\w)")
 
 
@@ -91,6 +92,8 @@ class Fields:
         functions: returns the numbers of the functions with a name, for `.function`. None: filters cannot
             name functions, as none of the program's exists yet.
         processors: how many processors there can be; None: as many as this machine can have.
+        attributes: returns the number of the field that is an attribute of a field, by both names; None: it
+            has none. None: no field has any, and a text after a dot is a suffix, as `.function`.
     """
 
     def __init__(
@@ -99,9 +102,11 @@ class Fields:
         places: Sequence[str] = (),
         functions: Callable[[str], Collection[int]] | None = None,
         processors: int | None = None,
+        attributes: Callable[[str, str], int | None] | None = None,
     ) -> None:
         self.own = [field.name for field in fields]
         self.functions = functions
+        self.attributes = attributes
         self.processors = processors or cpu_list.possible()
         at = [_common(name, "symbol") for name in ("at_8", "at_16")]
         known = {field.name: _Source(i, *_type_of(field)) for i, field in reversed([*enumerate(fields)])}
@@ -170,13 +175,27 @@ class Scanner:
             self.at += 1
         if self.at == start:
             raise refused("Error", self.text, 0, number=errno.EPERM)
-        source = self._fields.known.get(self.text[start : self.at])
+        name = self.text[start : self.at]
+        source = self._fields.known.get(name)
+        if source is not None and self._fields.attributes:
+            source = self._attribute(name, self._fields.attributes) or source
         if source is None:
             names = ", ".join(self._fields.own)
             raise self.refusal(
                 "Field not found", hint=f"fields: {names}" if names else "the event has no fields"
             )
         return source
+
+    def _attribute(self, owner: str, find: Callable[[str, str], int | None]) -> _Source | None:
+        """Read an attribute of a field, if one follows."""
+        matched = _ATTRIBUTE.match(self.text, self.at)
+        if not matched or matched[0] == ".ustring":
+            return None
+        number = find(owner, matched[1])
+        if number is None:
+            raise self.refusal("Field not found", hint=f"{owner} has no attributes")
+        self.at = matched.end()
+        return _Source(number, "value")
 
     def _has(self, suffix: str) -> bool:
         if not self.text.startswith(suffix, self.at):

@@ -83,6 +83,10 @@ class Function(NamedTuple):
         return names
 
 
+#: What answers call the result and the exception of a call -> what filters call them. Each takes both names.
+OUTCOMES = {"result": "ret", "exception": "exc"}
+
+
 class EventField(NamedTuple):
     """A field of an event that the program or its user defined.
 

@@ -10,11 +10,12 @@ from funcgraph.names import printable
 
 __all__ = ["missing", "recorded"]
 
-_WHAT = {"args": "arguments", "retval": "results"}
+_WHAT = {"args": "arguments", "retval": "results", "values": "attributes"}
+_FLAGS = {"args": "--args", "retval": "--retval", "values": "--values 1"}
 
 
 def recorded(meta: Mapping[str, Any], option: str) -> bool:
-    """Return whether an instance of a trace recorded something: `args`, `retval`.
+    """Return whether an instance of a trace recorded something: `args`, `retval`, `values`.
 
     A trace that has no such option in its description, as one of a kernel, recorded what its events have.
 
@@ -38,8 +39,9 @@ def missing(meta: Mapping[str, Any], options: Sequence[str]) -> str | None:
     absent = [option for option in options if not recorded(meta, option)]
     if not absent:
         return None
-    flags = " ".join(f"--{option}" for option in options)
+    flags = " ".join(_FLAGS[option] for option in options)
     words = meta.get("command")
     command = shlex.join(map(str, words)) if isinstance(words, list) and words else "COMMAND"
-    what = " and ".join(_WHAT[option] for option in absent)
+    *others, last = (_WHAT[option] for option in absent)
+    what = f"{', '.join(others)} and {last}" if others else last
     return f"{what} are not recorded: funcgraph record {flags} {printable(command)}"

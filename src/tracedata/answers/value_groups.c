@@ -252,20 +252,17 @@ static int find_attribute(struct fg_value_groups *groups, struct fg_value_functi
     return 0;
 }
 
-/* Groups a call by the attributes of a value: parts with names. */
+/* Groups a call by the attributes of a value. */
 static int add_attributes(struct fg_value_groups *groups, struct fg_value_function *function, uint32_t of,
                           const struct fg_value *value, const struct call_figures *call)
 {
-    const uint8_t *at = value->parts, *end = value->parts_end;
+    const uint8_t *at = value->parts, *begin;
     struct fg_value name, part;
     int error = 0;
 
-    while (!error && at < end && fg_value_token(&at, end, &name) && name.tag == FG_VALUE_NAME) {
-        const uint8_t *begin = at;
+    while (!error && fg_value_next_attribute(value, &at, &name, &begin, &part)) {
         struct fg_value_field *field;
 
-        if (!fg_value_next(&at, end, &part))
-            break;
         error = find_attribute(groups, function, of, &name, &field);
         if (!error && field)
             error = add_value(groups, field, begin, (size_t)(at - begin), &part, call);
@@ -283,9 +280,7 @@ static int add_field(struct fg_value_groups *groups, struct fg_value_function *f
                                        : &function->outcomes[number - FG_MOST_VALUE_FIELDS];
     int error = add_value(groups, field, at, bytes, value, call);
 
-    if (error || value->tag != FG_VALUE_OPEN || value->form != FG_FORM_CALL)
-        return error;
-    return add_attributes(groups, function, number, value, call);
+    return error ? error : add_attributes(groups, function, number, value, call);
 }
 
 /* ---- calls */

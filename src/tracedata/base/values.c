@@ -136,6 +136,16 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
     return value->tag != FG_VALUE_OPEN || take_parts(data, end, value);
 }
 
+bool fg_value_next_attribute(const struct fg_value *value, const uint8_t **at, struct fg_value *name,
+                             const uint8_t **begin, struct fg_value *part)
+{
+    if (value->tag != FG_VALUE_OPEN || value->form != FG_FORM_CALL || *at >= value->parts_end ||
+        !fg_value_token(at, value->parts_end, name) || name->tag != FG_VALUE_NAME)
+        return false;
+    *begin = *at;
+    return fg_value_next(at, value->parts_end, part);
+}
+
 size_t fg_values_bytes(const uint8_t *values, const uint8_t *end)
 {
     const uint8_t *at = values, *whole = values;

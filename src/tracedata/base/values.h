@@ -57,6 +57,12 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
 /* Takes a value, or where parts begin or end, or a part's name: the values in a value, too. */
 bool fg_value_token(const uint8_t **data, const uint8_t *end, struct fg_value *value);
 
+/* Takes the next attribute of a value: a part that has a name. @at: value->parts first. @begin is where @part
+ * begins; it ends at @at. False: none is left, or the value is no instance of which attributes were
+ * recorded. */
+bool fg_value_next_attribute(const struct fg_value *value, const uint8_t **at, struct fg_value *name,
+                             const uint8_t **begin, struct fg_value *part);
+
 /* What a recording without parts has of a value that has some: of a container its type and length, of an
  * instance its type, without an address. Other values stay as they are. */
 struct fg_value fg_value_without_parts(const struct fg_value *value);

@@ -133,7 +133,40 @@ static uint32_t count_values(const uint8_t *at, const uint8_t *end)
     return n;
 }
 
-uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call)
+/* Finds the value of which an attribute is. False: it was not recorded, or the call has none. */
+static bool find_owner(const struct fg_call_facts *call, int32_t of, struct fg_value *owner)
+{
+    const uint8_t *at = call->arguments, *outcome = call->outcome;
+
+    if (of < 0)
+        return call->raised == (of == FG_CALL_OF_EXCEPTION) && outcome < call->outcome_end &&
+               fg_value_next(&outcome, call->outcome_end, owner);
+    do {
+        if (at >= call->arguments_end || !fg_value_next(&at, call->arguments_end, owner))
+            return false;
+    } while (of--);
+    return true;
+}
+
+static void add_attribute(struct image *image, uint32_t at, const struct fg_call_facts *call,
+                          const struct fg_call_attribute *attribute)
+{
+    struct fg_value owner, name, part;
+    const uint8_t *next, *begin;
+
+    if (!find_owner(call, attribute->of, &owner))
+        return;
+    next = owner.parts;
+    while (fg_value_next_attribute(&owner, &next, &name, &begin, &part))
+        if (name.text_bytes == attribute->name_bytes &&
+            memcmp(name.text, attribute->name, name.text_bytes) == 0) {
+            add_value(image, at, &begin, next);
+            return;
+        }
+}
+
+uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call,
+                       const struct fg_call_attributes *attributes)
 {
     const struct fg_event_common common = {.pid = call->tid};
     uint32_t nr_arguments = count_values(call->arguments, call->arguments_end);
@@ -150,5 +183,7 @@ uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_
         if (!add_value(&made, FG_CALL_ARGUMENTS_AT + 4 * i, &argument, call->arguments_end))
             break;
     add_value(&made, call->raised ? EXC_AT : RET_AT, &outcome, call->outcome_end);
+    for (uint32_t i = 0; i < attributes->n; i++)
+        add_attribute(&made, FG_CALL_ATTRIBUTES_AT + 4 * i, call, &attributes->items[i]);
     return made.end;
 }

@@ -6,6 +6,8 @@
  *     | FG_CALL_FIELDS            |
  *     +---------------------------+ FG_CALL_FAULTS_AT
  *     | faults                    |
+ *     +---------------------------+ FG_CALL_ATTRIBUTES_AT
+ *     | attributes, VALUE each    |  those that the filter names
  *     +---------------------------+ FG_CALL_ARGUMENTS_AT
  *     | arguments, VALUE each     |
  *     +---------------------------+
@@ -28,9 +30,27 @@
     X(OWN, "own", F64, 25, 8 * FG_CALL_FAULTS_AT)           /* of these without callees */
 
 #define FG_CALL_FAULTS_AT 33u
-#define FG_CALL_ARGUMENTS_AT 34u
+#define FG_CALL_ATTRIBUTES_AT 34u
+#define FG_CALL_MOST_ATTRIBUTES 32u /* of a filter */
+#define FG_CALL_ARGUMENTS_AT (FG_CALL_ATTRIBUTES_AT + 4 * FG_CALL_MOST_ATTRIBUTES)
 #define FG_CALL_MOST_ARGUMENTS 100u /* further ones have no field */
 #define FG_CALL_IMAGE_BYTES 0xffffu
+
+/* Of which value an attribute is: an argument has its number. */
+enum fg_call_attribute_of { FG_CALL_OF_RESULT = -1, FG_CALL_OF_EXCEPTION = -2 };
+
+/* An attribute that a filter names: `cart.user`, `ret.total`. */
+struct fg_call_attribute {
+    int32_t of;
+    uint32_t name_bytes;
+    char *name; /* without that of the value */
+};
+
+/* What a filter compares of a call beside its fields. */
+struct fg_call_attributes {
+    struct fg_call_attribute *items;
+    uint32_t n; /* at most FG_CALL_MOST_ATTRIBUTES */
+};
 
 /* What is known of a call that is over, or in progress at the end of the trace. */
 struct fg_call_facts {
@@ -42,7 +62,9 @@ struct fg_call_facts {
     const uint8_t *outcome, *outcome_end;     /* the result or the exception */
 };
 
-/* Return: how many bytes the image has, at most FG_CALL_IMAGE_BYTES. What has no room could not be read. */
-uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call);
+/* @attributes: in the order of their fields. Return: how many bytes the image has, at most
+ * FG_CALL_IMAGE_BYTES. What has no room could not be read. */
+uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call,
+                       const struct fg_call_attributes *attributes);
 
 #endif

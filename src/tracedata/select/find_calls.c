@@ -53,7 +53,7 @@ static inline struct find_thread *thread_of(const struct fg_stretch *stretch)
 }
 
 /* NULL: no call of the function is wanted. */
-static const struct fg_event_filter *filter_of(const struct finder *finder, uint32_t func, bool is_inside)
+static const struct fg_call_filter *filter_of(const struct finder *finder, uint32_t func, bool is_inside)
 {
     const struct fg_selection *selection = finder->selection;
     uint8_t marks = func < selection->nr_functions ? selection->functions[func] : 0;
@@ -61,7 +61,7 @@ static const struct fg_event_filter *filter_of(const struct finder *finder, uint
 
     if ((selection->has_names && !(marks & FG_SELECT_NAMED)) || (selection->has_roots && !is_inside))
         return NULL;
-    return place ? selection->values->made[place - 1] : NULL;
+    return place ? &selection->values->made[place - 1] : NULL;
 }
 
 /* ---- stretches */
@@ -170,17 +170,17 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
 /* The call is over, or is met no more: all that is known of it is in @facts. */
 static int judge(struct finder *finder, uint32_t func, const struct call *call, struct fg_call_facts *facts)
 {
-    const struct fg_event_filter *filter = filter_of(finder, func, true);
+    const struct fg_call_filter *made = filter_of(finder, func, true);
     uint32_t bytes;
 
-    if (!filter || !call->places.bytes)
+    if (!made || !call->places.bytes)
         return 0;
     facts->ran_ns = call->ran_ns;
     facts->self_ns = call->self_ns;
     facts->arguments = (const uint8_t *)call->arguments.data;
     facts->arguments_end = facts->arguments + call->arguments.bytes;
-    bytes = fg_call_image(finder->image, facts);
-    return fg_event_filter_matches(filter, finder->image, bytes) ? mark_places(finder, call) : 0;
+    bytes = fg_call_image(finder->image, facts, &made->attributes);
+    return fg_event_filter_matches(made->filter, finder->image, bytes) ? mark_places(finder, call) : 0;
 }
 
 static int end_call(struct fg_call_assembler *calls, const struct fg_stretch *stretch,

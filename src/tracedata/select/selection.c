@@ -3,11 +3,19 @@
 
 #include <stdlib.h>
 
+static void free_filter(struct fg_call_filter *made)
+{
+    fg_event_filter_free(made->filter);
+    for (uint32_t i = 0; i < made->attributes.n; i++)
+        free(made->attributes.items[i].name);
+    free(made->attributes.items);
+}
+
 static void free_values(struct fg_selected_values *values)
 {
     for (size_t i = 0; i < values->nr_made; i++)
-        fg_event_filter_free(values->made[i]);
-    free((void *)values->made);
+        free_filter(&values->made[i]);
+    free(values->made);
     free(values->filters);
     fg_call_marks_free(&values->marks);
     free(values);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "engine/filter/filter.h"
+#include "tracedata/select/call_image.h"
 #include "tracedata/select/call_marks.h"
 
 /* Bits of fg_selection.functions. */
@@ -22,11 +23,17 @@ struct fg_selected_event {
     struct fg_event_filter *filter; /* which of them; NULL: all */
 };
 
+/* A filter over the image of a call. */
+struct fg_call_filter {
+    struct fg_event_filter *filter;
+    struct fg_call_attributes attributes;
+};
+
 /* Which calls are wanted by their values (--where). */
 struct fg_selected_values {
     uint32_t *filters; /* by function: 1 + its place in `made`; 0: none of its calls */
     uint32_t nr_functions;
-    struct fg_event_filter **made; /* over the image of a call (call_image.h) */
+    struct fg_call_filter *made;
     size_t nr_made;
     uint32_t nr_callers;        /* so many calls around each are shown (--callers) */
     bool has_callees;           /* all that they call is shown (--callees) */

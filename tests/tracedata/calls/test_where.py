@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import TRACE_EXAMPLES
-from tracefile import Trace, values
+from tracefile import RAISE, Trace, deep, value, values
 from valued_calls import STEPS as VALUED_STEPS
 from valued_calls import Call, Run, Stretch
 from valued_calls import Step as ValuedStep
@@ -146,6 +147,8 @@ def test_it_is_joined_with_the_other_choices(nested: Path) -> None:
         ({"where": "x >"}, r"Invalid value .*\n  x >\n      \^"),
         ({"where": ""}, "a filter is needed"),
         ({"where": "CPU == 1"}, "a trace has no CPU"),
+        ({"where": "raised.n"}, r"  raised.n\n         \^\nraised has no attributes\Z"),
+        ({"where": "x.n.m == 1"}, r"Invalid operator"),
         ({"where": "raised", "callers": -1}, "--callers -1: must be 0 to"),
         ({"callers": 1}, "--callers N and --below need --where"),
         ({"below": True}, "--callers N and --below need --where"),
@@ -156,6 +159,140 @@ def test_a_bad_filter_is_refused_with_its_place(
 ) -> None:
     with pytest.raises(SelectionError, match=message):
         names(nested, **selection)
+
+
+# ---- attributes
+
+#: A recorded value -> what is known of it; None: nothing is.
+ATTRIBUTES: dict[bytes, object] = {
+    value(0): 0,
+    value(2): 2,
+    value("a"): "a",
+    value("ab"): "ab",
+    value(None): "None",
+    deep("date", ("", value(1))): "date",  # an object is compared by its type's name
+    b"\x16": None,  # redacted
+    b"\x17": None,  # (fault)
+}
+OWNERS = {"cart": "cart", "ret": "ret", "result": "ret", "exc": "exc", "exception": "exc"}
+INSTANCES = st.dictionaries(st.sampled_from(("user", "total", "n")), st.sampled_from(list(ATTRIBUTES)))
+COMPARISONS: dict[str, Callable[[object], bool]] = {
+    "== 2": lambda known: known == 2,
+    "< 2": lambda known: known == 0,
+    "!= 2": lambda known: known != 2,
+    '== "a"': lambda known: known == "a",
+    '~ "a*"': lambda known: known in ("a", "ab"),
+    '== "date"': lambda known: known == "date",
+    "== None": lambda known: known == "None",
+}
+
+
+class Valued(NamedTuple):
+    """A call of m.f(cart, n) or m.g(n, cart): attributes of its cart, and of its result or exception."""
+
+    is_g: bool
+    cart: dict[str, bytes]
+    outcome: dict[str, bytes]
+    raises: bool
+
+    def known(self, owner: str, attribute: str) -> object:
+        instance = self.cart if owner == "cart" else self.outcome
+        if owner != "cart" and self.raises != (owner == "exc"):
+            return None
+        return ATTRIBUTES.get(instance.get(attribute, b""))
+
+
+VALUED = st.lists(st.builds(Valued, st.booleans(), INSTANCES, INSTANCES, st.booleans()), max_size=12)
+
+
+def valued_trace(path: Path, calls: list[Valued]) -> Path:
+    trace = Trace([("m", "f", "", 1, 0, ["cart", "n"]), ("m", "g", "", 2, 0, ["n", "cart"])])
+    task = trace.task(69)
+    for number, call in enumerate(calls):
+        begin = S + 100 * number
+        cart = deep("Cart", *call.cart.items())
+        task.enter(begin, call.is_g, 0, args=value(1) + cart if call.is_g else cart + value(1))
+        kind = RAISE if call.raises else 0
+        result = deep("End", *call.outcome.items())
+        task.leave(begin + 10, call.is_g, 0, calltime=begin, kind=kind, result=result)
+    return trace.save(path)
+
+
+@settings(max_examples=TRACE_EXAMPLES, deadline=None)
+@given(
+    calls=VALUED,
+    owner=st.sampled_from(list(OWNERS)),
+    attribute=st.sampled_from(("user", "total", "n", "absent")),
+    comparison=st.sampled_from(list(COMPARISONS)),
+)
+def test_attributes_are_compared_as_the_fields_that_they_are(
+    tmp_path_factory: pytest.TempPathFactory,
+    calls: list[Valued],
+    owner: str,
+    attribute: str,
+    comparison: str,
+) -> None:
+    """Whatever place the owner has among the arguments. What is absent, or could not be read, is not known.
+    Broken by: an attribute of another value of the call, or of one of the same beginning."""
+    path = valued_trace(tmp_path_factory.getbasetemp() / "attributes.dat", calls)
+    expected = [
+        S + 100 * number
+        for number, call in enumerate(calls)
+        if COMPARISONS[comparison](call.known(OWNERS[owner], attribute))
+    ]
+    with funcgraph.open(path) as trace:
+        select = Selection(where=f"{owner}.{attribute} {comparison}")
+        assert [event.time_ns for event in trace.events(select=select) if event.kind == "entry"] == expected
+
+
+@settings(max_examples=TRACE_EXAMPLES, deadline=None)
+@given(calls=VALUED)
+def test_filters_have_the_names_by_which_values_groups_calls(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[Valued]
+) -> None:
+    """A filter chooses as many calls as have the value in its group."""
+    path = valued_trace(tmp_path_factory.getbasetemp() / "names.dat", calls)
+    with funcgraph.open(path) as trace:
+        for found in answers.values(trace, "m.*") if calls else ():
+            for field in found.fields:
+                for group in field.groups if "." in field.name and not field.by_size else ():
+                    if group.text in ("0", "2", "'a'", "'ab'", "None"):
+                        select = Selection(
+                            functions=(found.function.name,), where=f"{field.name} == {group.text}"
+                        )
+                        assert len(list(trace.calls(select=select))) == group.calls
+
+
+def test_outcomes_have_two_names_in_answers_and_filters(tmp_path: Path) -> None:
+    call = Valued(False, {"user": value(2)}, {"total": value(2)}, False)
+    with funcgraph.open(valued_trace(tmp_path / "t.dat", [call])) as trace:
+        (found,) = answers.values(trace, "m.f")
+        assert found.field("ret.total") is found.field("result.total") is not None
+        assert found.field("ret") is found.field("result") is not None
+        assert found.field("exc.total") is found.field("ret.user") is None
+    own = Trace([("m", "h", "", 1, 0, ["result"])])
+    task = own.task(69)
+    task.enter(S, 0, 0, args=value(1))
+    task.leave(S + 10, 0, 0, calltime=S, result=value(2))
+    path = own.save(tmp_path / "own.dat")
+    assert names(path, where="result == 1 && ret == 2") == ["m.h"]  # an argument goes first
+
+
+def test_a_filter_has_at_most_32_attributes(tmp_path: Path) -> None:
+    call = Valued(False, {f"a{n}": value(n) for n in range(33)}, {}, False)
+    path = valued_trace(tmp_path / "t.dat", [call])
+    terms = [f"cart.a{n} == {n}" for n in range(33)]
+    assert names(path, where=" && ".join([*terms[:32], *terms[:32]])) == ["m.f"]
+    with pytest.raises(SelectionError, match="more than 32 attributes"):
+        names(path, where=" && ".join(terms))
+    with funcgraph.open(path) as trace:
+        reading = trace.reading(Selection(where="cart.a1 == 1"))
+        assert reading.selection is not None
+        *others, (marks, made, callers, below) = reading.selection
+        for attributes in ([(0, b"a")] * 33, [(-3, b"a")], [(0, b"a" * 256)]):
+            selection = (*others, (marks, [(*made[0][:2], attributes)], callers, below))
+            with pytest.raises(ValueError, match="attribute"):
+                reading.reader.columns(reading.tasks, True, 9, selection)
 
 
 PROGRAM = """
@@ -221,7 +358,12 @@ def test_what_was_not_recorded_is_said_with_its_flag(
 ) -> None:
     trace = str(recorded / "bare.fg")
     assert len(report(capfd, trace, "--where", "raised")[0]) == 3
-    for text, flag in (('sku ~ "1"', "--args"), ("ret == 0", "--retval")):
+    for text, flag in (
+        ('sku ~ "1"', "--args"),
+        ("ret == 0", "--retval"),
+        ("sku.size == 0", "--args --values 1"),
+        ("result.size == 0", "--retval --values 1"),
+    ):
         assert (
             f"are not recorded: funcgraph record {flag} shop.py" in report(capfd, trace, "--where", text)[1]
         )
