@@ -153,15 +153,20 @@ def test_a_call_that_ends_earlier_differs_whatever_comes_next(tmp_path: Path, fo
 
 def test_a_run_with_the_same_calls_and_fewer_is_an_error(tmp_path: Path) -> None:
     paths = []
-    for name, count in (("a.dat", 2), ("b.dat", 3)):
+    for count in (1, 2, 3):
         written = Written()
         for _ in range(count):
             written.order(1, [7])
-        paths.append(written.save(tmp_path / name))
-    with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
-        for one, other in ((a, b), (b, a)):
-            with pytest.raises(SelectionError, match=r"the first 2 calls of shop\.order are the same"):
-                first_different_calls(one, other, "shop.order")
+        paths.append(written.save(tmp_path / f"{count}.dat"))
+    with funcgraph.open(paths[0]) as one, funcgraph.open(paths[1]) as two, funcgraph.open(paths[2]) as three:
+        same = r"the first call of shop\.order is the same; one has no more"
+        for a, b, text in (
+            (one, two, same),
+            (two, three, "the first 2 calls of"),
+            (three, two, "the first 2 "),
+        ):
+            with pytest.raises(SelectionError, match=text):
+                first_different_calls(a, b, "shop.order")
 
 
 def test_calls_of_a_chosen_thread_have_the_numbers_that_they_have_in_the_trace(tmp_path: Path) -> None:
@@ -238,6 +243,8 @@ def test_the_command_shows_both_with_the_evidence(run: Path, tmp_path: Path) -> 
         report = fg.run(*line[2:].removeprefix("funcgraph ").split())
         assert report.stdout.count("shop.extra") == extra
         assert report.stdout.count("shop.price") == 3
+    arguments = fg.run("compare", "shop.order:1", "shop.order:5", "-i", run).stdout
+    assert arguments.splitlines()[2] == "no call is the same: other arguments:"
     other = late_run(tmp_path / "b.dat", 3)
     answer = fg.run("compare", "--at", "shop.order", late_run(tmp_path / "a.dat", 2), other, "--json")
     assert json.loads(answer.stdout)["a"]["call"] == "shop.order:2346"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from funcgraph.answers.facts import same_calls
 from funcgraph.answers.named_call import NamedCall, call_beginning, escaped, find_call, function_named
 from funcgraph.diff.first_difference import FirstDifference, Side, lockstep
+from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError
 from funcgraph.tracedata.selection import Selection
 
@@ -107,7 +109,7 @@ def first_different_calls(
     if found.first is None:
         return None
     if _is_at_next_root(found.first):
-        raise SelectionError(f"the first {found.nr_roots:,} calls of {name} are the same; one has no more")
+        raise SelectionError(f"{same_calls(found.nr_roots, printable(name))}; one has no more")
     one, other = (
         call_beginning(trace, name, begin_ns, tasks)
         for trace, begin_ns in zip((a, b), found.roots_ns, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from funcgraph.answers.facts import DIFFERENCES
+from funcgraph.answers.facts import DIFFERENCES, same_calls
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.summary import duration_text
 
@@ -57,7 +57,8 @@ def _difference_lines(found: CallComparison, width: int) -> Iterator[str]:
 
 
 def _place_lines(found: CallComparison, difference: FirstDifference, width: int) -> Iterator[str]:
-    yield f"the first {difference.calls:,} calls are the same, then {DIFFERENCES[difference.what]}:"
+    then = ", then" if difference.calls else ":"
+    yield f"{same_calls(difference.calls)}{then} {DIFFERENCES[difference.what]}:"
     for depth, name in enumerate(difference.path):
         yield f"  {'  ' * depth}{printable(name)}() {{"[:width]
     for mark, side, call in (("-", difference.a, found.a), ("+", difference.b, found.b)):

@@ -20,6 +20,19 @@ _PRINTED_NS = 1000  # a report prints microseconds
 DIFFERENCES = {"call": "another call", "arguments": "other arguments", "result": "another result"}
 
 
+def same_calls(count: int, of: str = "") -> str:
+    """Return that so many calls are the same, of a function if one is given, in words.
+
+    Example:
+        >>> same_calls(2, "shop.order")
+        'the first 2 calls of shop.order are the same'
+    """
+    of = f" of {of}" if of else ""
+    if count < 2:
+        return f"{('no', 'the first')[count]} call{of} is the same"
+    return f"the first {count:,} calls{of} are the same"
+
+
 class Counts(NamedTuple):
     """How many calls an answer is made of.
 

@@ -285,11 +285,15 @@ def _first_difference(args: argparse.Namespace, a: Sequence[str], b: Sequence[st
     return int(found is not None)
 
 
-_BUT = {"call": "", "arguments": "; then arguments differ", "result": "; then a result differs"}
+_BUT = {"call": "", "arguments": "arguments differ", "result": "a result differs"}
 
 
 def _parting(found: Any, a: str, b: str, beginnings: Sequence[int]) -> Iterator[str]:
-    yield f"the first {found.calls:,} calls are the same{_BUT[found.what]}\n"
+    from funcgraph.answers.facts import same_calls
+
+    but = _BUT[found.what]
+    then = f"; {'then ' if found.calls else ''}{but}" if but else ""
+    yield f"{same_calls(found.calls)}{then}\n"
     for depth, name in enumerate(found.path):
         yield f"  {'  ' * depth}{printable(name)}() {{\n"
     for mark, path, end, begin in (("-", a, found.a, beginnings[0]), ("+", b, found.b, beginnings[1])):
