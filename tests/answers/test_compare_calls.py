@@ -14,6 +14,7 @@ import funcgraph
 from funcgraph.answers.compare_calls import CallComparison, CallCount, compare_calls, first_different_calls
 from funcgraph.answers.named_call import find_call
 from funcgraph.tracedata import SelectionError
+from funcgraph.tracedata.description import NATIVE
 
 pytestmark = pytest.mark.one_python
 
@@ -167,6 +168,32 @@ def test_a_run_with_the_same_calls_and_fewer_is_an_error(tmp_path: Path) -> None
         ):
             with pytest.raises(SelectionError, match=text):
                 first_different_calls(a, b, "shop.order")
+
+
+def test_native_functions_have_the_names_that_reports_print(tmp_path: Path) -> None:
+    paths = []
+    for name, results in (("a.dat", (1, 2)), ("b.dat", (1, 3))):
+        trace = Trace([("libz.so", "deflate", "", 0, NATIVE, []), ("m", "deflate", "/m.py", 1, 0, [])])
+        task = trace.task(69)
+        for number, result in enumerate(results):
+            task.enter(S + 100 * number, 0, 0)
+            task.leave(S + 100 * number + 10, 0, 0, calltime=S + 100 * number, result=values(result))
+        paths.append(trace.save(tmp_path / name))
+    with funcgraph.open(paths[0]) as a, funcgraph.open(paths[1]) as b:
+        name = a.functions[0].name
+        assert name == "deflate [libz.so]"
+        calls = first_different_calls(a, b, name)
+        assert calls is not None
+        assert [str(call) for call in calls] == [f"{name}:2"] * 2
+        assert compare_calls(a, calls[0], b, calls[1]).difference is not None
+
+
+def test_a_function_must_be_in_both_runs(run: Path, tmp_path: Path) -> None:
+    other = Trace(["shop.main"]).save(tmp_path / "other.dat")
+    with funcgraph.open(run) as a, funcgraph.open(other) as b:
+        for one, two in ((a, b), (b, a)):
+            with pytest.raises(SelectionError, match=r"'shop\.order': no function of the trace matches"):
+                first_different_calls(one, two, "shop.order")
 
 
 def test_calls_of_a_chosen_thread_have_the_numbers_that_they_have_in_the_trace(tmp_path: Path) -> None:

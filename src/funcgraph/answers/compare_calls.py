@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.answers.facts import same_calls
-from funcgraph.answers.named_call import NamedCall, call_beginning, escaped, find_call, function_named
+from funcgraph.answers.named_call import NamedCall, call_beginning, exact_pattern, find_call, function_named
 from funcgraph.diff.first_difference import FirstDifference, Side, lockstep
 from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError
@@ -104,7 +104,8 @@ def first_different_calls(
     if function not in {one.name for one in a.functions} and (":" in function or "@" in function):
         return find_call(a, function), find_call(b, function)
     name, _ = function_named(a, function)
-    select = Selection(graph=(escaped(name),), tasks=tasks)
+    function_named(b, name)  # raises an error if it is not there
+    select = Selection(graph=(exact_pattern(a, name),), tasks=tasks)
     found = lockstep(Side(a, select), Side(b, select), is_counted=False)
     if found.first is None:
         return None

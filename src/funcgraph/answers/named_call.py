@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from funcgraph import _tracedata
 from funcgraph.names import nearest_names, printable
 from funcgraph.tracedata.call_columns import CallColumns
-from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task, encodable
+from funcgraph.tracedata.description import FLAT_TRACERS, SelectionError, Task
 from funcgraph.tracedata.events import Columns
 from funcgraph.tracedata.selected_time import exact_time
 from funcgraph.tracedata.selection import Selection, find_tasks, pattern_names, time_range
@@ -76,11 +75,6 @@ class NamedCall(NamedTuple):
         """Return what selects the events of its thread while it was in progress."""
         begin, end = self.times()
         return Selection(tasks=(str(self.task.tid),), buffers=(self.buffer,), begin=begin, end=end)
-
-    def selection(self) -> Selection:
-        """Return what selects the call and all that it calls; and other calls of its function in the thread,
-        if it was suspended meanwhile."""
-        return replace(self.window(), graph=(escaped(self.function),))
 
 
 def find_call(trace: Trace, name: str, buffers: Sequence[str] = ()) -> NamedCall:
@@ -178,8 +172,14 @@ def call_batches_of(
 
 def selection_of(trace: Trace, name: str, tasks: Sequence[str] = ()) -> Selection:
     """Return what selects the calls of the functions that have this very name."""
+    return Selection(functions=(exact_pattern(trace, name),), tasks=tasks)
+
+
+def exact_pattern(trace: Trace, name: str) -> str:
+    """Return a pattern that matches the functions of this very name alone. Native ones are matched without
+    the name of their object; all patterns are compared with what can be encoded of names."""
     function = next(function for function in trace.functions if function.name == name)
-    return Selection(functions=(escaped(pattern_names(function)[0]),), tasks=tasks)
+    return re.sub(r"([*?\[\]\\])", r"\\\1", pattern_names(function)[0])
 
 
 def graph_buffers(trace: Trace, names: Sequence[str] = ()) -> list[str]:
@@ -209,11 +209,6 @@ def calls_of(trace: Trace, pattern: str, buffers: Sequence[str] = ()) -> Iterato
 
 
 # ----
-
-
-def escaped(name: str) -> str:
-    """Return a pattern that matches a name alone; it is compared with what can be encoded of names."""
-    return re.sub(r"([*?\[\]\\])", r"\\\1", encodable(name))
 
 
 def _chained(first: CallColumns, others: Iterator[CallColumns]) -> Iterator[CallColumns]:
