@@ -14,7 +14,9 @@ static bool is_same_text(const struct fg_value *a, const struct fg_value *b)
 
 static bool is_same_real(double a, double b)
 {
-    return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b));
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return a == b && !signbit(a) == !signbit(b); /* 0.0 is another value than -0.0 */
 }
 
 /* An int of 8 bits that another run recorded with 64, in a list of both, is the same int. */
