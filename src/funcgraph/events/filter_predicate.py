@@ -188,14 +188,20 @@ class Scanner:
 
     def _attribute(self, owner: str, find: Callable[[str, str], int | None]) -> _Source | None:
         """Read an attribute of a field, if one follows."""
-        matched = _ATTRIBUTE.match(self.text, self.at)
-        if not matched or matched[0] == ".ustring":
+        name = self._attribute_name()
+        if not name:
             return None
-        number = find(owner, matched[1])
+        number = find(owner, name)
         if number is None:
             raise self.refusal("Field not found", hint=f"{owner} has no attributes")
-        self.at = matched.end()
+        self.at += len(name) + 1
+        if self._attribute_name():
+            raise self.refusal("Field not found", hint="attributes of attributes are not compared")
         return _Source(number, "value")
+
+    def _attribute_name(self) -> str:
+        matched = _ATTRIBUTE.match(self.text, self.at)
+        return matched[1] if matched and matched[0] != ".ustring" else ""
 
     def _has(self, suffix: str) -> bool:
         if not self.text.startswith(suffix, self.at):

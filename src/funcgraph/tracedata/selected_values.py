@@ -122,7 +122,7 @@ def _filters(
 
 def _hint(error: event_filter.FilterError, kinds: Iterable[Sequence[str]]) -> str:
     """Return names of arguments that may have been meant."""
-    word = re.search(r"\w+\Z", error.command[: max(error.caret - 1, 0)])
+    word = re.search(r"(?<![\w.])\w+\Z", error.command[: max(error.caret - 1, 0)])
     if error.message != "Field not found" or not word:
         return ""
     known = sorted({name for names in kinds for name in names})
