@@ -1,9 +1,9 @@
 """`make real`: other people's test suites and servers, untraced and traced. Nothing may differ.
 
-Twelve packages run their own tests (suites.py), six servers answer requests (servers.py): untraced, untraced
-again to find what differs by itself, and under `funcgraph record --args --retval --c-calls`. A line for each
-says what came of it; the table of all comes at the end. The exit status is 1 if anything differs.
-`--plugin` runs the suites with `pytest --funcgraph` in place of `record`.
+Fourteen packages run their own tests (suites.py), six servers answer requests (servers.py): untraced,
+untraced again to find what differs by itself, and under `funcgraph record --args --retval --c-calls`. A line
+for each says what came of it; the table of all comes at the end. The exit status is 1 if anything differs.
+`--plugin` runs the suites with `pytest --funcgraph` in place of `record`, some of them as a whole then.
 """
 
 from __future__ import annotations

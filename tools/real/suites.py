@@ -20,6 +20,9 @@ from tools.console import run as run_tool
 from tools.real import compare
 from tools.real.compare import Seen, Verdict
 
+#: How a suite is traced: by `funcgraph record`, or by the plugin for pytest.
+Way = Literal["record", "plugin"]
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -29,17 +32,24 @@ class Suite:
         package: its name on the index.
         arguments: for pytest.
         reason: why tests are left out.
+        whole: what the plugin runs instead: it writes nothing of tests that pass. Empty: the same.
     """
 
     package: str
     arguments: Sequence[str]
     reason: str = ""
+    whole: Sequence[str] = ()
+
+    def arguments_of(self, way: Way) -> Sequence[str]:
+        """Return what pytest is given for a way of tracing."""
+        return self.whole if self.whole and way == "plugin" else self.arguments
 
 
 SUITES = (
     Suite("attrs", ["tests"]),
     Suite("cachetools", ["tests"]),
     Suite("click", ["tests"]),
+    Suite("httpx", ["tests"]),
     Suite("idna", ["tests", "--ignore=tests/test_idna_uts46.py"], "test_idna_uts46 makes too much data"),
     Suite("itsdangerous", ["tests"]),
     Suite("jinja2", ["tests"]),
@@ -48,6 +58,7 @@ SUITES = (
         "more-itertools",
         ["tests/test_recipes.py", "-k", "not PrimeFunction"],
         "test_more and the tests of primes make too much data",
+        whole=["tests"],
     ),
     Suite(
         "packaging",
@@ -55,6 +66,12 @@ SUITES = (
         "test_version and test_specifiers make 13 GB of trace",
     ),
     Suite("pluggy", ["testing"]),
+    Suite(
+        "pytest",
+        [f"testing/test_{name}.py" for name in ("capture", "mark", "monkeypatch", "recwarn", "skipping")],
+        "the others make too much data",
+        whole=["testing"],
+    ),
     Suite("tabulate", ["test"]),
     Suite("toolz", ["toolz/tests"]),
 )
@@ -76,19 +93,18 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
     return found[0]
 
 
-#: How a suite is traced: by `funcgraph record`, or by the plugin for pytest.
-Way = Literal["record", "plugin"]
 _PLUGIN = ("--funcgraph", "--funcgraph-slow=3")
 
 
 def judge(suite: Suite, archive: Path, python: Path, folder: Path, way: Way = "record") -> Verdict:
     """Run a suite untraced, twice, and traced."""
-    plain = [_run(suite, archive, python, folder / f"untraced-{n}", None) for n in range(2)]
-    traced = _run(suite, archive, python, folder / "traced", way)
+    arguments = suite.arguments_of(way)
+    plain = [_run(arguments, archive, python, folder / f"untraced-{n}", None) for n in range(2)]
+    traced = _run(arguments, archive, python, folder / "traced", way)
     return compare.judge(archive.name.removesuffix(".tar.gz"), plain, traced)
 
 
-def _run(suite: Suite, archive: Path, python: Path, folder: Path, way: Way | None) -> Seen:
+def _run(arguments: Sequence[str], archive: Path, python: Path, folder: Path, way: Way | None) -> Seen:
     folder.mkdir(parents=True)
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
@@ -106,7 +122,7 @@ def _run(suite: Suite, archive: Path, python: Path, folder: Path, way: Way | Non
     report = folder / "report.xml"
     pytest = ["-m", "pytest", "-p", "no:cacheprovider", "-q", f"--junit-xml={report}"]
     plugin = _PLUGIN if way == "plugin" else ()
-    command: list[str | Path] = [python, *pytest, *plugin, *suite.arguments]
+    command: list[str | Path] = [python, *pytest, *plugin, *arguments]
     trace = folder / "trace.fg"
     if way == "record":
         command = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace, *command]
