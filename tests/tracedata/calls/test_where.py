@@ -303,7 +303,7 @@ def price(sku, amount):
     return len(sku) * amount
 
 def total(order):
-    return sum([price(sku, amount) for amount, sku in enumerate(order)])
+    return sum(map(price, order, range(len(order))))  # before CPython 3.12 a comprehension is a call
 
 def query(sql):
     return total(["2"])
