@@ -26,6 +26,10 @@ from funcgraph import _engine
 
 _PROGRAM = """
 import ctypes, gc, json, threading, time, warnings
+try:
+    import _testinternalcapi
+except ImportError:
+    _testinternalcapi = None
 warnings.simplefilter("ignore", DeprecationWarning)
 
 class Info(ctypes.Structure):
@@ -52,6 +56,8 @@ def work():
         answer("a/b")
         time.sleep(0.001)
 
+if free := getattr(_testinternalcapi, "suppress_immortalization", None):
+    free(True)
 signal.signal(signal.SIGUSR2, count)
 threading.Thread(target=work, daemon=True).start()
 ready()

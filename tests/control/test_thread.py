@@ -200,6 +200,7 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
         import os, warnings
         warnings.simplefilter('always')
         {SERVE}
+        sys.stdin.readline()
         failed = 0
         for i in range(30):
             child = os.fork()
@@ -210,6 +211,8 @@ def test_forks_and_requests_at_once(tmp_path: Path) -> None:
         sys.stdin.read()
     """
     with served(tmp_path, code) as program, program.connect() as process:
+        assert process.list("")  # loads funcgraph: a fork waits for the end of a request, but not for long
+        program.send_line("")
         for _ in range(50):
             assert "trace" in process.list("")
         assert program.line() == "forked 0"

@@ -218,6 +218,9 @@ def test_values_that_change_while_they_are_fetched_are_values_or_faults(instance
     assert funcgraph.killed() is None
     lines = instance.trace().splitlines()
     found = {line.partition(": turn: ")[2] for line in lines}
-    assert len(found) > 20
     items = {text.partition(" item=")[2].partition(" key=")[0] for text in found}
-    assert "(fault)" in items and (len(items) > 2 or not HAS_GIL), items  # without it most are faults
+    if HAS_GIL:
+        assert len(found) > 20
+        assert "(fault)" in items and len(items) > 2, items
+    else:  # what another thread may change meanwhile is not read
+        assert items == {"", "(fault)"}
