@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from tracefile import RAISE, Trace, deep, value, values
 
 import funcgraph
@@ -127,6 +128,7 @@ def test_values_with_parts_are_grouped_by_these(tmp_path: Path) -> None:
     assert found.ranked("slow")[0].slow_share == pytest.approx(1)
 
 
+@needs_gil("attributes are not read, another thread may change them")
 def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None:
     """Of an argument, the result and an exception. Broken by a part that is taken for a name."""
     fg.record(

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from builds import HAS_GIL, needs_gil
 from extension import compile_library
 from running import Running, code_pages, folders
 
@@ -96,6 +97,7 @@ thread.start()
 """)
 
 
+@needs_gil("such a thread keeps no other one from running")
 @pytest.mark.parametrize("waits", ["join", "accept"])
 def test_a_thread_that_holds_the_gil_in_c_code_is_named_and_nothing_is_left(spin: Path, waits: str) -> None:
     with spinning(spin, waits) as program:
@@ -115,6 +117,21 @@ def test_a_thread_that_holds_the_gil_in_c_code_is_named_and_nothing_is_left(spin
         assert code_pages(program.pid) == code
 
 
+@pytest.mark.skipif(HAS_GIL, reason="such a thread holds the GIL")
+@pytest.mark.parametrize("waits", ["join", "accept"])
+def test_without_the_gil_a_thread_in_c_code_is_not_waited_for(spin: Path, waits: str) -> None:
+    with spinning(spin, waits) as program:
+        threads, code = program.threads(), code_pages(program.pid)
+        for _ in range(2):
+            assert run_in(program.pid, "answer = 1", 60) == "1"
+            program.wait_for_threads(threads)
+            assert code_pages(program.pid) == code
+            assert not folders_of(program.pid)
+        os.kill(program.pid, signal.SIGUSR2)
+        assert run_in(program.pid, "answer = 1", 60) == "1"
+
+
+@needs_gil("such a thread keeps no other one from running")
 @pytest.mark.parametrize("waits", ["join", "accept"])
 def test_a_c_function_that_keeps_the_gil_is_waited_for(spin: Path, waits: str) -> None:
     with spinning(spin, waits) as program:

@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 STARTERS = (os.execve, os.posix_spawn)
 
@@ -141,4 +142,6 @@ def main(folder: str, workers: int = 0) -> None:
 
 
 if __name__ == "__main__":
+    with suppress(ImportError, AttributeError):  # builds.FREES_FUNCTIONS
+        __import__("_testinternalcapi").suppress_immortalization(True)
     main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -15,6 +15,7 @@ from conftest import Funcgraph
 from sizes import share
 
 # `look()` waits, without calling a Python function, until funcgraph has no user, and tells what is left.
+# Without the GIL it may run while the thread whose call noticed the end still removes the hooks.
 LOOK = """
 import ctypes, json, os, sys, threading, time
 
@@ -51,7 +52,10 @@ def events():
 
 def look(users):
     deadline = time.monotonic() + 30
-    while len(_engine.status()["users"]) > users and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        status = _engine.status()
+        if len(status["users"]) <= users and (users or status["tool_id"] == -1):
+            break
         time.sleep(0.005)
     found = {"users": len(_engine.status()["users"]), "tool_id": _engine.status()["tool_id"]}
     if not users:

@@ -16,6 +16,13 @@ functions_go = pytest.mark.skipif(
     not HAS_GIL and sys.version_info < (3, 14), reason="CPython 3.13t makes functions immortal"
 )
 
+#: The beginning of a program that counts its objects: has free-threaded 3.13 free functions as others do.
+#: CPython has this for its own tests, and some distributions leave it out.
+FREES_FUNCTIONS = """
+try: __import__("_testinternalcapi").suppress_immortalization(True)
+except (ImportError, AttributeError): pass
+"""
+
 
 def needs_gil(reason: str) -> pytest.MarkDecorator:
     """Return the mark of tests for which docs/reference/compatibility.md says why they need a GIL."""

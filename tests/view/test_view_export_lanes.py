@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from builds import needs_gil
 from exported import head_of
 
 from funcgraph.tracedata.selection import Selection
@@ -150,6 +151,7 @@ def callbacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recorded(tmp_path_factory.mktemp("callbacks"), *HANDLES, *EVENTS, program="callbacks")
 
 
+@needs_gil("asyncio's events are EOPNOTSUPP")
 def test_what_led_to_a_call_is_what_the_server_says(opened: Open, callbacks: Path) -> None:
     """Of each function's first and last call. Broken by addresses of handles that are used again."""
     page = opened()
@@ -184,6 +186,7 @@ def task_begin(served: Served, number: int) -> int:
     return task_lanes.task_lane(served, number).root.begin_ns - served.begin_ns
 
 
+@needs_gil("asyncio's events are EOPNOTSUPP")
 def test_a_part_has_the_runs_and_links_that_are_in_it(callbacks: Path) -> None:
     with open_trace(callbacks) as served:
         whole = head_of(exported(served))

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from builds import needs_gil
 from tracefile import RESUME, SUSPEND, Trace
 
 import funcgraph
@@ -321,6 +322,7 @@ def flows_of(served: Served, name: str) -> list[tuple[str, str | None, str]]:
     ]
 
 
+@needs_gil("asyncio's events are EOPNOTSUPP")
 def test_a_call_leads_to_what_awaits_it_created_its_task_and_started_its_thread(tmp_path: Path) -> None:
     events = ("-e", "asyncio:task_create", "-e", "asyncio:task_switch", "-l", "threading.Thread.start")
     with opened(recorded(tmp_path, *events)) as one:
