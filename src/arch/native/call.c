@@ -114,6 +114,13 @@ static void slow_end(struct slow_section section)
     fg_native_show();
 }
 
+/* A program has kept a copy of a stack, and has run it twice. The entry still has the address, as nobody has
+ * used it since. The next time another call may have it. */
+static void returned_again(const struct fg_native_entry *entry)
+{
+    fg_kill("a native call returned to %#zx a second time", (size_t)entry->return_address);
+}
+
 uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, const void *vectors,
                               const struct fg_machine_registers *registers)
 {
@@ -124,7 +131,10 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, c
                                   .return_address = entry->return_address,
                                   .point = FG_NATIVE_RETURN};
 
-    end_call(entry, counter, FG_END_RETURN, section.is_first, &regs);
+    if (atomic_load_explicit(&entry->stack, memory_order_relaxed))
+        end_call(entry, counter, FG_END_RETURN, section.is_first, &regs);
+    else
+        returned_again(entry);
     slow_end(section);
     return 0;
 }

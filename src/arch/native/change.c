@@ -44,6 +44,15 @@ static bool is_equal(const uint8_t *a, const uint8_t *b, size_t n)
     return !n;
 }
 
+/* Somebody else has been here, and may have made the change. */
+static void meet_others(struct fg_code_change *change, const uint8_t *now)
+{
+    change->is_done = is_equal(now, change->to, change->bytes);
+    change->is_foreign = !change->is_done;
+    if (change->is_foreign)
+        change->refusal = "somebody else has changed it";
+}
+
 /* Calls nothing of the C library. */
 static void change_one(struct fg_code_change *change, const struct fg_code_writer *writer)
 {
@@ -52,7 +61,7 @@ static void change_one(struct fg_code_change *change, const struct fg_code_write
     if (fg_code_read(writer, change->address, now, change->bytes) != change->bytes)
         change->refusal = "it is not there any longer";
     else if (!is_equal(now, change->from, change->bytes))
-        change->refusal = "somebody else has changed it";
+        meet_others(change, now);
     else if (!fg_code_write(writer, change->address, change->to, change->bytes))
         change->refusal = "it cannot be written";
     else

@@ -21,6 +21,7 @@ struct fg_code_change {
     void *arg;           /* the caller's */
     const char *refusal; /* why it was not done */
     bool is_done, from_is_single;
+    bool is_foreign; /* not done, as the bytes are neither @from nor @to */
 };
 
 /**
@@ -31,7 +32,7 @@ struct fg_code_change {
  * @refusal: filled in if none of them can be made
  *
  * No thread is between instructions of @from: a change for which that cannot be had is not made. Nor is one
- * whose bytes are others than @from.
+ * whose bytes are others than @from, unless they are @to already.
  *
  * Return: false: nothing was changed.
  * Context: one thread at a time. Allocates nothing: the caller may be within the program's allocator.

@@ -211,17 +211,32 @@ static size_t collect(struct fg_native_hook *hook, const struct room *room,
     return n;
 }
 
+static void set_hooked(struct fg_native_hook *hook, bool is_hooked)
+{
+    hook->is_hooked = is_hooked;
+    native.nr_hooked += is_hooked ? 1 : (size_t)-1;
+}
+
+/* Somebody else has changed the first instructions of a hooked function, and may have kept our jump to come
+ * back to it. That hook stays as it is, with its trampoline, and nothing else of ours is safe. */
+static void lose(struct fg_native_hook *hook)
+{
+    set_hooked(hook, false);
+    fg_kill("somebody else has changed the first instructions of %s [%s], which is hooked",
+            hook->func->qualname, hook->func->module);
+}
+
 static void note(const struct fg_code_change *changes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct fg_native_hook *hook = changes[i].arg;
 
-        if (!changes[i].is_done) {
+        if (changes[i].is_done)
+            set_hooked(hook, !hook->is_hooked);
+        else if (hook->is_hooked && changes[i].is_foreign)
+            lose(hook);
+        else
             hook->refusal = changes[i].refusal;
-            continue;
-        }
-        hook->is_hooked = !hook->is_hooked;
-        native.nr_hooked += hook->is_hooked ? 1 : (size_t)-1;
     }
 }
 

@@ -1,12 +1,18 @@
 /* The kill switch takes native hooks off, too: at the next call of a hooked function, wherever the program
- * is, within its allocator for one. The program goes on, its code is as before. */
+ * is, within its allocator for one. The program goes on, its code is as before. A call that returns twice
+ * throws it, and somebody else's bytes at the head of a hooked function. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/native/code.h"
+#include "arch/native/entry.h"
+#include "arch/native/machine.h"
 #include "engine/core/root.h"
+#include "engine/core/task.h"
 #include "support/check.h"
 #include "support/native.h"
 #include "support/text.h"
@@ -141,7 +147,83 @@ static void test_a_child_that_shares_memory_leaves_the_hooks(void)
     probe_done(&probe);
 }
 
-/* The switch is thrown once in a process. */
+/* As a stack would do of which the program has kept a copy: goes to where the first of two calls has returned
+ * to, for a second time. Both are made by the same instruction, so their return address is the same. */
+extern uintptr_t returned_to;
+uintptr_t returned_to;
+void return_again(void (*function)(void *arg), void *arg);
+__asm__(".text\n"
+        "return_again:\n"
+        "addq $8, %rsp\n"
+        "jmp *returned_to(%rip)\n");
+
+static void find_return(void *arg)
+{
+    const struct fg_native_entry *entry = fg_task_self->native.newest;
+
+    (void)arg;
+    returned_to = (uintptr_t)fg_machine_first_return + (uintptr_t)entry - (uintptr_t)fg_native_entries;
+}
+
+static void test_a_call_that_returns_twice(void)
+{
+    void (*const volatile functions[])(void (*)(void *), void *) = {target_call, return_again};
+    struct text before = text_of((void *)target_add);
+    struct probe probe;
+    volatile int calls = 0;
+
+    native_probe(&probe, "*:mod:target");
+    for (volatile int i = 0; i < 2; i++) {
+        functions[i](find_return, NULL);
+        calls++;
+    }
+    CHECK_EQ(calls, 2);
+    CHECK(strstr(fg_killed(), "a second time") != NULL);
+    CHECK_EQ(target_add(1, 2), 3);
+    CHECK_EQ(native_hooked(NULL), 0);
+    text_check(&before);
+    probe_unregister(&probe);
+    probe_done(&probe);
+    text_free(&before);
+}
+
+static void write_byte(uintptr_t address, uint8_t byte)
+{
+    struct fg_code_writer writer;
+
+    CHECK_EQ(fg_code_open(&writer), 0);
+    CHECK(fg_code_write(&writer, address, &byte, 1));
+    fg_code_close(&writer);
+}
+
+/* A debugger's breakpoint, for one. The others' code is as before, and that byte is the other tool's. */
+static void test_a_byte_that_somebody_else_changed(void)
+{
+    struct text before = text_of((void *)target_add);
+    const uint8_t *head = (const uint8_t *)target_add;
+    struct probe probe, other;
+    uint8_t jump[5];
+
+    native_probe(&probe, "target_add:mod:target");
+    native_probe(&other, "target_[!a]*:mod:target");
+    CHECK(native_hooked(NULL) > 20);
+    memcpy(jump, head, sizeof(jump));
+    write_byte((uintptr_t)head, 0xcc);
+    probe_unregister(&probe);
+    CHECK(strstr(fg_killed(), "target_add [target]") != NULL);
+    CHECK_EQ(native_hooked(NULL), 0);
+    CHECK_EQ(head[0], 0xcc);
+    CHECK_EQ(memcmp(head + 1, jump + 1, sizeof(jump) - 1), 0);
+    CHECK_EQ(target_leaf(1), 2);
+    /* The other tool takes its byte away: the function still works. */
+    write_byte((uintptr_t)head, jump[0]);
+    CHECK_EQ(target_add(1, 2), 3);
+    probe_unregister(&other);
+    probe_done(&other);
+    probe_done(&probe);
+    text_free(&before);
+}
+
 /* Many more hooks than memory is set aside for: they go in parts, with one call. */
 static void test_any_number_of_hooks_goes(void)
 {
@@ -157,6 +239,7 @@ static void test_any_number_of_hooks_goes(void)
     text_free(&before);
 }
 
+/* The switch is thrown once in a process. */
 static void in_child(void (*test)(void))
 {
     pid_t child = fork();
@@ -192,5 +275,7 @@ int main(void)
     in_child(test_any_number_of_hooks_goes);
     in_child(test_hooks_go_with_the_next_change);
     in_child(test_a_child_that_shares_memory_leaves_the_hooks);
+    in_child(test_a_call_that_returns_twice);
+    in_child(test_a_byte_that_somebody_else_changed);
     return 0;
 }
