@@ -633,8 +633,11 @@ def native_functions() -> list[tuple[str, str, bool, str | None]]:
 def native_registers() -> tuple[list[str], int]:
     """Return the names of the registers that events of native functions can have, by number."""
 
-def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], /) -> int:
-    """Run a program; return its exit status. The process gets no SIGCHLD, and its own waits do not see it."""
+def native_run(argv: tuple[bytes, ...], environ: tuple[bytes, ...], limit_s: float, /) -> int:
+    """Run a program; return its exit status. The process gets no SIGCHLD, and its own waits do not see it.
+
+    Raises: TimeoutError: it did not end within limit_s seconds, and was killed.
+    """
 
 def watch_threads(function: Callable[[int, int], object] | None, /) -> None:
     """Call function(parent_tid, tid) when a thread of the module threading begins, and (0, tid) when it ends.

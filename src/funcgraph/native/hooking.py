@@ -3,7 +3,8 @@
 A pattern with ":mod:" may stand for functions of a Python module or of a loaded object; only a look at the
 objects tells. Objects that are loaded later are looked at when the import system or ctypes has loaded them.
 Plans are in the folder of a session, where a recorder of this process put them, or in the cache. One that is
-in neither is made by a process of its own, which the traced one does not notice.
+in neither is made by a process of its own, which the traced one does not notice. Whoever loads an object
+waits for it, within limits, and is told of a long wait.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import errno
 import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -31,6 +33,7 @@ __all__ = [
     "hook",
     "hook_all",
     "hook_objects",
+    "listen",
     "refusals",
     "refuse",
     "release",
@@ -43,6 +46,12 @@ _EXECUTABLE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ..x. [0-9a-f]+ \S+ [1-9]\d* +(/.
 #: have brought it along. Its folder comes last, as others may be beside it.
 _PLAN = "import sys; sys.path.append(sys.argv.pop(1)); from funcgraph.cli import main; sys.exit(main())"
 
+#: How long one is waited for. OpenBLAS, 35 MB, takes 2 s, and several times that on a busy machine; a program
+#: that waits longer seems to hang.
+_LIMIT_S = 30.0
+#: A longer wait for an object that is loaded later is told.
+_TOLD_S = 0.1
+
 #: Objects whose functions everything calls, as globs: the interpreter, the libraries of C and C++.
 EVERYBODYS = (
     "python", "libpython*", "libc", "libm", "libmvec", "libpthread", "libdl", "librt", "libutil",
@@ -54,8 +63,10 @@ _OWN_FOLDER = os.path.dirname(os.path.abspath(_engine.__file__))
 
 # The patterns of each owner; the folder with plans that it brought along; which patterns each object, by its
 # path, was looked at for; and the functions that load objects, with those that are called in their place.
+# Who is told of objects that are loaded later, by owner.
 _patterns: dict[str, set[str]] = {}
 _folders: dict[str, str] = {}
+_listeners: dict[str, Callable[[str], object]] = {}
 _objects: dict[str, set[str]] = {}
 _followed: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {}
 
@@ -155,10 +166,22 @@ def add_folder(owner: str, folder: str) -> None:
     _folders[owner] = folder
 
 
+def listen(owner: str, tell: Callable[[str], object]) -> None:
+    """Have an owner told of objects that are loaded later, until release().
+
+    Args:
+        owner: as of hook().
+        tell: gets a line: what is wrong with an object that patterns name, or how long its loader waited.
+            Without any listener it is a RuntimeWarning.
+    """
+    _listeners[owner] = tell
+
+
 def release(owner: str) -> None:
     """Drop the patterns of an owner. Without any, objects that are loaded later are not looked at."""
     _patterns.pop(owner, None)
     _folders.pop(owner, None)
+    _listeners.pop(owner, None)
     if not _patterns:
         _unwatch()
 
@@ -213,11 +236,12 @@ def _selects(pattern: str, path: str, name: str) -> bool:
     return not is_ours and not any(_engine.glob_match(glob, name) for glob in EVERYBODYS)
 
 
-def _look(failures: list[str] | None = None) -> list[str]:
+def _look(failures: list[str] | None = None, *, is_later: bool = False) -> list[str]:
     """Look at the objects that are loaded now; return what is wrong with those that patterns name.
 
     Args:
         failures: gets what is wrong with any object.
+        is_later: what is new has just been loaded: return a line also for each object that was waited for.
     """
     problems = []
     patterns = set().union(*_patterns.values())
@@ -227,15 +251,39 @@ def _look(failures: list[str] | None = None) -> list[str]:
         if selected <= _objects.get(path, set()):
             continue
         _objects[path] = selected | _objects.get(path, set())
-        try:
-            _meet(path, name, selected)
-        except (OSError, PlanError) as error:
-            problem = f"{name}: {getattr(error, 'strerror', None) or error}"
-            if failures is not None:
-                failures.append(problem)
-            if name in map(object_glob, selected):
-                problems.append(problem)
+        begin_s = time.monotonic()
+        problem = _problem_of(path, name, selected)
+        waited_s = time.monotonic() - begin_s
+        if problem and failures is not None:
+            failures.append(problem)
+        if is_later and waited_s > _TOLD_S:
+            problems.append(problem or f"{name}: its loader waited {waited_s:.2f} s for the hooks")
+        elif problem and name in map(object_glob, selected):
+            problems.append(problem)
     return problems
+
+
+def _problem_of(path: str, name: str, patterns: set[str]) -> str:
+    """Make what patterns select of an object known to the engine; return what is wrong, or ""."""
+    try:
+        _meet(path, name, patterns)
+    except (OSError, PlanError) as error:
+        return f"{name}: {getattr(error, 'strerror', None) or error}"
+    return ""
+
+
+def _look_later() -> None:
+    """Look at the objects that have been loaded since, and tell what is wrong or was waited for."""
+    for line in _look(is_later=True):
+        for tell in tuple(_listeners.values()) or (_warn,):
+            tell(line)
+
+
+def _warn(line: str) -> None:
+    import warnings
+
+    # below load(), whoever loads the object
+    warnings.warn(f"funcgraph: {line}", RuntimeWarning, stacklevel=4)
 
 
 def _meet(path: str, name: str, patterns: set[str]) -> None:
@@ -296,7 +344,10 @@ def _make_plan(path: str, place: str) -> None:
     ours = os.path.dirname(os.path.dirname(_engine.__file__))
     options = (f"--place={place}",) if place else ()
     command = (sys.executable, "-c", _PLAN, ours, "plan", *options, "--", path)
-    _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment))
+    try:
+        _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment), _LIMIT_S)
+    except TimeoutError:
+        raise PlanError(f"no plan within {_LIMIT_S:g} s: `funcgraph plan` makes it ahead") from None
 
 
 # ---- objects that are loaded later
@@ -330,8 +381,8 @@ def _follow(module: Any, key: str, name: str) -> None:
         result = function(*args, **kwargs)
         try:
             if _patterns:
-                _engine.apart(_look)
                 _watch(result)  # it may have been ctypes
+                _engine.apart(_look_later)
         except Exception:
             pass  # the program must not be harmed
         return result

@@ -134,7 +134,10 @@ def _release_native(directory: str) -> None:
 def _leave_problems(directory: str, patterns: list[str], problems: list[str]) -> None:
     """Leave a note of native functions and places that are not hooked. The others are recorded."""
     if hooking := sys.modules.get("funcgraph.native.hooking"):
+        from functools import partial
+
         problems += hooking.refusals(patterns)
+        hooking.listen(directory, partial(leave_note, directory))
     if problems:
         leave_note(directory, "; ".join(problems))
 
@@ -224,13 +227,15 @@ def _start_events(directory: str, handle: int, texts: "list[str]", redact: "list
 
 
 def leave_note(directory: str, text: str) -> None:
-    """Leave a text about this process for the recorder of a session."""
+    """Leave a text about this process for the recorder of a session, behind those that it has left."""
     for folder in (directory, f"{directory}/spare"):
+        path = f"{folder}/{os.getpid()}.note"
         try:
-            with open(
-                f"{folder}/{os.getpid()}.note", "w", encoding="utf-8", errors="backslashreplace"
-            ) as file:
-                file.write(text)
+            with open(path, "a+", encoding="utf-8", errors="backslashreplace") as file:
+                file.seek(0)
+                left = file.read()
+                if text not in left:
+                    file.write(f"; {text}" if left else text)
             return
         except OSError:
             pass  # the directory was removed, or its file system is full
