@@ -1,7 +1,8 @@
 """Native functions in the trace of a Python program: an instance of its own, and a recording.
 
 Broken by hand: hook() did not look again at what was loaded later (no call of it was seen); the helper's
-child ran the program itself (the handler of SIGCHLD ran); greenlet was hooked (its first switch ended the
+child ran the program itself (the handler of SIGCHLD ran); with the cache that tests share, no helper ran;
+greenlet was hooked (its first switch ended the
 process).
 """
 
@@ -111,6 +112,8 @@ def test_python_called_from_native_code_nests_below_it(fg: Funcgraph, tmp_path: 
 
 
 def test_the_program_does_not_notice_that_a_plan_is_made(fg: Funcgraph, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    fg.env["XDG_CACHE_HOME"] = str(cache)  # the one that tests share may have the plan
     printed = program(
         fg,
         tmp_path,
@@ -129,6 +132,7 @@ def test_the_program_does_not_notice_that_a_plan_is_made(fg: Funcgraph, tmp_path
     """,
     )
     assert printed.splitlines() == ["4", "no child", "[]"]
+    assert len([*cache.rglob("*.plan")]) == 1  # a helper has run: nothing else writes there
 
 
 def test_an_object_without_a_plan_is_told(fg: Funcgraph, tmp_path: Path) -> None:
