@@ -111,6 +111,109 @@ def test_python_called_from_native_code_nests_below_it(fg: Funcgraph, tmp_path: 
     ]
 
 
+def test_a_comparison_in_python_nests_below_qsort(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    libc = ctypes.CDLL(None)
+    pointer = ctypes.POINTER(ctypes.c_int)
+    compared = []
+    def compare(left, right):
+        compared.append((left[0], right[0]))
+        return left[0] - right[0]
+    function = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(compare)
+    numbers = (ctypes.c_int * 4)(3, 1, 4, 2)
+    def outer():
+        libc.qsort(numbers, ctypes.c_size_t(4), ctypes.c_size_t(4), function)
+    filter = ["__main__.outer", "__main__.compare", "qsort:mod:libc"]
+    with Instance("x", tracer="function_graph", filter=filter) as instance:
+        instance.tracing_on = True
+        outer()
+        instance.tracing_on = False
+        print(list(numbers), len(compared))
+        print("\\n".join(lines(instance, "outer", "compare", "qsort", "}")))
+    """,
+    )
+    results, *graph = printed.splitlines()
+    sorted_numbers, _, compared = results.rpartition(" ")
+    assert sorted_numbers == "[1, 2, 3, 4]" and int(compared) >= 3
+    assert graph == [
+        "  __main__.outer() {",
+        "    qsort [libc]() {",
+        *["      __main__.compare();"] * int(compared),
+        "    }",
+        "  }",
+    ]
+
+
+def test_a_function_of_sqlite_nests_below_its_step(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = program(
+        fg,
+        tmp_path,
+        """
+    import sqlite3
+    def twice(n):
+        return 2 * n
+    def query():
+        return database.execute("select twice(20) + twice(1)").fetchone()
+    database = sqlite3.connect(":memory:")
+    database.create_function("twice", 1, twice)
+    filter = ["__main__.query", "__main__.twice", "sqlite3_step:mod:*sqlite3*"]
+    with Instance("x", tracer="function_graph", filter=filter) as instance:
+        instance.tracing_on = True
+        print(query())
+        instance.tracing_on = False
+        print("\\n".join(lines(instance, "query", "twice", "sqlite3_step", "}")))
+    """,
+    )
+    result, *graph = printed.splitlines()
+    assert result == "(42,)"
+    # where CPython has SQLite in its module, that is the object
+    (begin,) = [n for n, line in enumerate(graph) if re.fullmatch(r"    sqlite3_step \[\w+\]\(\) \{", line)]
+    assert graph[0] == "  __main__.query() {" and graph[-1] == "  }"
+    assert graph[begin + 1 : begin + 4] == [*["      __main__.twice();"] * 2, "    }"]
+    assert sum("twice" in line for line in graph) == 2
+
+
+def test_c_calls_and_native_functions_are_one_nesting(fg: Funcgraph, tmp_path: Path) -> None:
+    """Below the call of a C function, as Python sees it, is what the function calls; below that, Python."""
+    script = fg.script("""
+    import sqlite3
+
+    def twice(n):
+        return 2 * n
+
+    def count(database):
+        return len(database.execute("select twice(4)").fetchall())
+
+    database = sqlite3.connect(":memory:")
+    database.create_function("twice", 1, twice)
+    print(count(database))
+    """)
+    functions = ["-l", "__main__.count", "-l", "__main__.twice", "-l", "sqlite3_step:mod:*sqlite3*"]
+    done = fg.record("--c-calls", *functions, script)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    report = fg.run("report").stdout
+    graph = [line.split("|", 1)[1] for line in report.splitlines() if not line.startswith("#")]
+    text = re.sub(r" \[\w*sqlite3\]", " [sqlite]", "\n".join(filter(None, map(str.rstrip, graph))))
+    # the calls that fetchall() makes of it differ between versions of CPython
+    assert re.fullmatch(
+        r"""  __main__\.count\(\) \{
+    sqlite3\.Connection\.execute\(\) \{
+      sqlite3_step \[sqlite\]\(\) \{
+        __main__\.twice\(\);
+      \}
+    \}
+    sqlite3\.Cursor\.fetchall\(\)( \{
+(      sqlite3_step \[sqlite\]\(\);
+)+    \}|;)
+    builtins\.len\(\);
+  \}""",
+        text,
+    ), text
+
+
 def test_the_program_does_not_notice_that_a_plan_is_made(fg: Funcgraph, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     fg.env["XDG_CACHE_HOME"] = str(cache)  # the one that tests share may have the plan
