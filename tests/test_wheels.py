@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,19 +76,6 @@ def test_each_version_has_a_wheel_in_a_release() -> None:
     workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     assert "kind: [manylinux, musllinux]" in workflow
     assert "arch: [x86_64, aarch64]" in workflow
-
-
-def test_a_workflow_runs_what_is_there() -> None:
-    """Each `make TARGET` and each tool that a workflow names exists."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
-        text = path.read_text()
-        for words in re.findall(r"\bmake ([a-z -]+)", text):
-            assert targets.issuperset(words.split()), f"{path.name}: make {words}"
-        for module in re.findall(r"-m tools\.(\w+)", text):
-            assert (ROOT / "tools" / f"{module}.py").is_file(), f"{path.name}: tools.{module}"
-        for name in re.findall(r"run: (?:.*&& )?(\.ci/run)", text):
-            assert os.access(ROOT / name, os.X_OK)
 
 
 @pytest.mark.skipif(not sizes.NIGHTLY, reason="builds everything twice: nightly")
