@@ -59,7 +59,7 @@ wheels: ## wheels of each CPython and the sdist, in dist/: built twice, audited,
 bench: ## the figures of docs/reference/performance.md, on CPython 3.11 and 3.13
 	@$(RUN) tools.bench
 
-lint: ## ruff, clang-format, clang-tidy, and no warning from gcc and clang
+lint: ## ruff, clang-format, clang-tidy, actionlint, and no warning from gcc and clang
 	@$(RUN) tools.lint
 
 format: ## let ruff and clang-format change the files

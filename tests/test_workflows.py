@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
-from tools import pythons, sid
+from tools import lint, pythons, sid
 from tools.layout import ROOT
+from tools.venvs import Environment
 
 pytestmark = pytest.mark.one_python
 
@@ -60,3 +62,22 @@ def test_a_workflow_runs_what_is_there() -> None:
         for module in re.findall(r"-m tools\.(\w+)", text):
             assert (ROOT / "tools" / f"{module}.py").is_file(), f"{path.name}: tools.{module}"
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_lint_gives_each_workflow_to_actionlint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: list[Path] = []
+
+    class Prepared(Environment):
+        def __init__(self) -> None:
+            self.folder = tmp_path
+
+    def run(words: list[Path], *, check: bool) -> int:
+        given.extend(word for word in words[1:] if isinstance(word, Path))
+        return 1
+
+    monkeypatch.setattr(lint, "run", run)
+    assert lint.actionlint(Prepared(), False) == 0  # no wheel of it for this machine
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "actionlint").touch()
+    assert lint.actionlint(Prepared(), False) == 1
+    assert given == sorted(FOLDER.iterdir())

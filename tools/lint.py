@@ -1,9 +1,9 @@
 """Style and mistakes: `make lint`; `make format` changes the files instead of complaining.
 
-ruff checks the Python, clang-format and clang-tidy the C. gcc compiles everything, warnings are errors.
-clang's own warnings come from clang-tidy. No line is over 110 columns. Messages of new commits say why
-(tools/commits.py). The formatters are pinned in pyproject.toml: another release of them formats differently.
-clang-tidy and the compilers are the machine's.
+ruff checks the Python, clang-format and clang-tidy the C, actionlint the workflows of .github. gcc compiles
+everything, warnings are errors. clang's own warnings come from clang-tidy. No line is over 110 columns.
+Messages of new commits say why (tools/commits.py). The formatters are pinned in pyproject.toml: another
+release of them formats differently. clang-tidy and the compilers are the machine's.
 """
 
 from __future__ import annotations
@@ -49,6 +49,18 @@ def ruff(environment: Environment, fix: bool) -> int:
 def clang_format(environment: Environment, fix: bool) -> int:
     how = ["-i"] if fix else ["--dry-run", "-Werror"]
     return run([environment.script("clang-format"), *how, *_c_files(".c", ".h")], check=False)
+
+
+def actionlint(environment: Environment, fix: bool) -> int:
+    """Check the workflows of .github, which nothing here can run."""
+    del fix
+    program = environment.script("actionlint")
+    if not program.exists():
+        print_message("no wheel of actionlint for this machine: not checked")
+        return 0
+    workflows = sorted((ROOT / ".github" / "workflows").iterdir())
+    # Without what it would call if the machine had it: each machine finds the same.
+    return run([program, "-shellcheck=", "-pyflakes=", *workflows], check=False)
 
 
 def long_lines(text: str, is_markdown: bool = False) -> list[int]:
@@ -166,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     fix: bool = parser.parse_args(argv).fix
     steps: list[Callable[[Environment, bool], int]] = [ruff, clang_format]
     if not fix:
-        steps += [line_length, commit_messages, warnings, clang_tidy]
+        steps += [actionlint, line_length, commit_messages, warnings, clang_tidy]
     failed = []
     try:
         environment = Environment("lint", choose(""), "lint")
