@@ -17,7 +17,7 @@ import pytest
 import funcgraph
 from funcgraph import _engine, cli, selftest
 from funcgraph.settings import table
-from tools import file_table, manual_pages, rooms
+from tools import comparison, file_table, manual_pages, rooms
 
 pytestmark = pytest.mark.one_python
 
@@ -148,6 +148,23 @@ def test_the_options_of_manual_pages_are_those_of_the_parsers() -> None:
         [sys.executable, "-m", "tools.manual_options", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_figures_beside_other_tools_are_those_of_the_benchmarks() -> None:
+    """Broken by a figure that is measured again in performance.md alone, or typed in comparison.md."""
+    assert comparison.main(["--check"]) == 0
+
+
+def test_each_other_tool_has_its_version() -> None:
+    page = (ROOT / "docs" / "reference" / "comparison.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
+    versions = {name: version for name, version in rows if name != "tool"}
+    assert versions.pop("perf, eBPF") == "of the kernel"
+    assert len(versions) == 7
+    measured = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["bench"]
+    assert f"viztracer=={versions['viztracer'].split()[0]}" in measured
+    for name, version in versions.items():
+        assert re.search(r"\d+\.\d+", version), name
 
 
 def test_docstrings_have_one_word_for_errors() -> None:

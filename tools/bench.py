@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools import comparison
 from tools.console import CommandFailedError, heading, print_message, run
 from tools.layout import BUILD, ROOT
 from tools.pythons import Interpreter, choose
@@ -94,6 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             ]
             if not options.dry_run:
                 _PAGE.write_text(with_tables(_PAGE.read_text(), section, head, tables))
+                comparison.main([])
     except (CommandFailedError, LookupError) as error:
         print_message(f"bench: {error}")
         return 1
