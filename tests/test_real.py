@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools.real import __main__ as real
-from tools.real import compare, servers, suites
+from tools.real import compare, servers, soak, suites
 from tools.real.compare import Seen
 
 pytestmark = pytest.mark.one_python
@@ -151,3 +151,24 @@ def test_the_exit_status_says_whether_anything_differs(
     assert "CPython 3.0: nothing differs" in out
     assert out.rstrip().endswith("different: suite")
     assert not (tmp_path / "left").exists()
+
+
+def test_the_soak_page_says_what_its_tables_say() -> None:
+    """Broken by a run that is written into the page with what was said of another."""
+    _, _, run = soak.PAGE.read_text().partition(soak.MARKER)
+    tables, _, _ = run.partition("\nThese were ")
+    assert run.strip().endswith(soak.conclusion(tables))
+
+
+def test_a_run_of_fewer_hours_than_usual_says_so() -> None:
+    tables = (
+        "{hours} hours on CPython 3.13.0\n| requests | 9 |\n| record | 1,200 |\n| detach | 800 |\n"
+        "| 0 | 1,000 KiB | 50 KiB | 1 |\n| 10 | 1,300 KiB | 50 KiB | 1 |\n| 99 | 1,350 KiB | 51 KiB | 1 |\n"
+    )
+    said = soak.conclusion(tables.format(hours="4.0"))
+    assert "2,000 actions" in said
+    assert "by 300 KiB in the first 10 minutes" in said
+    assert "by 50 KiB from there to minute 99" in said
+    assert "other server by 1 KiB" in said
+    assert "some 4,000 actions.\nThis is no run of 8 hours" in said
+    assert "no run" not in soak.conclusion(tables.format(hours="8.0"))

@@ -14,6 +14,7 @@ import argparse
 import http.client
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -227,6 +228,9 @@ class Actions:
         return {action.__name__: action for action in actions}
 
 
+#: As the page names them.
+_ACTIONS = ("record", "record native", "kill recorder", "events", "profile", "detach")
+_USUAL_HOURS = 8
 _SLEEP = ("sleep", "1")
 #: A spool that is longer has events.
 _SPOOL_BYTES = 100_000
@@ -332,13 +336,42 @@ def report(seen: Seen, sizes: Sequence[tuple[float, Size, Size]], release: str, 
         f"{watched.threads} and {alone.threads} | {watched.files} and {alone.files} |"
         for passed, watched, alone in sizes
     ]
-    return "\n".join(rows) + "\n"
+    tables = "\n".join(rows) + "\n"
+    return f"{tables}\n{conclusion(tables)}\n"
+
+
+def conclusion(tables: str) -> str:
+    """Return what the tables of a run say of its length, and of the memory that it took."""
+    (hours,) = re.findall(r"^([\d.]+) hours on", tables, re.MULTILINE)
+    counts = dict(re.findall(r"^\| ([a-z ]+) \| ([\d,]+) \|$", tables, re.MULTILINE))
+    actions = sum(_number(counts[name]) for name in _ACTIONS if name in counts)
+    rows = re.findall(r"^\| (\d+) \| ([\d,]+) KiB \| ([\d,]+) KiB ", tables, re.MULTILINE)
+    minutes, memory, others = zip(*rows, strict=True)
+    begin, warm, end = map(_number, (memory[0], memory[min(1, len(memory) - 1)], memory[-1]))
+    other = _number(others[-1]) - _number(others[0])
+    lines = [
+        f"These were {actions:,} actions.",
+        f"Memory grew by {warm - begin:,} KiB in the first {minutes[min(1, len(minutes) - 1)]} minutes,",
+        f"and by {end - warm:,} KiB from there to minute {minutes[-1]};",
+        f"that of the other server by {other:,} KiB.",
+    ]
+    if float(hours) < _USUAL_HOURS:
+        expected = round(actions / float(hours) * _USUAL_HOURS, -3)
+        lines += [
+            f"{_USUAL_HOURS} hours at this rate would be some {expected:,.0f} actions.",
+            f"This is no run of {_USUAL_HOURS} hours: what memory does later is not known from it.",
+        ]
+    return "\n".join(lines)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.real.soak", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default="", metavar="TAG", help="the CPython (the newest here)")
-    parser.add_argument("--hours", type=float, default=8.0, help="how long (8)")
+    parser.add_argument("--hours", type=float, default=_USUAL_HOURS, help=f"how long ({_USUAL_HOURS})")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the order of the actions")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args(argv)
