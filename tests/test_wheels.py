@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import sizes
 
-from tools import pythons, wheels
+from tools import changelog, pythons, wheels
 from tools.layout import ROOT, pyproject
 
 pytestmark = pytest.mark.one_python
@@ -67,13 +68,43 @@ def test_a_wheel_has_nothing_of_another_build(monkeypatch: pytest.MonkeyPatch, t
     assert seen["SOURCE_DATE_EPOCH"].isdecimal()
 
 
+def _release() -> str:
+    return (ROOT / ".github" / "workflows" / "release.yml").read_text()
+
+
+def test_a_wheel_of_a_release_has_no_name_of_its_folders() -> None:
+    """Broken by a build in a folder with a name at random, or by flags that tools/wheels.py alone has."""
+    settings = pyproject()["tool"]["cibuildwheel"]
+    folder, _, _ = settings["config-settings"]["build-dir"].partition("/{")
+    flags = settings["environment"]["CFLAGS"].split()
+    assert flags == [f"-ffile-prefix-map={name}=." for name in ("/project", folder)]
+    assert re.search("CIBW_ENVIRONMENT_PASS_LINUX: .*SOURCE_DATE_EPOCH", _release())
+
+
+def test_a_wheel_of_a_release_has_its_commit() -> None:
+    """The build is in a container, where git does not answer; the wheel is asked when it is tried."""
+    assert "SKBUILD_CMAKE_DEFINE=FG_COMMIT=$(git rev-parse" in _release()
+    assert re.search("CIBW_ENVIRONMENT_PASS_LINUX: .*SKBUILD_CMAKE_DEFINE", _release())
+    assert any("'(commit '" in line for line in pyproject()["tool"]["cibuildwheel"]["test-command"])
+
+
+def test_a_release_says_what_the_changelog_has_of_its_version() -> None:
+    text = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2027-01-01\n\n- two\n\n## [0.1.0]\n\n- one\n"
+    assert changelog.section(text, "0.2.0") == "- two\n"
+    assert changelog.section(text, "0.1.0") == "- one\n"
+    for version in ("0.1", "0x1.0", "0.3.0", "Unreleased"):
+        with pytest.raises(LookupError, match="nothing of"):
+            changelog.section(text, version)
+    assert re.search(r'tools\.changelog "\$\{TAG#v\}" > (\S+)(?s:.*)--notes-file \1 ', _release())
+
+
 def test_each_version_has_a_wheel_in_a_release() -> None:
     """cibuildwheel builds what `requires-python` allows, free-threaded CPythons too."""
     project = pyproject()
     settings = project["tool"]["cibuildwheel"]
     assert "cpython-freethreading" in settings["enable"]
     assert "funcgraph selftest" in settings["test-command"]
-    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    workflow = _release()
     assert "kind: [manylinux, musllinux]" in workflow
     assert "arch: [x86_64, aarch64]" in workflow
 
