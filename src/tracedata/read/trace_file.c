@@ -376,13 +376,19 @@ static int open_recorded(struct fg_trace_file *file, char reason[FG_REASON_BYTES
     return describe_recorded(file);
 }
 
-static bool is_recorded(const struct fg_trace_file *file)
-{
-    char magic[sizeof(FG_SPOOL_MAGIC) - 1];
+/* The last byte of a .fg's magic is its version. */
+enum { VERSION_AT = sizeof(FG_SPOOL_MAGIC) - 2 };
 
-    return file->bytes >= sizeof(struct fg_spool_header) &&
-           pread(file->fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-           memcmp(magic, FG_SPOOL_MAGIC, sizeof(magic)) == 0;
+/* Returns the version of a .fg file; 0: it is none. */
+static uint8_t fg_version(const struct fg_trace_file *file)
+{
+    char magic[VERSION_AT + 1];
+
+    if (file->bytes < sizeof(struct fg_spool_header) ||
+        pread(file->fd, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
+        memcmp(magic, FG_SPOOL_MAGIC, VERSION_AT) != 0)
+        return 0;
+    return (uint8_t)magic[VERSION_AT];
 }
 
 /* ---- both */
@@ -403,8 +409,12 @@ static int open_fd(int fd, struct fg_trace_file *file, char reason[FG_REASON_BYT
     else if (!S_ISREG(status.st_mode))
         walk.error = fg_refuse(reason, "not a regular file");
     file->bytes = walk.input.bytes = (uint64_t)status.st_size;
-    if (!walk.error && is_recorded(file))
+    const uint8_t ours = FG_SPOOL_MAGIC[VERSION_AT], version = walk.error ? 0 : fg_version(file);
+    if (version == ours)
         walk.error = open_recorded(file, reason);
+    else if (version)
+        walk.error =
+            fg_refuse(reason, "a .fg file of version %u: this funcgraph reads version %u", version, ours);
     else if (!walk.error)
         walk_header(&walk, file);
     if (walk.error)

@@ -443,6 +443,11 @@ def test_missing_unreadable_and_foreign_files(command: Command, tmp_path: Path) 
     assert reason(file) == "the file is empty"
     file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     assert reason(file) == "not a trace.dat file"
+    for version in (2, 255):
+        file.write_bytes(b"FGTRACE" + bytes([version]) + bytes(100))
+        assert reason(file) == f"a .fg file of version {version}: this funcgraph reads version 1"
+    file.write_bytes(b"FGTRACE\0" + bytes(100))
+    assert reason(file) == "not a trace.dat file"
     file.write_bytes(b"\x17\x08\x44tracing8\0\0\x08\0\x10\0\0zstd\0")
     assert (
         reason(file)
