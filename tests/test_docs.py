@@ -17,7 +17,7 @@ import pytest
 import funcgraph
 from funcgraph import _engine, cli, selftest
 from funcgraph.settings import table
-from tools import comparison, file_table, manual_pages, rooms
+from tools import changelog, comparison, file_table, manual_pages, rooms
 
 pytestmark = pytest.mark.one_python
 
@@ -165,6 +165,16 @@ def test_each_other_tool_has_its_version() -> None:
     assert f"viztracer=={versions['viztracer'].split()[0]}" in measured
     for name, version in versions.items():
         assert re.search(r"\d+\.\d+", version), name
+
+
+def test_each_version_in_the_changelog_begins_with_its_highlights() -> None:
+    """Who reads it wants these first; before a first release there is nothing that could have changed."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## \[(.+)\]", text, re.MULTILINE)
+    for version in versions:
+        parts = re.findall(r"^### (.+)$", changelog.section(text, version), re.MULTILINE)
+        assert parts[:2] == ["Highlights", "Added"], version
+    assert "### Changed" not in changelog.section(text, versions[-1])
 
 
 def test_docstrings_have_one_word_for_errors() -> None:
