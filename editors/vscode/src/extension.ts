@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import { testAt } from "./pytestNames";
 import { run } from "./run";
 import { annotation, FunctionSummary, functionsByFile } from "./summary";
+import { versionOf } from "./traceFile";
 import { valueLines } from "./values";
 import { startViewer, Viewer } from "./viewer";
 import {
@@ -169,18 +170,48 @@ function page(text: string): string {
 </script>`;
 }
 
-/** Run a command in a terminal, and show what it recorded when it has ended. */
+/** Run a command in a terminal, and show what it recorded when it has ended. An older trace is never shown. */
 async function record(words: Words, folder: vscode.Uri, calls: Calls): Promise<void> {
   const [command, ...rest] = words;
+  const trace = vscode.Uri.joinPath(folder, TRACE);
+  const before = await versionOf(trace.fsPath);
+  calls.hide();
   const execution = new vscode.ProcessExecution(command, rest, { cwd: folder.fsPath });
-  const task = new vscode.Task({ type: "funcgraph" }, vscode.TaskScope.Workspace, "record", "funcgraph", execution);
-  const started = await vscode.tasks.executeTask(task);
-  const listener = vscode.tasks.onDidEndTaskProcess((event) => {
-    if (event.execution === started) {
-      listener.dispose();
-      void attempt(() => calls.show(vscode.Uri.joinPath(folder, TRACE)));
+  const status = await statusOf(
+    new vscode.Task({ type: "funcgraph" }, vscode.TaskScope.Workspace, "record", "funcgraph", execution),
+  );
+  const ending = status === undefined ? "it ended with no status" : `it ended with status ${status}`;
+  const now = await versionOf(trace.fsPath);
+  if (now === undefined || now === before) {
+    throw new Error(`nothing was recorded: ${ending}. The terminal has what it said`);
+  }
+  await calls.show(trace);
+  if (status !== 0) {
+    void vscode.window.showWarningMessage(`the calls that are shown end with a failure: ${ending}`);
+  }
+}
+
+/** Run a task to its end; return its exit status, or undefined if it never ran or was killed. */
+async function statusOf(task: vscode.Task): Promise<number | undefined> {
+  const statuses = new Map<vscode.TaskExecution, number | undefined>();
+  const ended = new Set<vscode.TaskExecution>();
+  let tell: () => void = () => undefined;
+  const listeners = [
+    vscode.tasks.onDidEndTaskProcess((event) => statuses.set(event.execution, event.exitCode)),
+    vscode.tasks.onDidEndTask((event) => {
+      ended.add(event.execution);
+      tell();
+    }),
+  ];
+  try {
+    const started = await vscode.tasks.executeTask(task); // it may have ended by then
+    while (!ended.has(started)) {
+      await new Promise<void>((resolve) => (tell = resolve));
     }
-  });
+    return statuses.get(started);
+  } finally {
+    listeners.forEach((listener) => listener.dispose());
+  }
 }
 
 async function attempt(action: () => Promise<void>): Promise<void> {

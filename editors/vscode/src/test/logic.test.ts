@@ -118,15 +118,6 @@ test("the problem matcher finds the places of exceptions", () => {
   assert.deepEqual(match?.slice(1), ["handled in  __main__.convert", "/w/a shop.py", "23"]);
 });
 
-test("each command of the manifest has an action, and each action a command", () => {
-  const folder = path.join(__dirname, "..", "..");
-  const manifest = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
-  const commands: string[] = manifest.contributes.commands.map((one: { command: string }) => one.command);
-  const source = readFileSync(path.join(folder, "src", "extension.ts"), "utf8");
-  const actions = [...source.matchAll(/\bcommand\("(\w+)"/g)].map((match) => `funcgraph.${match[1]}`);
-  assert.deepEqual(commands.sort(), actions.sort());
-});
-
 // With FUNCGRAPH="python -m funcgraph" and FUNCGRAPH_TRACE: the real commands, as tests/test_vscode.py runs them.
 const real = process.env["FUNCGRAPH_COMMAND"];
 test("the real commands answer", { skip: real === undefined }, async () => {
