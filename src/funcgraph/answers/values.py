@@ -184,10 +184,10 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
         ...         print(field.name, field.slow_share)
     """
     reading = trace.reading(select)
-    function_mask = _function_mask(trace, function)
+    mask = function_mask(trace, function)
     try:
         rows = reading.reader.call_values(
-            reading.functions, reading.tasks, reading.select_unknown, function_mask, reading.selection
+            reading.functions, reading.tasks, reading.select_unknown, mask, reading.selection
         )
     except OverflowError as error:
         raise SelectionError(f"'{printable(function)}': {error}") from None
@@ -204,7 +204,12 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
     return sorted(made, key=lambda calls: (-calls.all.total_ns, calls.function.name))
 
 
-def _function_mask(trace: Trace, pattern: str) -> bytes:
+def function_mask(trace: Trace, pattern: str) -> bytes:
+    """Return for each function of a trace 1 if a name or a pattern is about it, else 0. A name comes first.
+
+    Raises:
+        SelectionError: no function of the trace matches.
+    """
     names = [(encodable(f.name), encodable(f.module)) for f in trace.functions]
     exact = bytes(function.name == pattern for function in trace.functions)
     if any(exact):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from funcgraph.command_support.answer import answer_text, write_answer
@@ -34,7 +35,9 @@ of these separates slow calls from fast ones, and calls that raise from those th
   funcgraph values shop.price
 
 Numbers and lengths that have too many values are grouped by their size. Of an object the type counts; with
-`record --values 1` its attributes do, each also alone: `cart.user`."""
+`record --values 1` its attributes do, each also alone: `cart.user`.
+
+--last prints the last call of each function that matches instead: `funcgraph values --last 'shop.*'`."""
 
 _COUNT = 8
 _FILE_WIDTH = 120  # where the output is no terminal
@@ -48,13 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", metavar="NAME", help="list the values of this argument, attribute, `result` or `exception`"
     )
+    parser.add_argument(
+        "--last",
+        action="store_true",
+        help="print each function's last call alone, with its arguments and result",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     add_count_argument(parser, lines=f"values (default: {_COUNT})")
     add_selection_arguments(parser, events=False)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the groups; return the exit status."""
+    """Print the groups, or the last calls; return the exit status."""
+    if args.last:
+        return _print_last(args)
     from funcgraph.answers.values import values
     from funcgraph.answers.values_text import values_json
 
@@ -68,9 +78,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> None:
+def _print_last(args: argparse.Namespace) -> int:
+    from funcgraph.answers.last_calls import last_call_json, last_calls, last_calls_lines
+
+    if args.by is not None:
+        raise CommandError("--by: not with --last, which groups nothing")
+    with open_events(args) as trace, trace_errors(trace.path):
+        found = last_calls(trace, args.function, select=selection_of(args))
+        _check_called(args, trace, found)
+        lack = missing(trace.meta, ("args", "retval"))
+    lines = [*islice(last_calls_lines(found, links_on()), args.count), *filter(None, [lack])]
+    write_answer(answer_text(args, lambda: {"functions": [last_call_json(call) for call in found]}, lines))
+    return 0
+
+
+def _check_called(args: argparse.Namespace, trace: Trace, found: Sequence[object]) -> None:
     if not found:
         raise CommandError(f"{trace.path}: no call of '{args.function}' in this part of the trace")
+
+
+def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> None:
+    _check_called(args, trace, found)
     if args.by is not None and found[0].field(args.by) is None:
         known = ", ".join(field.name for field in found[0].fields) or "nothing of it is recorded"
         raise CommandError(f"--by '{args.by}': not a recorded value of the function; there are: {known}")
