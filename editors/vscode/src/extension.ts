@@ -3,6 +3,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 
+import { LastCall, lastCalls, lastText } from "./lastCalls";
 import { testAt } from "./pytestNames";
 import { run } from "./run";
 import { annotation, FunctionSummary, functionsByFile } from "./summary";
@@ -10,6 +11,7 @@ import { versionOf } from "./traceFile";
 import { valueLines } from "./values";
 import { startViewer, Viewer } from "./viewer";
 import {
+  lastWords,
   recordFileWords,
   recordTestWords,
   Settings,
@@ -41,19 +43,37 @@ class Calls implements vscode.HoverProvider, vscode.Disposable {
     after: { color: new vscode.ThemeColor("editorCodeLens.foreground"), margin: "0 0 0 2em" },
   });
   private files = new Map<string, FunctionSummary[]>();
+  private last: LastCall[] = [];
   private trace: vscode.Uri | undefined;
 
+  /** Show the figures of a trace, and then its last values, which take another reading. */
   async show(trace: vscode.Uri): Promise<void> {
-    const json = await run(summaryWords(settings(), trace.fsPath), folderOf(trace));
-    this.files = functionsByFile(json);
+    this.hide();
     this.trace = trace;
+    const files = functionsByFile(await run(summaryWords(settings(), trace.fsPath), folderOf(trace)));
+    if (this.trace !== trace || files.size === 0) {
+      return; // another one is to be shown by now, or there is nothing to show
+    }
+    this.files = files;
     this.refresh();
+    const last = lastCalls(await run(lastWords(settings(), trace.fsPath), folderOf(trace)));
+    if (this.trace === trace) {
+      this.last = last;
+      this.refresh();
+    }
   }
 
   hide(): void {
     this.files = new Map();
+    this.last = [];
     this.trace = undefined;
     this.refresh();
+  }
+
+  private textBeside(row: FunctionSummary): string {
+    const call = this.last.find((one) => one.name === row.name && one.file === row.file && one.line === row.line);
+    const last = call && lastText(call);
+    return last ? `${annotation(row)} · ${last}` : annotation(row);
   }
 
   refresh(): void {
@@ -68,7 +88,7 @@ class Calls implements vscode.HoverProvider, vscode.Disposable {
       .filter((row) => row.line <= document.lineCount)
       .map((row) => ({
         range: document.lineAt(row.line - 1).range,
-        renderOptions: { after: { contentText: annotation(row) } },
+        renderOptions: { after: { contentText: this.textBeside(row) } },
       }));
   }
 
@@ -82,8 +102,8 @@ class Calls implements vscode.HoverProvider, vscode.Disposable {
     const text = new vscode.MarkdownString();
     text.appendText(`${row.name}: ${annotation(row)}`);
     try {
-      const json = await run(valuesWords(rest, this.trace.fsPath, row.name, values), folderOf(this.trace));
-      const lines = valueLines(json);
+      const json = await run(valuesWords(rest, this.trace.fsPath, row.name), folderOf(this.trace));
+      const lines = valueLines(json, values);
       if (lines.length > 0) {
         text.appendCodeblock(lines.join("\n"), "text"); // names and values of a program: never as markup
       }

@@ -3,7 +3,8 @@
 import { countText, durationText } from "./durations";
 
 interface ValueGroup {
-  value: string;
+  /** null: all other values. */
+  value: string | null;
   calls: number;
   raised: number;
   timed: number;
@@ -20,14 +21,21 @@ interface FunctionValues {
   fields: ValueField[];
 }
 
-/** The lines of a hover: for each argument and the result its values, with calls and mean time. No markup. */
-export function valueLines(json: string): string[] {
+/**
+ * The lines of a hover: for each argument and the result its values, with calls and mean time. No markup.
+ *
+ * @param most so many values of each, those with the most time.
+ */
+export function valueLines(json: string, most: number): string[] {
   const { functions } = JSON.parse(json) as { functions: FunctionValues[] };
   const lines: string[] = [];
   for (const { fields } of functions) {
     for (const field of fields) {
       lines.push(`${field.name}:`);
-      lines.push(...field.values.map((group) => `  ${group.value}  ${figures(group)}`));
+      lines.push(...field.values.slice(0, most).map((group) => `  ${group.value ?? "others"}  ${figures(group)}`));
+      if (field.values.length > most) {
+        lines.push(`  and ${countText(field.values.length - most)} more`);
+      }
     }
   }
   return lines;

@@ -39,9 +39,13 @@ export function summaryWords(settings: Settings, trace: string): Words {
   return words(settings, "summary", "--json", "-i", trace);
 }
 
+export function lastWords(settings: Settings, trace: string): Words {
+  return words(settings, "values", "--last", "--json", "-i", trace, "*");
+}
+
 /** Of one function, whose name may have characters that a pattern would take for others. */
-export function valuesWords(settings: Settings, trace: string, name: string, most: number): Words {
-  return words(settings, "values", "--json", "-n", String(most), "-i", trace, literal(name));
+export function valuesWords(settings: Settings, trace: string, name: string): Words {
+  return words(settings, "values", "--json", "-i", trace, literal(name));
 }
 
 /** A pattern that only this name matches. */

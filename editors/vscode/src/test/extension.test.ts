@@ -30,6 +30,13 @@ if (words[0] === "summary") {
   const calls = Number(fs.readFileSync(trace, "utf8"));
   const row = { name: "test_shop.test_total", file: ${JSON.stringify(source)}, line: 1, calls, exceptions: 0 };
   console.log(JSON.stringify({ functions: [{ ...row, total_ns: 1500, self_ns: 500, max_ns: 1500 }] }));
+} else if (words.includes("--last")) {
+  const call = { name: "test_shop.test_total", file: ${JSON.stringify(source)}, line: 1, arguments: "n=3" };
+  console.log(JSON.stringify({ functions: [{ ...call, result: "None", ended: "return" }] }));
+} else if (words[0] === "values") {
+  const group = { value: "'a'", calls: 5, raised: 0, timed: 5, mean_ns: 7 };
+  const fields = [{ name: words.at(-1), values: [group, group] }];
+  console.log(JSON.stringify({ functions: [{ name: "test_shop.test_total", fields }] }));
 }
 `;
 
@@ -69,9 +76,32 @@ test("the test at the cursor is recorded, and its calls are shown", async () => 
   fake({ status: 0, written: "1" });
   await command("recordTest");
   assert.deepEqual(lines()[0], ["record", "--args", "-o", "trace.fg", "-m", "pytest", `${source}::test_total`]);
-  assert.deepEqual(textBeside(state.editors[0]), { 1: "1 call · 1.500 us · 500 ns itself" });
+  assert.deepEqual(textBeside(state.editors[0]), {
+    1: "1 call · 1.500 us · 500 ns itself · last: (n=3) = None",
+  });
   assert.deepEqual([state.errors, state.warnings], [[], []]);
   await command("hideCalls");
+  assert.deepEqual(textBeside(state.editors[0]), {});
+});
+
+test("a hover has the values of the function at the line, as no markup", async () => {
+  writeFileSync(trace, "5");
+  await command("showCalls", fileUri(trace));
+  const hover = (line: number): Promise<any> => state.hovers[0].provideHover(state.editors[0].document, { line });
+  assert.equal(await hover(1), undefined);
+  state.settings["values"] = 1;
+  const shown = (await hover(0)).contents.value;
+  assert.match(shown, /^test_shop.test_total: 5 calls.*\ntest_shop.test_total:\n  'a'  \(5 calls, mean 7 ns\)\n  and 1 more/);
+  state.settings["values"] = 0;
+  assert.equal(await hover(0), undefined);
+});
+
+test("a trace that is hidden while it is read does not come back", async () => {
+  writeFileSync(trace, "5");
+  const showing = command("showCalls", fileUri(trace));
+  await new Promise(setImmediate); // it runs the command by now
+  await command("hideCalls");
+  await showing;
   assert.deepEqual(textBeside(state.editors[0]), {});
 });
 

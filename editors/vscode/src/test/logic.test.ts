@@ -6,12 +6,13 @@ import * as path from "node:path";
 import { test } from "node:test";
 
 import { durationText } from "../durations";
+import { lastCalls, lastText } from "../lastCalls";
 import { testAt } from "../pytestNames";
 import { run } from "../run";
 import { annotation, functionsByFile } from "../summary";
 import { valueLines } from "../values";
 import { addressIn, startViewer } from "../viewer";
-import { literal, recordFileWords, recordTestWords, summaryWords, valuesWords, viewerWords } from "../words";
+import { lastWords, literal, recordFileWords, recordTestWords, summaryWords, valuesWords, viewerWords } from "../words";
 
 const SETTINGS = { command: ["python", "-m", "funcgraph"], recordOptions: ["--args"] };
 
@@ -21,7 +22,8 @@ test("each command is one that a person can type", () => {
   assert.deepEqual(recordFileWords(SETTINGS, "t.fg", "-x.py"), [...start, "record", "--args", "-o", "t.fg", "./-x.py"]);
   assert.deepEqual(recordTestWords(SETTINGS, "t.fg", "t.py::test_a").slice(-3), ["-m", "pytest", "t.py::test_a"]);
   assert.deepEqual(summaryWords(SETTINGS, "t.fg").slice(3), ["summary", "--json", "-i", "t.fg"]);
-  assert.deepEqual(valuesWords(SETTINGS, "t.fg", "m.f", 3).slice(3), ["values", "--json", "-n", "3", "-i", "t.fg", "m.f"]);
+  assert.deepEqual(lastWords(SETTINGS, "t.fg").slice(3), ["values", "--last", "--json", "-i", "t.fg", "*"]);
+  assert.deepEqual(valuesWords(SETTINGS, "t.fg", "m.f").slice(3), ["values", "--json", "-i", "t.fg", "m.f"]);
   assert.throws(() => viewerWords({ command: [], recordOptions: [] }, []), /funcgraph\.command is empty/);
 });
 
@@ -52,8 +54,26 @@ test("durations are those of the tables", () => {
 
 test("a hover has the values of each argument", () => {
   const group = { value: "'JPY'", calls: 60, raised: 1, timed: 60, mean_ns: 876678 };
-  const json = JSON.stringify({ functions: [{ name: "f", fields: [{ name: "currency", values: [group] }] }] });
-  assert.deepEqual(valueLines(json), ["currency:", "  'JPY'  (60 calls, mean 876.678 us, 1 raised)"]);
+  const others = { value: null, calls: 2, raised: 0, timed: 0, mean_ns: null };
+  const json = JSON.stringify({ functions: [{ name: "f", fields: [{ name: "currency", values: [group, others] }] }] });
+  const lines = ["currency:", "  'JPY'  (60 calls, mean 876.678 us, 1 raised)"];
+  assert.deepEqual(valueLines(json, 1), [...lines, "  and 1 more"]);
+  assert.deepEqual(valueLines(json, 2), [...lines, "  others  (2 calls)"]);
+});
+
+test("the last call is one line: arguments, and how it ended", () => {
+  const call = { name: "f", file: "/f.py", line: 1, arguments: "n=3", result: "4", ended: "return" as const };
+  assert.equal(lastText(call), "last: (n=3) = 4");
+  assert.equal(lastText({ ...call, result: "" }), "last: (n=3)");
+  assert.equal(lastText({ ...call, arguments: "" }), "last: () = 4");
+  for (const result of ["", "None"]) {
+    assert.equal(lastText({ ...call, arguments: "", result }), "");
+  }
+  assert.equal(lastText({ ...call, result: "KeyError", ended: "raise" }), "last: (n=3) raised KeyError");
+  assert.equal(lastText({ ...call, result: "", ended: "open" }), "last: (n=3) did not end");
+  const long = lastText({ ...call, arguments: "é".repeat(99), result: "𝒳".repeat(99) });
+  assert.equal(long, `last: (${"é".repeat(79)}…) = ${"𝒳".repeat(39)}…`);
+  assert.deepEqual(lastCalls(JSON.stringify({ functions: [call] })), [call]);
 });
 
 const TESTS = `import pytest
@@ -129,8 +149,12 @@ test("the real commands answer", { skip: real === undefined }, async () => {
   const row = rows.find((one) => one.name === "__main__.convert");
   assert.ok(row);
   assert.match(annotation(row), /^240 calls · /);
-  const lines = valueLines(await run(valuesWords(settings, "trace.fg", row.name, 2), folder));
+  const lines = valueLines(await run(valuesWords(settings, "trace.fg", row.name), folder), 2);
   assert.ok(lines.some((line) => line.includes("'JPY'  (60 calls")), lines.join("\n"));
+  const last = lastCalls(await run(lastWords(settings, "trace.fg"), folder));
+  const convert = last.find((one) => one.name === row.name && one.file === row.file && one.line === row.line);
+  assert.ok(convert);
+  assert.match(lastText(convert), /^last: \(amount=\d+, currency='[A-Z]+'\) = [\d.]+$/);
   const viewer = await startViewer(viewerWords(settings, ["trace.fg"]), folder);
   assert.match(viewer.address, /^http:\/\/127/);
   viewer.process.kill("SIGINT");
