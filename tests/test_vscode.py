@@ -10,12 +10,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sizes
+from view.pages import browser
 
 from funcgraph import cli
 from tools.layout import ROOT
+
+__all__ = ["browser"]  # a fixture
 
 pytestmark = pytest.mark.one_python
 
@@ -42,14 +46,44 @@ def test_its_version_is_the_packages() -> None:
     assert manifest["version"] == project[1]
 
 
-@pytest.mark.skipif(not sizes.NIGHTLY, reason="it installs TypeScript: nightly")
-def test_its_own_tests_pass_with_the_real_commands(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder where the extension's own tests passed with the real commands, with what these made."""
+    if not sizes.NIGHTLY:
+        pytest.skip("it installs TypeScript: nightly")
     if shutil.which("npm") is None:
         pytest.skip("needs npm")
-    folder = tmp_path / "vscode"
-    shutil.copytree(EXTENSION, folder, ignore=shutil.ignore_patterns("node_modules", "out"))
-    shutil.copyfile(ROOT / "examples" / "answers" / "shop.py", tmp_path / "shop.py")
-    subprocess.run(["npm", "install", "--no-package-lock", "--no-audit"], cwd=folder, check=True)
+    folder = tmp_path_factory.mktemp("vscode")
+    extension = folder / "extension"
+    shutil.copytree(EXTENSION, extension, ignore=shutil.ignore_patterns("node_modules", "out"))
+    shutil.copyfile(ROOT / "examples" / "answers" / "shop.py", folder / "shop.py")
+    subprocess.run(["npm", "install", "--no-package-lock", "--no-audit"], cwd=extension, check=True)
     command = f"{sys.executable} -m funcgraph"
-    environment = {**os.environ, "FUNCGRAPH_COMMAND": command, "FUNCGRAPH_FOLDER": str(tmp_path)}
-    subprocess.run(["npm", "test"], cwd=folder, env=environment, check=True)
+    environment = {**os.environ, "FUNCGRAPH_COMMAND": command, "FUNCGRAPH_FOLDER": str(folder)}
+    subprocess.run(["npm", "test"], cwd=extension, env=environment, check=True)
+    return folder
+
+
+def test_its_own_tests_pass_with_the_real_commands(tested: Path) -> None:
+    assert (tested / "trace.fg").exists()
+
+
+def test_the_viewers_page_runs_in_the_document_of_a_trace(tested: Path, browser: Any) -> None:
+    """In the browser that the editor is made of, under the policy of the document. Broken by a policy without
+    the hash of the page's script, or by a frame that may reach the document around it."""
+    page = browser.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.add_init_script(
+        "window.sent = []; window.acquireVsCodeApi = () => ({postMessage: (message) => sent.push(message)});"
+    )
+    page.goto((tested / "webview.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.get_by_text(re.compile(r"\d calls")).first.wait_for()
+    origin, canvases = page.frames[1].evaluate("[origin, document.querySelectorAll('canvas').length]")
+    assert (origin, problems) == ("null", []) and canvases
+    for text in ("Show calls", "Open in the browser"):
+        page.get_by_text(text).click()
+    assert page.evaluate("sent") == ["show", "view"]
+    page.close()

@@ -3,7 +3,9 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 
+import { exportPage } from "./exportPage";
 import { LastCall, lastCalls, lastText } from "./lastCalls";
+import { tracePage } from "./page";
 import { testAt } from "./pytestNames";
 import { run } from "./run";
 import { annotation, FunctionSummary, functionsByFile } from "./summary";
@@ -16,6 +18,7 @@ import {
   recordTestWords,
   Settings,
   summaryWords,
+  tableWords,
   valuesWords,
   viewerWords,
   Words,
@@ -141,7 +144,7 @@ class Viewers implements vscode.Disposable {
   }
 }
 
-/** What a person sees who opens a trace file: its functions, and the way to the viewer. */
+/** What a person sees who opens a trace file: the viewer's page; if there is none the summary, and why. */
 class TracePage implements vscode.CustomReadonlyEditorProvider {
   constructor(
     private readonly viewers: Viewers,
@@ -153,7 +156,7 @@ class TracePage implements vscode.CustomReadonlyEditorProvider {
   }
 
   async resolveCustomEditor(document: vscode.CustomDocument, panel: vscode.WebviewPanel): Promise<void> {
-    panel.webview.options = { enableScripts: true };
+    panel.webview.options = { enableScripts: true, localResourceRoots: [] };
     panel.webview.onDidReceiveMessage((message: unknown) =>
       attempt(async () => {
         if (message === "view") {
@@ -163,31 +166,25 @@ class TracePage implements vscode.CustomReadonlyEditorProvider {
         }
       }),
     );
-    const words = summaryWords(settings(), document.uri.fsPath).filter((word) => word !== "--json");
-    let text: string;
-    try {
-      text = await run(words as unknown as Words, folderOf(document.uri));
-    } catch (error) {
-      text = String(error);
+    let isOpen = true;
+    panel.onDidDispose(() => (isOpen = false));
+    panel.webview.html = tracePage({ exported: "", remarks: `reading ${path.basename(document.uri.fsPath)} ...` });
+    const page = await pageOf(document.uri);
+    if (isOpen) {
+      panel.webview.html = page;
     }
-    panel.webview.html = page(text);
   }
 }
 
-function page(text: string): string {
-  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join("");
-  const shown = text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-  return `<!DOCTYPE html>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-${nonce}'">
-<button data-message="view">Open in the viewer</button>
-<button data-message="show">Show calls beside functions</button>
-<pre>${shown}</pre>
-<script nonce="${nonce}">
-  const vscode = acquireVsCodeApi();
-  for (const button of document.querySelectorAll("button")) {
-    button.addEventListener("click", () => vscode.postMessage(button.dataset.message));
+async function pageOf(trace: vscode.Uri): Promise<string> {
+  const folder = folderOf(trace);
+  try {
+    return tracePage(await exportPage(settings(), trace.fsPath, folder));
+  } catch (error) {
+    // Of a file that is no trace the table's command fails for the same reason.
+    const table = await run(tableWords(settings(), trace.fsPath), folder).catch(() => "");
+    return tracePage({ exported: "", remarks: `${textOf(error)}\n\n${table}` });
   }
-</script>`;
 }
 
 /** Run a command in a terminal, and show what it recorded when it has ended. An older trace is never shown. */
@@ -238,8 +235,12 @@ async function attempt(action: () => Promise<void>): Promise<void> {
   try {
     await action();
   } catch (error) {
-    void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+    void vscode.window.showErrorMessage(textOf(error));
   }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function chosenTrace(given: vscode.Uri | undefined): Promise<vscode.Uri | undefined> {

@@ -27,6 +27,10 @@ export function viewerWords(settings: Settings, traces: readonly string[]): Word
   return words(settings, "view", "--no-browser", "--once", ...traces.map(argument));
 }
 
+export function exportWords(settings: Settings, trace: string, page: string): Words {
+  return words(settings, "view", "--export", page, argument(trace));
+}
+
 export function recordFileWords(settings: Settings, trace: string, file: string): Words {
   return words(settings, "record", ...settings.recordOptions, "-o", trace, argument(file));
 }
@@ -37,6 +41,11 @@ export function recordTestWords(settings: Settings, trace: string, test: string)
 
 export function summaryWords(settings: Settings, trace: string): Words {
   return words(settings, "summary", "--json", "-i", trace);
+}
+
+/** The table that a person reads. */
+export function tableWords(settings: Settings, trace: string): Words {
+  return words(settings, "summary", "-i", trace);
 }
 
 export function lastWords(settings: Settings, trace: string): Words {

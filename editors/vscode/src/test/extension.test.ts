@@ -1,7 +1,7 @@
 // The extension itself, run with a small `vscode` and a command that answers as funcgraph does: `npm test`.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { after, beforeEach, test } from "node:test";
@@ -25,8 +25,21 @@ if (words[0] === "record") {
   }
   process.exit(fake.status);
 }
+if (words[0] === "view" && words[1] === "--export") {
+  if (fake.page === undefined) {
+    console.error("funcgraph: error: too large for a page");
+    process.exit(2);
+  }
+  fs.writeFileSync(words[2], fake.page);
+  console.error("funcgraph: " + words[2] + ": 3 threads left out\\nfuncgraph: " + words[2] + ": 1.0 KiB");
+} else if (words[0] === "view") {
+  console.log("http://127.0.0.1:1/?token=a");
+  setInterval(() => 0, 1000);
+}
 const trace = words[words.indexOf("-i") + 1];
-if (words[0] === "summary") {
+if (words[0] === "summary" && !words.includes("--json")) {
+  console.log("CALLS  FUNCTION");
+} else if (words[0] === "summary") {
   const calls = Number(fs.readFileSync(trace, "utf8"));
   const row = { name: "test_shop.test_total", file: ${JSON.stringify(source)}, line: 1, calls, exceptions: 0 };
   console.log(JSON.stringify({ functions: [{ ...row, total_ns: 1500, self_ns: 500, max_ns: 1500 }] }));
@@ -40,7 +53,7 @@ if (words[0] === "summary") {
 }
 `;
 
-function fake(answers: { status: number; written?: string }): void {
+function fake(answers: { status?: number; written?: string; page?: string }): void {
   writeFileSync(path.join(folder, "fake.json"), JSON.stringify(answers));
 }
 
@@ -48,6 +61,16 @@ function fake(answers: { status: number; written?: string }): void {
 function lines(): string[][] {
   const text = readFileSync(path.join(folder, "words.txt"), "utf8");
   return text.trimEnd().split("\n").map((line) => JSON.parse(line) as string[]);
+}
+
+/** The panel of the trace, opened as the editor does. */
+async function opened(): Promise<any> {
+  let send: (message: unknown) => Promise<void> = async () => undefined;
+  const webview = { html: "", options: {}, onDidReceiveMessage: (listener: typeof send) => (send = listener) };
+  const panel = { webview, onDidDispose: () => undefined, send: (message: unknown) => send(message) };
+  const provider = state.customEditors.get("funcgraph.trace");
+  await provider.resolveCustomEditor(provider.openCustomDocument(fileUri(trace)), panel);
+  return panel;
 }
 
 beforeEach(() => {
@@ -82,6 +105,34 @@ test("the test at the cursor is recorded, and its calls are shown", async () => 
   assert.deepEqual([state.errors, state.warnings], [[], []]);
   await command("hideCalls");
   assert.deepEqual(textBeside(state.editors[0]), {});
+});
+
+test("a trace file opens in the viewer's page", async () => {
+  writeFileSync(trace, "5");
+  fake({ page: "<!doctype html><p>the viewer" });
+  const panel = await opened();
+  const html = panel.webview.html as string;
+  assert.match(html, /srcdoc="&#60;!doctype html&#62;&#60;p&#62;the viewer"/);
+  assert.match(html, /<pre>3 threads left out<\/pre>/);
+  const [words] = lines();
+  assert.deepEqual([words?.slice(0, 2), words?.[3]], [["view", "--export"], trace]);
+  assert.ok(words?.[2] && !existsSync(path.dirname(words[2])), "the page's own folder is left");
+  await panel.send("show");
+  assert.match(textBeside(state.editors[0])[1] ?? "", /^5 calls/);
+  await panel.send("rm -rf");
+  assert.deepEqual([state.errors, state.opened], [[], []]);
+});
+
+test("a trace without a page has its summary, why, and the way to the browser", async () => {
+  writeFileSync(trace, "5");
+  fake({});
+  const panel = await opened();
+  assert.match(panel.webview.html, /<pre>funcgraph: error: too large for a page\n\nCALLS  FUNCTION\n<\/pre>/);
+  assert.ok(!panel.webview.html.includes("<iframe"));
+  await panel.send("view");
+  await command("openViewer", fileUri(trace));
+  assert.deepEqual(state.opened, ["http://127.0.0.1:1/?token=a", "http://127.0.0.1:1/?token=a"]);
+  assert.equal(lines().filter(([verb, option]) => verb === "view" && option === "--no-browser").length, 1);
 });
 
 test("a hover has the values of the function at the line, as no markup", async () => {

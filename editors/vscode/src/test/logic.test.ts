@@ -1,24 +1,38 @@
 // What the extension runs and shows, without an editor: `npm test`.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 
 import { durationText } from "../durations";
+import { exportPage } from "../exportPage";
 import { lastCalls, lastText } from "../lastCalls";
+import { tracePage } from "../page";
 import { testAt } from "../pytestNames";
 import { run } from "../run";
 import { annotation, functionsByFile } from "../summary";
 import { valueLines } from "../values";
 import { addressIn, startViewer } from "../viewer";
-import { lastWords, literal, recordFileWords, recordTestWords, summaryWords, valuesWords, viewerWords } from "../words";
+import {
+  exportWords,
+  lastWords,
+  literal,
+  recordFileWords,
+  recordTestWords,
+  summaryWords,
+  tableWords,
+  valuesWords,
+  viewerWords,
+} from "../words";
 
 const SETTINGS = { command: ["python", "-m", "funcgraph"], recordOptions: ["--args"] };
 
 test("each command is one that a person can type", () => {
   const start = ["python", "-m", "funcgraph"];
   assert.deepEqual(viewerWords(SETTINGS, ["a.fg"]), [...start, "view", "--no-browser", "--once", "a.fg"]);
+  assert.deepEqual(exportWords(SETTINGS, "-a.fg", "/t/a.html"), [...start, "view", "--export", "/t/a.html", "./-a.fg"]);
+  assert.deepEqual(tableWords(SETTINGS, "t.fg").slice(3), ["summary", "-i", "t.fg"]);
   assert.deepEqual(recordFileWords(SETTINGS, "t.fg", "-x.py"), [...start, "record", "--args", "-o", "t.fg", "./-x.py"]);
   assert.deepEqual(recordTestWords(SETTINGS, "t.fg", "t.py::test_a").slice(-3), ["-m", "pytest", "t.py::test_a"]);
   assert.deepEqual(summaryWords(SETTINGS, "t.fg").slice(3), ["summary", "--json", "-i", "t.fg"]);
@@ -155,6 +169,9 @@ test("the real commands answer", { skip: real === undefined }, async () => {
   const convert = last.find((one) => one.name === row.name && one.file === row.file && one.line === row.line);
   assert.ok(convert);
   assert.match(lastText(convert), /^last: \(amount=\d+, currency='[A-Z]+'\) = [\d.]+$/);
+  const page = await exportPage(settings, "trace.fg", folder);
+  assert.match(page.exported, /<script type="text\/plain"[^>]*id="embedded-trace">/);
+  writeFileSync(path.join(folder, "webview.html"), tracePage(page)); // what test_vscode.py shows a browser
   const viewer = await startViewer(viewerWords(settings, ["trace.fg"]), folder);
   assert.match(viewer.address, /^http:\/\/127/);
   viewer.process.kill("SIGINT");
