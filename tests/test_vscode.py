@@ -46,6 +46,72 @@ def test_its_version_is_the_packages() -> None:
     assert manifest["version"] == project[1]
 
 
+PROGRAM = """
+class Odd(Exception): pass
+
+def rate(key, more=(1, (2, 3))):
+    raise KeyError(key)
+
+def price(n):
+    return rate(n)
+
+def bill(n):
+    try:
+        price(n)
+    except KeyError:
+        raise Odd(n)
+
+def main():
+    try:
+        bill(3)
+    except Odd:
+        pass
+main()
+"""
+
+
+def matched(pattern: str, text: str) -> list[tuple[str, str, int]]:
+    """Return what a problem pattern of the extension finds in lines: message, file, line.
+
+    A pattern of several expressions matches lines that follow each other, as in the editor.
+    """
+    manifest = json.loads((EXTENSION / "package.json").read_text())
+    one = next(one for one in manifest["contributes"]["problemPatterns"] if one["name"] == pattern)
+    parts = one.get("patterns", [one])
+    lines = text.splitlines()
+    found = []
+    for at in range(len(lines) - len(parts) + 1):
+        groups = {}
+        for part, line in zip(parts, lines[at:], strict=False):
+            if match := re.search(part["regexp"], line):
+                groups |= {name: match[part[name]] for name in ("message", "file", "line") if name in part}
+        if len(groups) == len(("message", "file", "line")):
+            found.append((groups["message"], groups["file"], int(groups["line"])))
+    return found
+
+
+def test_the_problem_matchers_find_the_places_that_commands_print(fg: Any) -> None:
+    """Broken by another form of a place in an answer, or of the patterns."""
+    script = fg.script(PROGRAM)
+    fg.record("--args", "--retval", "-l", "__main__.*", script)
+    text = PROGRAM.splitlines()
+    lines = {name: text.index(line) + 1 for line in text for name in re.findall(r"^def (\w+)", line)}
+    place = {name: (str(script), number) for name, number in lines.items()}
+
+    first, second = (
+        matched("funcgraph-place", fg.run("exceptions", "--nth", number).stdout) for number in "12"
+    )
+    assert [one[1:] for one in first] == [place[name] for name in ("rate", "price", "bill")]
+    assert [one[0].split()[0] for one in first] == ["raised", "through", "replaced"]
+    assert [one[1:] for one in second] == [place["bill"], place["main"]]
+
+    last = matched("funcgraph-place", fg.run("values", "--last", "__main__.*").stdout)
+    found = {message.partition("(")[0]: at for message, *at in last}
+    assert {name: found[f"__main__.{name}"] for name in place} == {name: [*at] for name, at in place.items()}
+    (head,) = matched("funcgraph-function", fg.run("values", "__main__.rate").stdout)
+    assert head[0].startswith("__main__.rate: 1 call, ") and head[1:] == place["rate"]
+
+
 @pytest.fixture(scope="module")
 def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder where the extension's own tests passed with the real commands, with what these made."""
