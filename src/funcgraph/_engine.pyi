@@ -470,8 +470,11 @@ class Instance:
         """Whether a consuming copy would find records."""
 
     @property
-    def unread_bytes(self) -> int:
-        """How many bytes of records a consuming copy would find."""
+    def written_bytes(self) -> int:
+        """How many bytes of records were written that no consumer had.
+
+        They are those that a consuming copy would find, and those overwritten since the last clear().
+        """
 
     @property
     def wakes(self) -> int:

@@ -144,6 +144,46 @@ def test_a_graph_is_cut_to_lines(project: pytest.Pytester) -> None:
     assert len(graph_of(run(project, tests, "--funcgraph", "-vv"))) == 52
 
 
+OVERFLOWS = """
+import shop
+
+def test_overflows():
+    for n in range(200_000):
+        shop.validate(n)
+    assert shop.validate(0)
+"""
+
+
+def numbers_in(result: pytest.RunResult, pattern: str) -> list[int]:
+    """Return the numbers in the groups of a pattern that is in a run's output."""
+    found = re.search(pattern, str(result.stdout))
+    assert found, result.stdout
+    return [int(group.replace(",", "")) for group in found.groups()]
+
+
+def test_a_ring_that_overflows_keeps_the_end(project: pytest.Pytester) -> None:
+    """Broken by: a ring that grows, or keeps the first calls; a title that does not say what is gone."""
+    result = run(project, OVERFLOWS, "--funcgraph", "--funcgraph-lines=3")
+    assert [line.partition(" raised")[0] for line in graph_of(result)] == [
+        "    shop.validate(n=199999); /* ret=True */",
+        "    shop.validate(n=0); /* ret=False */",
+        "  } /* test_shop.test_overflows",
+    ]
+    title = r"funcgraph: the last 3 of ([\d,]+) lines of the function graph, after ([\d,]+) older records -"
+    lines, lost = numbers_in(result, title)
+    assert lost > 100_000
+    assert abs(lost + 2 * lines - 2 * 200_002) < 10  # a line is a call: its beginning and its end are records
+    (path,) = project.path.glob(".pytest_cache/d/funcgraph/*.fg")
+    assert 1 << 20 < path.stat().st_size < 5 << 20
+
+
+def test_the_cost_counts_calls_that_the_ring_no_longer_has(project: pytest.Pytester) -> None:
+    """Broken by: bytes of records that the ring holds at a test's end instead of all that were written."""
+    result = run(project, OVERFLOWS, "--funcgraph")
+    (calls,) = numbers_in(result, r"tests recorded: 1 \(about ([\d,]+) calls\)")
+    assert 100_000 < calls < 400_000
+
+
 def test_lines_are_cut_to_columns() -> None:
     with funcgraph.testing.calls(f"{__name__}.long_text") as calls:
         long_text("x" * 40)

@@ -251,9 +251,9 @@ static PyObject *has_unread(struct fg_instance *instance)
     return PyBool_FromLong(fg_ring_has_unread(&instance->ring));
 }
 
-static PyObject *unread_bytes(struct fg_instance *instance)
+static PyObject *written_bytes(struct fg_instance *instance)
 {
-    return PyLong_FromUnsignedLongLong(fg_ring_unread_bytes(&instance->ring));
+    return PyLong_FromUnsignedLongLong(fg_ring_written_bytes(&instance->ring));
 }
 
 static PyObject *wakes(struct fg_instance *instance)
@@ -304,7 +304,7 @@ static int set_max_latency_us(PyObject *self, PyObject *value, void *Py_UNUSED(c
 }
 
 static const struct attribute of_tracer = {tracer_name}, of_buffer = {buffer_kb}, of_on = {tracing_on},
-                              of_unread = {has_unread}, of_bytes = {unread_bytes}, of_wakes = {wakes},
+                              of_unread = {has_unread}, of_bytes = {written_bytes}, of_wakes = {wakes},
                               of_settings = {fg_instance_py_settings}, of_latency = {max_latency_us},
                               of_snapshot = {has_snapshot};
 
@@ -313,7 +313,7 @@ static PyGetSetDef attributes[] = {
     {"buffer_kb", get_attribute, NULL, "Size of its buffer, in KiB.", (void *)&of_buffer},
     {"tracing_on", get_attribute, NULL, "Whether it records.", (void *)&of_on},
     {"has_unread", get_attribute, NULL, "Whether copy(consume=True) would find records.", (void *)&of_unread},
-    {"unread_bytes", get_attribute, NULL, "Bytes of records that copy(consume=True) would find.",
+    {"written_bytes", get_attribute, NULL, "Bytes of records that no consumer had, also of overwritten ones.",
      (void *)&of_bytes},
     {"wakes", get_attribute, NULL, "How often it has woken its readers.", (void *)&of_wakes},
     {"settings", get_attribute, NULL, "Dict of all settings; set_setting() changes them.",

@@ -65,8 +65,9 @@ struct fg_ring_pool {
     uint32_t nr_allocated; /* of the file's sub-buffers, those that have memory; at least one */
     uint64_t next_seq;
     struct fg_orphan_loss orphans[FG_RING_ORPHANS]; /* by task id, modulo */
-    uint64_t lost_consumed;   /* the part of the header's records_lost that was reported to consumers */
-    uint64_t life_checked_ns; /* when a writer last checked whether the recorder lives; 0: never */
+    uint64_t lost_consumed;     /* the part of the header's records_lost that was reported to consumers */
+    uint64_t overwritten_bytes; /* of records that no consumer had */
+    uint64_t life_checked_ns;   /* when a writer last checked whether the recorder lives; 0: never */
 };
 
 /* The memory of the ring's symbols: that part of a file's symbol area that is written to now, or all of

@@ -38,7 +38,7 @@ void fg_ring_clear_locked(struct fg_ring *ring)
     }
     memset(ring->pool.orphans, 0, sizeof(ring->pool.orphans));
     fg_ring_free_consumed(ring);
-    ring->pool.lost_consumed = 0;
+    ring->pool.lost_consumed = ring->pool.overwritten_bytes = 0;
     atomic_store(&ring->header->records_lost, 0);
     atomic_store(&ring->header->overrun, 0);
 }

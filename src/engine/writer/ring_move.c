@@ -28,6 +28,7 @@ static void move_head(struct fg_ring *to, struct fg_ring *from)
     X(records_lost)
 #undef X
     to->pool.lost_consumed = from->pool.lost_consumed;
+    to->pool.overwritten_bytes = from->pool.overwritten_bytes;
 }
 
 /* How many bytes of whole records fit into `room`. */

@@ -223,6 +223,7 @@ static struct loss drop_records(struct fg_ring *ring, struct fg_subbuf *subbuf)
         subbuf->copied > subbuf->consumed ? count_between(subbuf, subbuf->consumed, subbuf->copied) : 0;
 
     atomic_fetch_add(&ring->header->records_lost, lost);
+    ring->pool.overwritten_bytes += commit - subbuf->consumed;
     return (struct loss){lost + atomic_exchange(&subbuf->lost, 0), in_copy + subbuf->lost_in_copy};
 }
 

@@ -14,11 +14,12 @@ bool fg_ring_has_unread_locked(const struct fg_ring *ring)
     return false;
 }
 
-uint64_t fg_ring_unread_bytes(struct fg_ring *ring)
+uint64_t fg_ring_written_bytes(struct fg_ring *ring)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes;
 
     fg_mutex_lock(&ring->lock);
+    bytes = ring->pool.overwritten_bytes;
     for (uint32_t i = 0; i < ring->pool.nr_fresh; i++) {
         const struct fg_subbuf *subbuf = fg_ring_subbuf(ring, i);
 

@@ -1,4 +1,4 @@
-/* Which sub-buffers of a ring have records, and whether any are unread. */
+/* Which sub-buffers of a ring have records, whether any are unread, and how much was written. */
 #ifndef FG_RING_UNREAD_H
 #define FG_RING_UNREAD_H
 
@@ -12,8 +12,9 @@ static inline bool fg_ring_holds_records(const struct fg_subbuf *subbuf)
     return state == FG_SUBBUF_FULL || state == FG_SUBBUF_OWNED;
 }
 
-/* How many bytes of records a consumer would find. Takes the ring's lock. */
-uint64_t fg_ring_unread_bytes(struct fg_ring *ring);
+/* How many bytes of records were written that no consumer had: those that one would find, and those that were
+ * overwritten since the ring was last cleared. Takes the ring's lock. */
+uint64_t fg_ring_written_bytes(struct fg_ring *ring);
 /* True if a consumer would find records. Takes the ring's lock. */
 bool fg_ring_has_unread(struct fg_ring *ring);
 /* The same, with the ring's lock held. */

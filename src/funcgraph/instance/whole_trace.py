@@ -1,4 +1,4 @@
-"""The whole of an instance's buffer or snapshot as a trace, the bytes of a .fg; and how much there is."""
+"""The whole of an instance's buffer or snapshot as a trace, the bytes of a .fg; and how much was written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from funcgraph import _engine
 from funcgraph.instance.instance import Instance
 from funcgraph.instance.state import State
 
-__all__ = ["held_bytes", "whole_trace"]
+__all__ = ["whole_trace", "written_bytes"]
 
 
 def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
@@ -31,9 +31,12 @@ def whole_trace(instance: Instance, *, snapshot: bool) -> bytes:
         return _engine.untraced(_snapshot_bytes, state)
 
 
-def held_bytes(instance: Instance) -> int:
-    """Return how many bytes of records an instance holds. They are not looked at."""
-    return instance._state.engine.unread_bytes
+def written_bytes(instance: Instance) -> int:
+    """Return how many bytes of records were written into an instance's buffer since it was last cleared.
+
+    Those that were overwritten count, those that a consumer had do not. They are not looked at.
+    """
+    return instance._state.engine.written_bytes
 
 
 def _snapshot_bytes(state: State) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from funcgraph.instance.whole_trace import held_bytes, whole_trace
+from funcgraph.instance.whole_trace import whole_trace, written_bytes
 from funcgraph.testing.instances import open_instance
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class ItemRecorder:
         return whole_trace(self._current, snapshot=False) if self._current is not None else b""
 
     def size(self) -> int:
-        """Return how many bytes of records there are of the test."""
-        return held_bytes(self._current) if self._current is not None else 0
+        """Return how many bytes of records the test has written; the ring may have fewer."""
+        return written_bytes(self._current) if self._current is not None else 0
 
     def end(self) -> None:
         """End the test."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from funcgraph.instance.whole_trace import held_bytes
+from funcgraph.instance.whole_trace import written_bytes
 from funcgraph.testing.instances import open_instance
 
 _CALLS, _ROUNDS, _BUFFER_KB = 1000, 5, 512
@@ -33,7 +33,7 @@ def measure_call() -> CallCost:
     plain = min(_timed() for _ in range(_ROUNDS))
     with open_instance("overhead", [f"{__name__}._sample"], True, _BUFFER_KB) as instance:
         recorded = min(_timed(instance.clear) for _ in range(_ROUNDS))
-        size = held_bytes(instance)
+        size = written_bytes(instance)
     return CallCost(max(recorded - plain, 0) / _CALLS, max(size, 1) / _CALLS)
 
 
