@@ -17,6 +17,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.diff.bootstrap import FEW_RUNS
 from funcgraph.diff.comparison import Compared, Comparison, Measure, compare
 from funcgraph.diff.fail_if import FIGURES, ConditionError, parse_condition
 from funcgraph.names import printable
@@ -33,7 +34,8 @@ Print calls and times of each function in two traces side by side: those with th
   funcgraph diff OLD OLD OLD --with NEW NEW NEW
 
 With several runs of each, a verdict says which differences are more than noise: Welch's t-test over the
-logarithms of the runs, with at most 5 % false verdicts among all functions (Benjamini and Hochberg)."""
+logarithms of the runs, with at most 5 % false verdicts among all functions (Benjamini and Hochberg). Beside
+it stands the ratio's 95 % percentile bootstrap interval over the runs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,6 +144,7 @@ def _lines(comparison: Comparison, top: int | None) -> Iterator[str]:
         "TOTAL B",
         "RATIO",
         "BEST CALL",
+        "BOOTSTRAP" if min(comparison.runs) > 1 else "",
         "VERDICT",
         "FUNCTION",
     )
@@ -159,6 +162,8 @@ def _lines(comparison: Comparison, top: int | None) -> Iterator[str]:
         yield "One run of a side does not tell a difference from noise: give several, A A A --with B B B\n"
     else:
         yield f"{runs_a} and {runs_b} runs: geometric means; verdicts on SELF, by Welch's t-test\n"
+        yield "BOOTSTRAP: the 95 % percentile bootstrap interval of the verdict's ratio, over the runs"
+        yield f"{'; too narrow for so few' if min(runs_a, runs_b) < FEW_RUNS else ''}\n"
         if any(row.own_time is row.best_ns for row in comparison.functions):
             yield "(best): on the shortest call of each run, which does not depend on the machine's load\n"
         yield from _sensitivity(comparison)
@@ -200,7 +205,8 @@ def _cells(row: Compared) -> list[str]:
         f"{calls.mean_a:,.0f}", f"{calls.mean_b:,.0f}", _mark(calls),
         duration_text(own.mean_a), duration_text(own.mean_b), _ratio(own),
         duration_text(total.mean_a), duration_text(total.mean_b), _ratio(total),
-        _ratio(best), f"{verdict} (best)" if shown is best else verdict, printable(row.name),
+        _ratio(best), _interval(shown),
+        f"{verdict} (best)" if shown is best else verdict, printable(row.name),
     ]  # fmt: skip
 
 
@@ -216,7 +222,16 @@ def _ratio(figure: Measure) -> str:
         return ""
     if figure.low is None or figure.high is None or figure.verdict == "same":
         return f"{figure.ratio:.2f}x"
-    return f"{figure.ratio:.2f}x [{_bound(figure.low)}, {_bound(figure.high)}]"
+    return f"{figure.ratio:.2f}x {_bounds(figure.low, figure.high)}"
+
+
+def _interval(figure: Measure) -> str:
+    interval = None if figure.verdict == "same" else figure.bootstrap
+    return _bounds(*interval) if interval else ""
+
+
+def _bounds(low: float, high: float) -> str:
+    return f"[{_bound(low)}, {_bound(high)}]"
 
 
 def _bound(value: float) -> str:
@@ -246,7 +261,8 @@ def _json(
 def _figure(figure: Measure) -> dict[str, Any]:
     return {
         "a": figure.a, "b": figure.b, "ratio": figure.ratio, "low": figure.low, "high": figure.high,
-        "p": figure.p, "detectable": figure.detectable, "verdict": figure.verdict,
+        "bootstrap": figure.bootstrap, "p": figure.p, "detectable": figure.detectable,
+        "verdict": figure.verdict,
     }  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 Times of runs scatter by factors, not by sums, and their large values are rarer than their small ones. So
 their logarithms are compared, by Welch's t-test: it needs no equal variances, and works from two runs on,
 where rank tests need four. As many functions are tested at once, Benjamini's and Hochberg's procedure keeps
-the share of false verdicts at 5 %.
+the share of false verdicts at 5 %. Beside it stands a bootstrap interval of the ratio, which takes no
+distribution for granted, and is too narrow for a few runs: it has no part in the verdict.
 
 On a loaded machine a run waits for the processor, and wall times say little. The shortest call of each run
 is seldom interrupted: of a function without traced callees it tells what a call costs, however loaded the
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from funcgraph.diff.bootstrap import bootstrap
 from funcgraph.diff.welch import significant, welch
 from funcgraph.tracedata.summary import FunctionSummary
 
@@ -36,7 +38,7 @@ class Measure:
     Attributes:
         a, b: its value in each run of the first and of the second side.
         p: the probability of so large a difference by chance; None: a side has only one run.
-        low, high: the ratio's 95 % confidence interval; None likewise.
+        low, high: the ratio's 95 % confidence interval by Welch's t-test; None likewise.
         detectable: how many times the smaller side the larger one must be for such runs to show it in 80 % of
             all cases; None likewise.
         verdict: `more`, `less`: b is, beyond noise; `noise`: the difference may be chance; `same`: there is
@@ -65,6 +67,11 @@ class Measure:
     def ratio(self) -> float | None:
         """How many times b is a; None if a is 0."""
         return self.mean_b / self.mean_a if any(self.a) else None
+
+    @property
+    def bootstrap(self) -> tuple[float, float] | None:
+        """The ratio's 95 % percentile bootstrap interval over the runs; None: a side has one, or only 0."""
+        return bootstrap(self.a, self.b) if any(self.a) and any(self.b) else None
 
     def test(self, rate: float) -> None:
         """Compare the two sides, without regard to other tests.
