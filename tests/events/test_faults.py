@@ -121,6 +121,23 @@ def test_a_fault_is_a_key_of_its_own_and_adds_nothing(one: funcgraph.Instance, k
     ]
 
 
+def test_faults_are_counted_by_the_event(one: funcgraph.Instance) -> None:
+    fields = "count=item.count:s32 name=item.name:string tags=item.tags:u8[2]"
+    event = enable(one, f"f:shop/buy {HERE}.buy {fields}")
+    buy(Item(count=1, name="a", tags=(1, 2)))
+    assert event.faults == 0
+    buy(Item(count=1, name="a"))
+    buy(Item())
+    assert hits(one)[-1] == 'count=(fault) name="(fault)" tags={(fault),(fault)}'
+    assert event.faults == one.events["shop/buy"].faults == 1 + 3
+    with funcgraph.Instance("other") as other:
+        assert other.events["shop/buy"].faults == 4
+        assert other.events["py/gc_start"].faults == 0
+    event.enable = False
+    funcgraph.dynamic_events.delete("-:shop/buy")
+    assert event.faults == 0
+
+
 def test_events_that_others_make_pass_faults_on(one: funcgraph.Instance) -> None:
     event = enable(one, f"f:shop/buy {HERE}.buy count=item.count:s32")
     events.define("s:counts s32 n")

@@ -138,6 +138,14 @@ class EventFile:
         """Whether an event on its fields (`e`) is in use, in whichever instance."""
         return self._event.has_probes and self._event.engine.is_base
 
+    @property
+    def faults(self) -> int:
+        """How many fields of its hits could not be fetched since it was defined, in whichever instance.
+
+        A record shows them as `(fault)`. It is 0 once the event is removed.
+        """
+        return self._event.engine.faults if self._event.has_probes else 0
+
     def remove_histograms(self) -> None:
         """Take all histograms away, as opening the kernel's file `trigger` with `>` does.
 
