@@ -128,6 +128,27 @@ def test_values_with_parts_are_grouped_by_these(tmp_path: Path) -> None:
     assert found.ranked("slow")[0].slow_share == pytest.approx(1)
 
 
+@pytest.mark.one_python
+def test_exceptions_are_grouped_by_their_values(tmp_path: Path) -> None:
+    """With parts by what each was made of, without by its type. Broken by a result as one of the groups."""
+    trace = Trace([("m", "f", "/m.py", 3, 0, ["n"])])
+    task = trace.task(69)
+    user, cart = (deep("KeyError", ("", value(name))) for name in ("user", "cart"))
+    raised = [user] * 4 + [cart] * 3 + [values(OSError())] * 3
+    for number, result in enumerate([*raised, user]):
+        begin = S + 1000 * number
+        kind = RAISE if number < len(raised) else 0
+        task.enter(begin, 0, 0, args=values(number))
+        task.leave(begin + 100 + number, 0, 0, calltime=begin, kind=kind, result=result)
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
+        (found,) = answers.values(opened, "m.f")
+    exception = next(field for field in found.fields if field.name == "exception")
+    groups = {group.text: (group.calls, group.raised, group.total_ns) for group in exception.groups}
+    assert groups == {
+        "KeyError('user')": (4, 4, 406), "KeyError('cart')": (3, 3, 315), "<OSError>": (3, 3, 324),
+    }  # fmt: skip
+
+
 @needs_gil("attributes are not read, another thread may change them")
 def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None:
     """Of an argument, the result and an exception. Broken by a part that is taken for a name."""
@@ -149,7 +170,7 @@ def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None
             class Refused(Exception): pass
             def order(cart):
                 if cart.number % 4 == 3:
-                    raise Refused(cart.number, "no")
+                    raise Refused(cart.number % 8, "no")
                 return Bill(cart.number, cart.user == "eve")
             for number in range(40):
                 try:
@@ -168,6 +189,9 @@ def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None
     ]  # fmt: skip
     assert {group.text: group.calls for group in fields["cart.user"].groups} == {"'eve'": 8, "'ann'": 32}
     assert {group.text: group.calls for group in fields["result.paid"].groups} == {"True": 6, "False": 24}
+    assert {group.text: group.calls for group in fields["exception"].groups} == {
+        "Refused(3, 'no')": 5, "Refused(7, 'no')": 5,
+    }  # fmt: skip
     assert fields["cart.user"].kind == "argument" and fields["cart.user"].raise_share is not None
     shown = fg.run("values", "__main__.order", "--by", "cart.user").stdout
     assert "2 values of cart.user:" in shown and "'eve'" in shown

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from conftest import Funcgraph
 
 import funcgraph
 
@@ -267,6 +268,47 @@ def test_the_depth_is_that_of_the_parts(instance: funcgraph.Instance, depth: int
     instance.value_depth = depth
     levels = ["tuple(2)", "(1, tuple(2))", "(1, (2, tuple(1)))", "(1, (2, (3,)))"]
     assert text_of(instance, (1, (2, (3,)))) == levels[depth]
+
+
+TEXTS = """
+def f(text):
+    return text
+f("x" * 1000)
+f("ä" * 500)
+f(b"y" * 1000)
+f("b" * 16)
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        (("--string-size", "16"), 16),
+        (("--string-size", "960"), 960),
+        (("--string-size", "16", "--values", "1"), 16),
+        (("--string-size", "960", "--values", "1"), 960),
+        (("--string-size", "0"), 48),
+        (("--string-size", "0", "--values", "1"), 256),
+    ],
+)
+def test_a_recording_keeps_as_much_of_texts_as_was_asked_for(
+    fg: Funcgraph, flags: tuple[str, ...], kept: int
+) -> None:
+    """What is longer is cut, in arguments and results, and shows its whole length."""
+    made = fg.record("-q", "--args", "--retval", "-l", "__main__.f", *flags, fg.script(TEXTS))
+    assert made.returncode == 0, made.stderr
+    texts = [f"'{'x' * kept}'...(1000)", f"'{'ä' * (kept // 2)}'...(500)", f"b'{'y' * kept}'...(1000)"]
+    texts.append(f"'{'b' * 16}'")
+    shown = re.findall(r"f\(text=(.*)\); /\* ret=(.*) \*/$", fg.run("report").stdout, re.MULTILINE)
+    assert shown == list(zip(texts, texts, strict=True))
+
+
+@pytest.mark.one_python
+def test_a_size_of_texts_beyond_the_most_is_refused(fg: Funcgraph) -> None:
+    made = fg.record("--args", "--string-size", "961", fg.script(TEXTS))
+    assert made.returncode == 2
+    assert made.stderr == "funcgraph: --string-size 961: must be a whole number from 0 to 960\n"
+    assert not fg.trace.exists()
 
 
 def test_numpy(instance: funcgraph.Instance) -> None:
