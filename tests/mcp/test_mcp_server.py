@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 from tracefile import Trace, values
@@ -98,6 +98,31 @@ def test_each_answer_has_the_command_and_what_it_prints(
     assert "- m.price(sku='1,a') = 2   (line 2)\n+ m.price(sku='1,a') = 1" in answers["expect"][0]
     cli.main(["values", "--by=sku", "-i", str(trace), "m.price"])
     assert answers["values"][0].split("\n", 1)[1] == capfd.readouterr().out
+
+
+@needs_sdk
+def test_the_command_answers_a_client_at_its_standard_input_and_output(trace: Path, tmp_path: Path) -> None:
+    """Broken by: anything else that is printed there, or a server that does not end with its client."""
+    from mcp import Client, StdioServerParameters, stdio_client
+
+    script = 'import sys, funcgraph.cli as cli; print("exit status", cli.main(), file=sys.stderr)'
+    command = StdioServerParameters(
+        command=sys.executable, args=["-c", script, "mcp", str(trace)], cwd=tmp_path
+    )
+
+    async def run(errors: IO[str]) -> tuple[str, list[str], tuple[str, bool], tuple[str, bool]]:
+        async with Client(stdio_client(command, errlog=errors)) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            found = await text_of(client, "values", of="m.price", by="sku")
+            return client.server_info.name, names, found, await text_of(client, "why", call="m.nothing")
+
+    with open(tmp_path / "errors", "w+", encoding="utf-8") as errors:
+        name, tools, found, refused = asyncio.run(run(errors))
+        errors.seek(0)
+        assert errors.read() == "exit status 0\n"
+    assert (name, tools[0], tools[-1]) == ("funcgraph", "traces", "sql")
+    assert not found[1] and found[0].startswith("$ funcgraph values ") and "'1,a'" in found[0]
+    assert refused[1] and "m.nothing" in refused[0]
 
 
 @needs_sdk
