@@ -3,6 +3,7 @@ no outcome; nothing is loaded and nothing is written for those who do not want i
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -348,6 +349,71 @@ def test_all_kinds_of_tests(project: pytest.Pytester) -> None:
     assert (project.path / "report.xml").read_text().count("\nfuncgraph view ") == 5
 
 
+COROUTINES = """
+import asyncio
+import pytest, pytest_asyncio, shop
+
+@pytest_asyncio.fixture
+async def saved():
+    yield await shop.fetch(3)
+
+@pytest.mark.asyncio
+async def test_passes(saved):
+    assert saved == {"paid": 3}
+
+@pytest.mark.asyncio
+async def test_suspended(saved):
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await shop.fetch(4)
+
+@pytest.mark.asyncio
+async def test_compares(calls):
+    await asyncio.gather(shop.fetch(1), shop.fetch(2))
+    assert calls == "order(n=1)\\norder(n=3)"
+"""
+
+
+@needs_gil("texts of exceptions are not read")
+def test_coroutines_of_pytest_asyncio_are_recorded(project: pytest.Pytester) -> None:
+    """Broken by: a coroutine that is another call after each await."""
+    pytest.importorskip("pytest_asyncio")
+    options = ["-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function"]
+    plain = run(project, COROUTINES, *options).parseoutcomes()
+    result = run(project, COROUTINES, *options, "--funcgraph")
+    assert result.parseoutcomes() == plain == {"passed": 1, "failed": 2}
+    result.stdout.fnmatch_lines(["E*- order(n=3)*", "E*+ shop.order(n=2) = *"])
+    (path,) = project.path.glob(".pytest_cache/d/funcgraph/test_shop.test_suspended*.fg")
+    with funcgraph.open(path) as trace:
+        assert [call.function.name for call in trace.calls()].count("test_shop.test_suspended") == 1
+    lines = graph_of(result)
+    assert sum(line.startswith("  test_shop.test_suspended(") for line in lines) == 3
+    assert lines[-1] == "  } /* test_shop.test_suspended raised OSError('disk full') */"
+
+
+@pytest.mark.parametrize("core", ["ctrace", "sysmon"])
+def test_coverage_beside_the_plugin_is_the_same(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, core: str
+) -> None:
+    """Broken by: a tracer that is no longer called, or events of sys.monitoring that are disabled for it."""
+    pytest.importorskip("pytest_cov")
+    if core == "sysmon" and sys.version_info < (3, 14):
+        pytest.skip("coverage measures branches by sys.monitoring from CPython 3.14 on")
+    monkeypatch.setenv("COVERAGE_CORE", core)
+    project.makepyfile(test_shop=TESTS)
+    options = ["-p", "funcgraph.testing.pytest_plugin", "-p", "pytest_cov.plugin"]
+    options += ["--cov=src", "--cov-branch", "--cov-context=test", "--cov-report=json:coverage.json"]
+    measured = []
+    for more in ([], ["--funcgraph", "--funcgraph-slow=1"]):
+        result = project.runpytest_subprocess(*options, *more)
+        result.assert_outcomes(passed=1, failed=2)
+        assert "CoverageWarning" not in str(result.stdout)
+        measured.append(json.loads((project.path / "coverage.json").read_text())["files"])
+    assert measured[0] == measured[1]
+    assert measured[0]["src/shop.py"]["missing_branches"] == []
+    assert len(measured[0]["src/shop.py"]["executed_lines"]) > 8
+
+
 def test_a_test_that_runs_again_shows_each_run(project: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     tests = "import shop\nruns = []\ndef test_flaky():\n    runs.append(1)\n    shop.order(len(runs) + 2)\n"
@@ -387,6 +453,42 @@ def test_a_forked_child_records(tmp_path: Path) -> None:
     assert os.waitpid(pid, 0)[1] == 0
     recorder.close()
     assert "long_text(text='child');" in tmp_path.joinpath("graph").read_text()
+
+
+FORKED = """
+import pytest_forked
+
+serialize = pytest_forked.serialize_report
+
+def in_plain_types(report):
+    found = serialize(report)
+    if found.pop("_id", None) is not None:
+        found["nodeid"] = report.nodeid
+    return found
+
+pytest_forked.serialize_report = in_plain_types
+"""
+
+
+@needs_gil("texts of exceptions are not read")
+def test_reports_of_forked_children_have_their_graphs(project: pytest.Pytester) -> None:
+    """Broken by: something in a report that is not of the plain types that a child can send."""
+    pytest.importorskip("pytest_forked")
+    project.makeconftest(
+        FORKED
+    )  # pytest-forked 1.7.5 cannot send the object in which pytest 9.2 has a test's name
+    project.makepyfile(test_shop=TESTS)
+    options = ["-p", "funcgraph.testing.pytest_plugin", "-p", "pytest_forked", "--forked"]
+    result = project.runpytest_subprocess(*options, "--funcgraph", "--funcgraph-slow=3")
+    result.assert_outcomes(passed=1, failed=2)
+    assert graph_of(result, 1)[-1] == "  } /* test_shop.test_raises raised OSError('disk full') */"
+    result.stdout.fnmatch_lines(
+        [
+            "*= funcgraph: slowest tests (3) =*",
+            "funcgraph: tests recorded: 3 (about *, graphs of failing ones: 2; *",
+        ]
+    )
+    assert len(files(project)) == 3
 
 
 def test_values_can_be_redacted(project: pytest.Pytester) -> None:
