@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,37 @@ def test_a_wheel_of_a_release_has_its_commit() -> None:
     assert "SKBUILD_CMAKE_DEFINE=FG_COMMIT=$(git rev-parse" in _release()
     assert re.search("CIBW_ENVIRONMENT_PASS_LINUX: .*SKBUILD_CMAKE_DEFINE", _release())
     assert any("'(commit '" in line for line in pyproject()["tool"]["cibuildwheel"]["test-command"])
+
+
+def _built(folder: Path, *options: str) -> str:
+    """Return what the build of a folder writes into commit.txt: the part of CMakeLists.txt that does it."""
+    build = (ROOT / "CMakeLists.txt").read_text()
+    part = re.search(r"^if\(NOT FG_COMMIT\)\n.*?^file\(WRITE [^\n]*\n", build, re.MULTILINE | re.DOTALL)
+    assert part
+    assert re.match(r"install\(FILES \S+/commit.txt DESTINATION \S+/funcgraph\)", build[part.end() :])
+    (folder / "commit.cmake").write_text(part[0])
+    subprocess.run(["cmake", *options, "-P", "commit.cmake"], cwd=folder, check=True)
+    return (folder / "commit.txt").read_text().strip()
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_a_build_of_a_checkout_knows_its_commit(tmp_path: Path) -> None:
+    assert _built(tmp_path) == ""
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "x"), ("rm", "-q", "commit.txt")):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    assert _built(tmp_path) in (commit, f"{commit}-dirty")
+    assert _built(tmp_path, "-DFG_COMMIT=abc") == "abc"
+
+
+def test_a_wheel_that_lost_its_commit_is_found() -> None:
+    wheels.check_version("funcgraph 0.1.0 (commit 0123456789ab)\nCPython 3.13.0\n", "0123456789ab")
+    for text in ("funcgraph 0.1.0\nCPython 3.13.0\n", "funcgraph 0.1.0 (commit fedcba987654)\n", ""):
+        with pytest.raises(wheels.PromiseError, match="no commit 0123456789ab"):
+            wheels.check_version(text, "0123456789ab")
 
 
 def test_a_release_says_what_the_changelog_has_of_its_version() -> None:

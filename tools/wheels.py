@@ -141,11 +141,25 @@ def retag(wheel: Path, log: Path) -> Path:
     return tagged.rename(_DIST / tagged.name)
 
 
+def check_version(shown: str, commit: str) -> None:
+    """Hold what an installed wheel says of itself against the commit of which it was built.
+
+    Args:
+        shown: what `funcgraph --version` printed.
+        commit: its first twelve digits.
+
+    Raises:
+        PromiseError: it does not name it.
+    """
+    if f"(commit {commit})\n" not in shown:
+        raise PromiseError(f"--version names no commit {commit}: {shown.partition(chr(10))[0]}")
+
+
 def try_out(wheel: Path, python: Interpreter, log: Path) -> None:
     """Install a wheel where nothing else is, use it, and remove it.
 
     Raises:
-        PromiseError: it left files behind.
+        PromiseError: it left files behind, or does not know its commit.
         CommandFailedError: a step failed.
     """
     folder = _WORK / f"fresh-{python.tag}"
@@ -160,7 +174,8 @@ def try_out(wheel: Path, python: Interpreter, log: Path) -> None:
     run([*inside, of_folder, *_PIP, "install", wheel], log=log)
     command: list[str | Path] = [*inside, *alone, folder / "bin" / "funcgraph"]
     trace = folder / "t.fg"
-    run([*command, "--version"], log=log)
+    shown = subprocess.run([*command, "--version"], cwd=ROOT, check=True, capture_output=True, text=True)
+    check_version(shown.stdout, _git("rev-parse", "--short=12", "HEAD"))
     run([*command, "selftest"], log=log)
     run([*command, "record", "-o", trace, "-m", "json.tool", "--help"], log=log)
     run([*command, "summary", "-i", trace], log=log)

@@ -91,20 +91,24 @@ def _help_lines(names: Sequence[str]) -> str:
 
 
 def version_lines() -> list[str]:
-    """Return what `--version` prints: the version and its commit, the Python, and who compresses."""
+    """Return what `--version` prints: the version and its commit, the Python, who compresses, the extras."""
     from funcgraph import _tracedata
-    from funcgraph.tracedata.codecs import provide
-    from funcgraph.version import installed_commit, installed_version
+    from funcgraph.tracedata.codecs import provide, versions
+    from funcgraph.version import installed_commit, installed_extras, installed_version
 
     in_c = _tracedata.codec_names()
     provide()
-    codecs = [name for name in _tracedata.codec_names() if name != "none"]
-    shown = (f"{name} ({'C library' if name in in_c else 'of Python'})" for name in codecs)
+    shown = (
+        f"{name} {version} ({'C library' if name in in_c else 'of Python'})".replace("  ", " ")
+        for name, version in versions(in_c).items()
+    )
+    extras = (f"{name} {version}" for name, version in installed_extras().items())
     commit = installed_commit()
     return [
         f"funcgraph {installed_version()}" + (f" (commit {commit})" if commit else ""),
         f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {_libc()}",
         f"compression: {', '.join(shown) or 'none'}",
+        f"extras: {', '.join(extras) or 'none'}",
     ]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 
-__all__ = ["installed_commit", "installed_version"]
+__all__ = ["installed_commit", "installed_extras", "installed_version"]
 
 
 def installed_version() -> str:
@@ -30,6 +31,20 @@ def installed_commit() -> str:
         # Our own environments: their sources change between two commits.
         return "" if commit == "unknown" else commit
     return ""
+
+
+def installed_extras() -> dict[str, str]:
+    """Return the versions of the packages that an extra asks for, as far as they are installed, by name."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    found = {}
+    for requirement in requires("funcgraph") or ():
+        needed, _, condition = requirement.partition(";")
+        if "extra ==" in condition:
+            name = re.split(r"[^\w.-]", needed, maxsplit=1)[0]
+            with suppress(PackageNotFoundError):
+                found[name] = version(name)
+    return dict(sorted(found.items()))
 
 
 def _version_in(path: str) -> str:
