@@ -402,7 +402,8 @@ def test_coverage_beside_the_plugin_is_the_same(
     monkeypatch.setenv("COVERAGE_CORE", core)
     project.makepyfile(test_shop=TESTS)
     options = ["-p", "funcgraph.testing.pytest_plugin", "-p", "pytest_cov.plugin"]
-    options += ["--cov=src", "--cov-branch", "--cov-context=test", "--cov-report=json:coverage.json"]
+    options += ["--cov=src", "--cov-branch", "--cov-report=json:coverage.json"]
+    options += ["--cov-context=test"] if core == "ctrace" else []  # coverage has them by this core alone
     measured = []
     for more in ([], ["--funcgraph", "--funcgraph-slow=1"]):
         result = project.runpytest_subprocess(*options, *more)
