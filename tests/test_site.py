@@ -3,6 +3,8 @@ them. `make site` also has Sphinx look for links without a target and pages that
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import sizes
 
 from tools.layout import ROOT
 from tools.site import __main__ as site
-from tools.site import pages
+from tools.site import pages, search
 
 pytestmark = pytest.mark.one_python
 
@@ -62,6 +64,47 @@ def test_what_a_page_links_to_is_there(tmp_path: Path, pictures: Path) -> None:
     for page in source.rglob("*.md"):
         for target in pages.links(page.read_text()):
             assert (page.parent / target).exists(), f"{page.relative_to(source)}: {target}"
+
+
+def test_pictures_are_made_again_when_a_source_is_newer(tmp_path: Path) -> None:
+    source, pictures = tmp_path / "view.py", tmp_path / "screens"
+    source.touch()
+    assert not site.are_current(pictures, [source])
+    pictures.mkdir()
+    for name in ("a.png", "b.png"):
+        (pictures / name).touch()
+        os.utime(pictures / name, (2000, 2000))
+    os.utime(source, (1000, 1000))
+    assert site.are_current(pictures, [source])
+    os.utime(pictures / "b.png", (500, 500))
+    assert not site.are_current(pictures, [source])
+
+
+def test_a_search_without_what_it_must_find_is_noticed(tmp_path: Path) -> None:
+    """The index is as Sphinx writes it: a number, or a list of them, for each word."""
+    with pytest.raises(pages.PageError, match="has no search"):
+        search.check(tmp_path)
+    (tmp_path / "search.html").touch()
+    names = [*search.MUST_FIND.values()]
+    terms: dict[str, object] = {word: number for number, word in enumerate(search.MUST_FIND)}
+    index = {"docnames": names, "terms": terms, "titleterms": {"ftrac": [0, 1]}}
+
+    def write() -> None:
+        (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+
+    write()
+    search.check(tmp_path)
+    assert search.pages_with(tmp_path, "ftrac") == set(names[:2])
+    del terms["loopblock"]
+    write()
+    with pytest.raises(pages.PageError, match="'loopblock' does not find docs/guides/latency"):
+        search.check(tmp_path)
+
+
+@pytest.mark.parametrize("page", search.MUST_FIND.values())
+def test_what_the_search_must_find_is_a_page_with_the_word(page: str) -> None:
+    words = [word for word, named in search.MUST_FIND.items() if named == page]
+    assert all(word in (ROOT / f"{page}.md").read_text().lower() for word in words)
 
 
 @pytest.mark.skipif(not sizes.NIGHTLY, reason="it installs Sphinx: nightly")

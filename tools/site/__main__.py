@@ -1,8 +1,9 @@
 """`make site`: all pages as one site with a search, in build/site.
 
 The pages are those of the repository (tools/site/pages.py). Their pictures come from tests that look at the
-viewer and at a terminal; they run if there are no pictures yet. A page that no other leads to, and a link
-without a target, is an error. `--links` also looks up the addresses of other sites.
+viewer and at a terminal; they run if there are no pictures yet, or a source is newer. A page that no other
+leads to, a link without a target, and a search that finds nothing are errors. `--links` also looks up the
+addresses of other sites.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tools.console import CommandFailedError, Stopwatch, print_message, run, shown
-from tools.layout import BUILD, LOGS, pyproject
+from tools.layout import BUILD, LOGS, files, pyproject
 from tools.pythons import choose
+from tools.site import search
 from tools.site.pages import PageError, assemble
 from tools.venvs import Environment, test_environment
 
@@ -29,8 +31,15 @@ _PICTURE_TESTS = ("tests/view", "tests/session/test_terminal_pictures.py")
 _LOG = LOGS / "site.log"
 
 
+def are_current(pictures: Path, sources: Iterable[Path]) -> bool:
+    """Return whether there are pictures, and none is older than a source of what they show."""
+    made = [picture.stat().st_mtime for picture in pictures.glob("*.*")]
+    return bool(made) and min(made) >= max(source.stat().st_mtime for source in sources)
+
+
 def make_pictures() -> None:
     """Run the tests that make pictures. CommandFailedError if one fails."""
+    shutil.rmtree(_SCREENS, ignore_errors=True)
     environment = test_environment(choose("3.13"))
     words = ["-m", "pytest", "-p", "no:cacheprovider", "-q", *_PICTURE_TESTS]
     run(environment.command(*words), log=_LOG, env={"PATH": environment.path})
@@ -52,12 +61,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     _LOG.unlink(missing_ok=True)
     watch = Stopwatch()
     try:
-        if not _SCREENS.is_dir():
+        if not are_current(_SCREENS, files("src")):
             print_message("site: the tests make the pictures (two minutes)")
             make_pictures()
         assemble(_SOURCE, _SCREENS)
         shutil.rmtree(_SITE, ignore_errors=True)
         sphinx("html", _SITE)
+        search.check(_SITE)
         shutil.copyfile(_SITE / "README.html", _SITE / "index.html")  # what a server shows of a folder
         if options.links:
             sphinx("linkcheck", BUILD / "site-links")
