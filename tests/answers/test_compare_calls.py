@@ -16,8 +16,6 @@ from funcgraph.answers.named_call import find_call
 from funcgraph.tracedata import SelectionError
 from funcgraph.tracedata.description import NATIVE
 
-pytestmark = pytest.mark.one_python
-
 S = 1_000_000_000
 MAIN, ORDER, PRICE, EXTRA = range(4)
 

@@ -26,8 +26,6 @@ from funcgraph.answers.recorded_calls import check_trace
 from funcgraph.answers.written_expectation import write_call, write_expectation
 from funcgraph.tracedata import SelectionError
 
-pytestmark = pytest.mark.one_python
-
 S = 1_000_000_000
 
 

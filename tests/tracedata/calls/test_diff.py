@@ -29,8 +29,6 @@ from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.summary import FunctionSummary
 from tracedata.programs import STEPS, Program, Step
 
-pytestmark = pytest.mark.one_python
-
 S = 1_000_000_000
 NAMES = ("m.main", "m.fast", "m.slow", "m.old", "m.new")
 
@@ -370,6 +368,7 @@ def loaded_runs(source: random.Random, cost_ns: float, count: int = 4) -> list[l
     return runs
 
 
+@pytest.mark.one_python
 def test_load_does_not_hide_a_difference() -> None:
     """The sums of a few runs are noise then; the shortest call of each run is not."""
     source = random.Random(3)
@@ -381,12 +380,14 @@ def test_load_does_not_hide_a_difference() -> None:
         assert 1.4 < row.best_ns.low < row.best_ns.high < 1.8
 
 
+@pytest.mark.one_python
 def test_load_makes_no_more_false_verdicts_than_it_says() -> None:
     source = random.Random(4)
     rows = [compare(loaded_runs(source, 1000), loaded_runs(source, 1000)).functions[0] for _ in range(400)]
     assert sum(row.own_time.verdict in ("more", "less") for row in rows) <= 400 * 0.05 + 13  # 3 sigma
 
 
+@pytest.mark.one_python
 def test_the_smallest_detectable_difference_is_detected_four_times_of_five() -> None:
     source = random.Random(5)
     scatter = 0.1
@@ -429,6 +430,7 @@ def test_diff_says_the_smallest_difference_that_it_could_have_seen(
     assert "smallest" not in run(capsys, a[0], b[0])[1]
 
 
+@pytest.mark.one_python
 def test_welchs_test_is_as_often_wrong_as_it_says() -> None:
     """Of samples of one distribution 5 % differ at 5 %, and the interval has the truth in 95 %."""
     source = random.Random(1)
@@ -479,6 +481,7 @@ def test_the_same_runs_have_the_same_bootstrap_interval_in_any_order() -> None:
         assert bootstrap(a, b) == ends
 
 
+@pytest.mark.one_python
 def test_a_bootstrap_of_few_runs_is_too_narrow_and_of_many_is_not() -> None:
     """So the verdict is Welch's: of three runs the bootstrap's 95 % are 80 %."""
     source = random.Random(7)

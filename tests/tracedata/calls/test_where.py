@@ -24,8 +24,6 @@ from funcgraph.tracedata import Selection, SelectionError
 from tracedata.calls.test_selection import lost_records
 from tracedata.programs import STEPS, Program, Step
 
-pytestmark = pytest.mark.one_python
-
 S = 1_000_000_000
 
 # A filter, and what it means for a call of the model. What is not known of a call is not equal to anything.
