@@ -346,20 +346,20 @@ def test_a_recording_that_names_one_too_has_all_calls_of_that(tmp_path: Path) ->
 def test_a_recording_meets_what_another_user_names(tmp_path: Path) -> None:
     """The other user receives all calls of the function from then on."""
 
-    def asks_module() -> float:
-        return float(module._normal_dist_inv_cdf(0.5, 0.0, 1.0))
+    def asks_module() -> object:
+        return module.getcodec("big5hkscs")
 
-    assert "_statistics" not in sys.modules
+    assert "_codecs_hk" not in sys.modules  # nobody else needs this one
     with (
-        hearing("_statistics._normal_dist_inv_cdf") as received,
+        hearing("_codecs_hk.getcodec") as received,
         funcgraph.record(tmp_path / "trace.fg", filter=["*.asks_module"], c_calls=True),
     ):
-        module = importlib.import_module("_statistics")
-        module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
+        module = importlib.import_module("_codecs_hk")
+        module.getcodec("big5hkscs")
         asks_module()
-        module._normal_dist_inv_cdf(0.5, 0.0, 1.0)
-    assert received.entries == ["_statistics._normal_dist_inv_cdf"] * 2
-    assert _count_in(tmp_path / "trace.fg", "_normal_dist_inv_cdf") == 1
+        module.getcodec("big5hkscs")
+    assert received.entries == ["_codecs_hk.getcodec"] * 2
+    assert _count_in(tmp_path / "trace.fg", "getcodec") == 1
 
 
 def test_a_recording_without_c_calls_has_what_it_names(tmp_path: Path) -> None:
