@@ -161,7 +161,7 @@ def on_terminal(words: list[str], folder: Path, **variables: str) -> str:
 
 COMMANDS = {
     "summary": (["summary", "--no-pager"], "__main__.find", 3),
-    "tree": (["report", "--tree", "--no-pager"], "__main__.find", 3),
+    "tree": (["report", "--tree", "--min-percent", "0", "--no-pager"], "__main__.find", 3),
     "report": (["report", "--no-pager"], "__main__.find", 3),
     "caller": (["report", "--no-pager"], "__main__.main:7", 7),
     "expect": (["expect", "expected.txt"], "line 1", 1),
