@@ -99,7 +99,7 @@ def version_lines() -> list[str]:
     in_c = _tracedata.codec_names()
     provide()
     shown = (
-        f"{name} {version} ({'C library' if name in in_c else 'of Python'})".replace("  ", " ")
+        " ".join(filter(None, (name, version, "(C library)" if name in in_c else "(of Python)")))
         for name, version in versions(in_c).items()
     )
     extras = (f"{name} {version}" for name, version in installed_extras().items())

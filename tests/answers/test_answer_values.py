@@ -190,11 +190,10 @@ def test_an_attribute_tells_what_objects_that_all_differ_do_not(fg: Any) -> None
     ]  # fmt: skip
     assert {group.text: group.calls for group in fields["cart.user"].groups} == {"'eve'": 8, "'ann'": 32}
     assert {group.text: group.calls for group in fields["result.paid"].groups} == {"True": 6, "False": 24}
-    raised = {group.text: group.calls for group in fields["exception"].groups}
-    if sys.version_info < (3, 12) and raised == {"<Refused>": 10}:
-        pass  # some recordings of 3.11 have the type alone: docs/reference/compatibility.md
-    else:
-        assert raised == {"Refused(3, 'no')": 5, "Refused(7, 'no')": 5}
+    raised = [{"Refused(3, 'no')": 5, "Refused(7, 'no')": 5}]
+    if sys.version_info < (3, 12):  # some recordings have the type alone: docs/reference/compatibility.md
+        raised.append({"<Refused>": 10})
+    assert {group.text: group.calls for group in fields["exception"].groups} in raised
     assert fields["cart.user"].kind == "argument" and fields["cart.user"].raise_share is not None
     shown = fg.run("values", "__main__.order", "--by", "cart.user").stdout
     assert "2 values of cart.user:" in shown and "'eve'" in shown

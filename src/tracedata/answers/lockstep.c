@@ -37,9 +37,8 @@ struct fg_lockstep {
     struct reading readings[2];
     struct reading *failed;
     uint64_t ahead;
-    bool is_bounded; /* not all that follows the parting is read */
-    bool is_paired;  /* each beginning and end had a partner so far, and no value differed */
-    uint32_t nr_names;
+    bool is_bounded;  /* not all that follows the parting is read */
+    bool is_paired;   /* each beginning and end had a partner so far, and no value differed */
     uint64_t *counts; /* by name: calls that both made */
     uint64_t nr_calls, nr_roots;
     uint32_t *stack; /* names of the calls that may be in progress */
@@ -392,7 +391,6 @@ int fg_lockstep_new(const struct fg_lockstep_side sides[2], uint32_t nr_names, u
     made->ahead = ahead;
     made->is_bounded = ahead != UINT64_MAX;
     made->is_paired = true;
-    made->nr_names = nr_names;
     made->counts = calloc(nr_names + (size_t)1, sizeof(*made->counts));
     for (int i = 0; i < 2; i++) {
         struct reading *reading = &made->readings[i];
