@@ -3,59 +3,56 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served import SERVE, served
+from served import SERVE, Served, served
 
-from funcgraph.control import server
-from funcgraph.control.turns import with_short_gil_turns
+_SHORT_S, _OWN_S = 0.0001, 0.02
 
-_SHORT_S, _OWN_S = 0.001, 0.02
-
-
-@pytest.fixture(autouse=True)
-def _interval() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_OWN_S)
-    yield
-    sys.setswitchinterval(before)
-
-
-def test_the_setting_is_back_at_the_end() -> None:
-    assert with_short_gil_turns(sys.getswitchinterval)() < _SHORT_S
-    assert sys.getswitchinterval() == pytest.approx(_OWN_S)
-
-
-def test_the_setting_is_back_after_an_exception() -> None:
-    with pytest.raises(ZeroDivisionError):
-        with_short_gil_turns(lambda: 1 // 0)()
-    assert sys.getswitchinterval() == pytest.approx(_OWN_S)
+_NOTES = f"""\
+{SERVE}
+from funcgraph.control import entrance
+handle, turns, own = entrance.handle, [], None
+def first_and_last(*arguments):
+    turns.append(sys.getswitchinterval())
+    if own:
+        sys.setswitchinterval(own)
+    answer = handle(*arguments)
+    turns.append(sys.getswitchinterval())
+    return answer
+entrance.handle = first_and_last
+for line in sys.stdin:
+    exec(line)
+    print(*turns[-2:], sys.getswitchinterval(), flush=True)
+"""
 
 
-def test_what_the_program_sets_meanwhile_stays() -> None:
-    with_short_gil_turns(sys.setswitchinterval)(0.5)
-    assert sys.getswitchinterval() == pytest.approx(0.5)
+def _turns(program: Served, statement: str) -> list[float]:
+    """Return the turns at the first and the last bytecode of one request, and after it, in seconds."""
+    with program.connect(timeout_s=60) as process:
+        program.send_line(statement)
+        program.line()
+        process.stat("trace")
+        program.send_line("")
+        return [float(word) for word in program.line().split()]
 
 
-def test_a_program_with_shorter_turns_keeps_them() -> None:
-    sys.setswitchinterval(1e-5)
-    assert with_short_gil_turns(sys.getswitchinterval)() == pytest.approx(1e-5)
-    assert sys.getswitchinterval() == pytest.approx(1e-5)
+def test_each_bytecode_of_a_request_runs_in_short_turns(tmp_path: Path) -> None:
+    """One that ran in the program's turns would give up the GIL, and have it back after such a turn."""
+    with served(tmp_path, _NOTES) as program:
+        turns = _turns(program, f"sys.setswitchinterval({_OWN_S})")
+    assert turns == pytest.approx([_SHORT_S, _SHORT_S, _OWN_S])
 
 
-def test_one_in_another_restores_the_programs_setting() -> None:
-    assert with_short_gil_turns(with_short_gil_turns(sys.getswitchinterval))() < _SHORT_S
-    assert sys.getswitchinterval() == pytest.approx(_OWN_S)
+def test_a_program_with_shorter_turns_keeps_them(tmp_path: Path) -> None:
+    with served(tmp_path, _NOTES) as program:
+        assert _turns(program, "sys.setswitchinterval(1e-5)") == pytest.approx([1e-5] * 3)
 
 
-def test_requests_are_handled_in_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    monkeypatch.setattr(server, "_begin", lambda: seen.append(sys.getswitchinterval()))
-    server.handle(-1, None)
-    assert seen[0] < _SHORT_S
-    assert sys.getswitchinterval() == pytest.approx(_OWN_S)
+def test_what_the_program_sets_meanwhile_stays(tmp_path: Path) -> None:
+    with served(tmp_path, _NOTES) as program:
+        assert _turns(program, "own = 0.5") == pytest.approx([_SHORT_S, 0.5, 0.5])
 
 
 _KEEPS_THE_LOCK = f"{SERVE}; sys.stdin.readline(); sys.setswitchinterval(1000)\nwhile True: pass"
@@ -64,7 +61,7 @@ _KEEPS_THE_LOCK = f"{SERVE}; sys.stdin.readline(); sys.setswitchinterval(1000)\n
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="it leaves pending calls of other threads for later")
 def test_a_busy_main_thread_gives_way_at_once(tmp_path: Path) -> None:
     """Waiting for its turn, a request would be answered after a quarter of an hour."""
-    with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect() as process:
+    with served(tmp_path, _KEEPS_THE_LOCK) as program, program.connect(timeout_s=60) as process:
         assert process.stat("trace")  # loads what answers
         program.send_line("")
         for _ in range(1000):

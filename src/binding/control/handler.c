@@ -2,6 +2,7 @@
 #include "binding/control/handler.h"
 
 #include <linux/futex.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,63 @@ static PyGILState_STATE take_gil(void)
     return attached;
 }
 
+/* ---- short turns
+ *
+ * Each access to a file gives up the GIL, and a busy program keeps it for its switch interval. So that is
+ * shorter during a request: from C, since bytecode gives up the GIL too when a thread that waits demands it.
+ * After the last bytecode nothing can, and the program's interval comes back. */
+
+#define SHORT_TURN_S 0.0001
+
+/* Return: a result of a function of sys, a new reference; NULL: it has failed. */
+static PyObject *call_sys(const char *name, PyObject *argument)
+{
+    PyObject *function = PySys_GetObject(name);
+    PyObject *result = !function  ? NULL
+                       : argument ? PyObject_CallOneArg(function, argument)
+                                  : PyObject_CallNoArgs(function);
+
+    PyErr_Clear();
+    return result;
+}
+
+/* Return: seconds; 0: unknown. */
+static double turn_s(void)
+{
+    PyObject *interval = call_sys("getswitchinterval", NULL);
+    double seconds = interval && PyFloat_Check(interval) ? PyFloat_AS_DOUBLE(interval) : 0.0;
+
+    Py_XDECREF(interval);
+    return seconds;
+}
+
+static void set_turn(double seconds)
+{
+    PyObject *interval = PyFloat_FromDouble(seconds);
+
+    Py_XDECREF(interval ? call_sys("setswitchinterval", interval) : NULL);
+    Py_XDECREF(interval);
+    PyErr_Clear();
+}
+
+/* Return: the program's own turn, for restore_turns(); 0: it is short enough. */
+static double shorten_turns(void)
+{
+    double own = turn_s();
+
+    if (own <= SHORT_TURN_S)
+        return 0.0;
+    set_turn(SHORT_TURN_S);
+    return own;
+}
+
+/* Unless the program has set another one meanwhile; it is kept as a number of microseconds. */
+static void restore_turns(double own)
+{
+    if (own > 0.0 && fabs(turn_s() - SHORT_TURN_S) < SHORT_TURN_S / 2.0)
+        set_turn(own);
+}
+
 /* Without collections: these would run finalizers of the program in a thread that it does not know. CPython
  * 3.12 runs one that is due even so. */
 size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message, size_t bytes,
@@ -166,6 +224,7 @@ size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message
     PyThreadState *tstate;
     PyObject *answer;
     size_t framed;
+    double own_turn;
     int collects;
 
     if (!Py_IsInitialized())
@@ -174,6 +233,7 @@ size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message
     tstate = PyThreadState_Get();
     collects = PyGC_Disable();
     PyThreadState_EnterTracing(tstate);
+    own_turn = shorten_turns();
     answer = call(context, client, message, bytes);
     framed = frame_of(answer, frame);
     Py_XDECREF(answer);
@@ -181,6 +241,7 @@ size_t fg_handler_request(void *context, uint32_t client, const uint8_t *message
     forget_thread_object();
     if (collects)
         PyGC_Enable();
+    restore_turns(own_turn);
     PyGILState_Release(attached); /* with the thread state, which runs finalizers: also unseen */
     return framed;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from funcgraph.attach import runner
+from funcgraph.attach import runner, turns
 from funcgraph.attach.access import Access, access_to
 from funcgraph.attach.by_debugger import Request
 from funcgraph.attach.deadline import Deadline
@@ -16,7 +16,6 @@ from funcgraph.attach.process import Process
 from funcgraph.attach.seccomp import check_seccomp
 from funcgraph.attach.target import Target, find_target
 from funcgraph.attach.watch import watched
-from funcgraph.control import turns
 
 __all__ = ["run_in"]
 
@@ -40,7 +39,7 @@ if c:getattr(c,'hold_forks',int)()
 _CODE = "\n".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (turns, runner))
 
 # Found through a function's own builtins: the program may have a name `exec`, and gets no name of ours. With
-# short turns of the GIL, as in funcgraph.control.turns, which has not come yet.
+# short turns of the GIL, as in funcgraph.attach.turns, which has not come yet.
 _TEXT = """\
 (lambda:0).__builtins__['exec']('''
 %simport posix as p,sys

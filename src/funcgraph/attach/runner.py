@@ -1,12 +1,12 @@
 """What runs in the process: the code that was sent. Its outcome goes into the folder that it came through.
 
-This module is not imported there. Its text is sent after that of funcgraph.control.turns, and followed by a
+This module is not imported there. Its text is sent after that of funcgraph.attach.turns, and followed by a
 call of `run`.
 """
 
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
-    from funcgraph.control.turns import with_short_gil_turns
+    from funcgraph.attach.turns import with_short_gil_turns
 
 
 def import_threading() -> None:

@@ -7,8 +7,6 @@ would fail because of us, or this one.
 
 import sys
 
-from funcgraph.control.turns import with_short_gil_turns
-
 TYPE_CHECKING = False  # as typing's, without importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +23,6 @@ def _give_collections_abc() -> None:
         collections.abc = _collections_abc
 
 
-@with_short_gil_turns
 def _load() -> "Callable[[int, bytes | None], bytes]":
     _give_collections_abc()
     try:

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from funcgraph.control import wire
 from funcgraph.control.procedures import PROCEDURES, procedure
-from funcgraph.control.turns import with_short_gil_turns
 from funcgraph.names import did_you_mean
 from funcgraph.tracefs.interface import OpenFile, Tree
 
@@ -84,7 +83,6 @@ def _tree() -> Tree:
     return OwnedTree(ProcessTree())
 
 
-@with_short_gil_turns
 def handle(number: int, message: bytes | None) -> bytes:
     """Return the answer to a client's message; when the client has gone (None), close its files."""
     _begin()

@@ -1,7 +1,7 @@
-"""Short turns of the GIL for work of ours in a busy program.
+"""Short turns of the GIL while a busy program loads funcgraph.
 
 Each access to a file gives up the GIL, and a program that never sleeps keeps it for
-`sys.getswitchinterval()`, 5 ms. Reading a trace accesses twenty, loading a module ten.
+`sys.getswitchinterval()`, 5 ms. Loading a module accesses ten.
 
 The attacher sends this module's text. So it loads no other module, and cannot begin with a `__future__`.
 """
