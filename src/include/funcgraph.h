@@ -89,7 +89,7 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
                                           struct ftrace_regs *regs);
 
 /* For `flags` of a user or an fprobe: ftrace_get_regs() returns frames in calls of its functions. Since 1.2.
- */
+ * In calls of native functions ftrace_get_native_regs() has all registers. Since 1.3. */
 #define FTRACE_OPS_FL_SAVE_REGS 1u
 
 /* For `flags` of a user or an fprobe: it sees native functions, too, which its patterns with ":mod:" select
@@ -101,8 +101,9 @@ typedef void (*trace_func_graph_resume_t)(struct ftrace_graph_ent *trace, struct
 
 /* For `flags` of an fprobe with FTRACE_OPS_FL_NATIVE: its handlers are compiled with -mgeneral-regs-only, and
  * so is all that they call. In a call of a native function the program's floating-point and vector registers
- * are then not saved for them: a handler that changes one changes it for the program. docs/reference/c-api.md
- * names the functions of this API that they may call. Set it before the registration. Since 1.3. */
+ * are then not saved for them, unless it has FTRACE_OPS_FL_SAVE_REGS: a handler that changes one changes it
+ * for the program. docs/reference/c-api.md names the functions of this API that they may call. Set it before
+ * the registration. Since 1.3. */
 #define FTRACE_OPS_FL_GENERAL_REGS 4u
 
 #define FGRAPH_OPS_ENGINE_WORDS 47
@@ -275,17 +276,40 @@ struct ftrace_pt_regs {
     struct ftrace_location location; /* `code` is NULL: unknown */
     uintptr_t ip, sp, fp;            /* addresses, as in struct ftrace_perf_regs; 0: unknown */
     unsigned nr_arguments;           /* at an entry: how many of `arguments` are set */
-    struct _object *arguments[FTRACE_PT_REGS_ARGUMENTS]; /* the first ones, borrowed; NULL: unbound */
-    struct _object *return_value;                        /* at a return: borrowed; NULL: there is none */
-    struct _object *exception; /* the exception that ended the call, borrowed, or NULL */
+    unsigned nr_words;               /* of a native call: how many of `words` are set. Since 1.3 */
+    union {
+        struct _object *arguments[FTRACE_PT_REGS_ARGUMENTS]; /* the first ones, borrowed; NULL: unbound */
+        /* At an entry: arguments that are integers or pointers, from registers; at a return: words of the
+         * result. Since 1.3. */
+        uint64_t words[FTRACE_PT_REGS_ARGUMENTS];
+    };
+    struct _object *return_value; /* at a return: borrowed; NULL: there is none */
+    struct _object *exception;    /* the exception that ended the call, borrowed, or NULL */
 };
+
+/* All general registers of a native call, named and ordered as in the kernel's struct pt_regs. Another
+ * machine has others. Since 1.3. */
+struct ftrace_native_regs
+#ifdef __x86_64__
+{
+    uint64_t r15, r14, r13, r12, bp, bx;
+    uint64_t r11, r10, r9, r8, ax, cx, dx, si, di;
+    uint64_t orig_ax; /* of a system call: here always -1 */
+    uint64_t ip;      /* the instruction that runs next: of the function, or at a return of its caller */
+    uint64_t cs;
+    uint64_t flags; /* CF, PF, AF, ZF, SF and OF are 0: they have no meaning at an entry or a return */
+    uint64_t sp;    /* at an entry the return address is there; at a return it was popped */
+    uint64_t ss;
+}
+#endif
+;
 
 /* The registers of a sample, as a profiler takes them. Since 1.2. */
 struct ftrace_perf_regs {
     uintptr_t ip;   /* address of the instruction */
     uintptr_t sp;   /* as ftrace_regs_get_stack_pointer(); 0: unknown */
     uintptr_t fp;   /* as ftrace_regs_get_frame_pointer() */
-    uint64_t flags; /* of the code, as co_flags */
+    uint64_t flags; /* of the code, as co_flags; of a native call 0, as in the kernel */
 };
 
 /* The table behind the capsule.
@@ -514,6 +538,11 @@ struct funcgraph_api {
      * are of the interpreter's instructions. */
     uintptr_t (*regs_get_instruction_pointer)(const struct ftrace_regs *regs);
     uintptr_t (*regs_get_return_address)(const struct ftrace_regs *regs);
+    /* The kernel's ftrace_get_regs(): stores all registers of the call in *out and returns `out`; NULL: the
+     * user or fprobe whose callback this is has no FTRACE_OPS_FL_SAVE_REGS, the call is not of a native
+     * function, or it ended without a return. */
+    struct ftrace_native_regs *(*get_native_regs)(const struct ftrace_regs *regs,
+                                                  struct ftrace_native_regs *out);
 };
 
 #ifndef FUNCGRAPH_ENGINE /* the engine defines functions with these names itself */
@@ -941,6 +970,12 @@ static inline uintptr_t ftrace_regs_get_instruction_pointer(const struct ftrace_
 static inline uintptr_t ftrace_regs_get_return_address(const struct ftrace_regs *regs)
 {
     return funcgraph_api_->regs_get_return_address(regs);
+}
+
+static inline struct ftrace_native_regs *ftrace_get_native_regs(const struct ftrace_regs *regs,
+                                                                struct ftrace_native_regs *out)
+{
+    return funcgraph_api_->get_native_regs(regs, out);
 }
 
 #endif /* FUNCGRAPH_ENGINE */

@@ -98,6 +98,28 @@ def test_registers_are_those_of_the_call(fg: Funcgraph, tmp_path: Path) -> None:
     ]
 
 
+def test_only_who_asked_gets_all_registers(fg: Funcgraph, tmp_path: Path) -> None:
+    """The extension compares them with what the other functions of the API say. tests/arch/native/
+    test_full_regs.c has a value in each register, and several users of one function."""
+    printed = run(
+        fg,
+        tmp_path,
+        f"""
+    many = ctypes.CDLL({str(tmp_path / "libmany.so")!r}).many
+    many.restype = ctypes.c_double
+    many.argtypes = [ctypes.c_long] * 6 + [ctypes.c_double] + [ctypes.c_long] * 2 + [ctypes.c_int]
+    for flags in NATIVE, NATIVE | SAVE_REGS, NATIVE | SAVE_REGS | 4:
+        assert native_probe.watch("many:mod:libmany", flags) == 0
+        many(1, 2, 3, 4, 5, 6, 0.5, 7, 8, 9)
+        seen, full = native_probe.watched(), native_probe.watched_full()
+        print(full["n"], seen["wrong"], native_probe.unwatch())
+    print(full["di"], full["r9"], full["ip"] == seen["ip"], full["exit_sp"] - full["sp"])
+    print(full["exit_ip"] not in range(seen["ip"], seen["ip"] + 64))
+    """,
+    )
+    assert printed == ["0 0 0", "2 0 0", "2 0 0", "1 6 True 8", "True"]
+
+
 def test_handlers_run_in_threads_that_python_does_not_know(fg: Funcgraph, tmp_path: Path) -> None:
     """glibc resolves names in a thread of its own (getaddrinfo_a), which has no thread state."""
     assert run(

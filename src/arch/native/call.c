@@ -125,7 +125,9 @@ uint64_t fg_native_leave_slow(struct fg_native_entry *entry, uint64_t counter, c
                               const struct fg_machine_registers *registers)
 {
     struct slow_section section = slow_begin();
+    struct fg_native_regs full;
     struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .full = &full,
                                   .registers = registers,
                                   .vectors = vectors,
                                   .return_address = entry->return_address,
@@ -227,7 +229,9 @@ struct fg_native_entry *fg_native_enter_slow(const struct fg_native_site *site, 
                                              const struct fg_machine_registers *registers)
 {
     struct slow_section section = slow_begin();
+    struct fg_native_regs full;
     struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .full = &full,
                                   .registers = registers,
                                   .vectors = vectors,
                                   .func = site->func,
@@ -261,7 +265,9 @@ void fg_native_place(const struct fg_native_site *site, const uintptr_t *stack, 
                      const struct fg_machine_registers *registers)
 {
     struct slow_section section = slow_begin();
+    struct fg_native_regs full;
     struct fg_native_regs regs = {.regs = {.ops = &fg_native_regs_ops},
+                                  .full = &full,
                                   .registers = registers,
                                   .vectors = vectors,
                                   .func = site->func,

@@ -71,6 +71,9 @@ struct fg_machine_registers;
  * NULL: nobody has changed them. */
 bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors,
                      enum fg_native_point point, enum fg_word word, uint32_t n, uint64_t *out);
+/* Stores all registers of a call, as the slow path has them. @ip: the instruction that runs next. */
+void fg_machine_all(const struct fg_machine_registers *registers, enum fg_native_point point, uintptr_t ip,
+                    struct ftrace_native_regs *out);
 /* The names of the registers that FG_WORD_REGISTER counts, as definitions of events have them; NULL ends
  * them. The last fg_machine_place_registers of them are there at a place alone. */
 extern const uint32_t fg_machine_place_registers;

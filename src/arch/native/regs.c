@@ -74,8 +74,31 @@ static size_t callers(const struct ftrace_regs *regs, struct fg_caller *callers,
     return search.found;
 }
 
+/* Other users of the same call get @regs as they are. The call's frame and function may have become known
+ * since the last time. */
+static struct ftrace_regs *full(struct ftrace_regs *regs)
+{
+    struct fg_native_regs *copy = native_of(regs)->full;
+
+    *copy = *native_of(regs);
+    copy->regs.ops = &fg_native_full_regs_ops;
+    return &copy->regs;
+}
+
+/* After a return the caller goes on at the return address. */
+static void all(const struct ftrace_regs *regs, struct ftrace_native_regs *out)
+{
+    const struct fg_native_regs *native = native_of(regs);
+    uintptr_t ip =
+        native->point == FG_NATIVE_RETURN ? native->return_address : fg_native_address_of(native->func);
+
+    fg_machine_all(native->registers, native->point, ip, out);
+}
+
 const struct ftrace_regs_ops fg_native_regs_ops = {
-    .return_address = return_address, .callers = callers, .word = word};
+    .return_address = return_address, .callers = callers, .word = word, .full = full};
+const struct ftrace_regs_ops fg_native_full_regs_ops = {
+    .return_address = return_address, .callers = callers, .word = word, .all = all};
 const struct ftrace_regs_ops fg_native_entry_regs_ops = {
     .return_address = return_address_of_entry, .callers = callers, .word = word_of_entry};
 const struct ftrace_regs_ops fg_native_return_regs_ops = {

@@ -241,6 +241,7 @@ static const struct funcgraph_api api = {
     .regs_get_return_double = fg_capi_regs_get_return_double,
     .regs_get_instruction_pointer = fg_capi_regs_get_instruction_pointer,
     .regs_get_return_address = fg_capi_regs_get_return_address,
+    .get_native_regs = fg_capi_get_native_regs,
 };
 
 int fg_capi_add(PyObject *module)

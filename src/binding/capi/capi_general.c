@@ -67,6 +67,12 @@ uintptr_t fg_capi_regs_get_return_address(const struct ftrace_regs *regs)
     return fg_regs_return_address(regs);
 }
 
+struct ftrace_native_regs *fg_capi_get_native_regs(const struct ftrace_regs *regs,
+                                                   struct ftrace_native_regs *out)
+{
+    return fg_regs_all(regs, out) ? out : NULL;
+}
+
 /* ---- functions and tasks */
 
 struct fg_task *fg_capi_current_task(void)

@@ -15,6 +15,8 @@ int fg_capi_regs_get_return_double(const struct ftrace_regs *regs, unsigned n, d
 uintptr_t fg_capi_regs_get_instruction_pointer(const struct ftrace_regs *regs);
 uintptr_t fg_capi_regs_get_stack_pointer(const struct ftrace_regs *regs);
 uintptr_t fg_capi_regs_get_return_address(const struct ftrace_regs *regs);
+struct ftrace_native_regs *fg_capi_get_native_regs(const struct ftrace_regs *regs,
+                                                   struct ftrace_native_regs *out);
 struct fg_task *fg_capi_current_task(void);
 int fg_capi_task_tid(const struct fg_task *task);
 const char *fg_capi_func_name(const struct fg_func *func);

@@ -38,6 +38,17 @@ PyObject *fg_capi_get_regs(const struct ftrace_regs *regs)
     return object;
 }
 
+/* Arguments on the stack are not in registers. */
+static unsigned native_words(const struct ftrace_regs *regs, uint64_t words[FTRACE_PT_REGS_ARGUMENTS])
+{
+    unsigned n = 0;
+
+    while (n < FTRACE_PT_REGS_ARGUMENTS && (fg_regs_word(regs, FG_WORD_ARGUMENT, n, &words[n]) ||
+                                            fg_regs_word(regs, FG_WORD_RESULT, n, &words[n])))
+        n++;
+    return n;
+}
+
 struct ftrace_pt_regs *fg_capi_partial_regs(const struct ftrace_regs *regs, struct ftrace_pt_regs *out)
 {
     unsigned n = fg_regs_argument_count(regs);
@@ -50,6 +61,7 @@ struct ftrace_pt_regs *fg_capi_partial_regs(const struct ftrace_regs *regs, stru
     out->nr_arguments = n < FTRACE_PT_REGS_ARGUMENTS ? n : FTRACE_PT_REGS_ARGUMENTS;
     for (unsigned i = 0; i < out->nr_arguments; i++)
         out->arguments[i] = fg_regs_argument(regs, i);
+    out->nr_words = native_words(regs, out->words);
     out->return_value = fg_regs_result(regs);
     out->exception = fg_regs_exception(regs);
     return out;

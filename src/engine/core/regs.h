@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ftrace_regs;
+#include "engine/base/compiler.h"
+#include "engine/core/public.h"
+
 struct fg_func;
 struct fg_value_style;
 
@@ -50,6 +52,10 @@ struct ftrace_regs_ops {
     /* Optional: of native calls. False: the hook has no such word. Reads no memory of the program, and is
      * safe in any thread and in a handler of a signal. */
     bool (*word)(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out);
+    /* Optional: of native calls. Returns the regs for a user with FTRACE_OPS_FL_SAVE_REGS. */
+    struct ftrace_regs *(*full)(struct ftrace_regs *regs);
+    /* Only of what that returns. Stores all registers; as safe as `word`. */
+    void (*all)(const struct ftrace_regs *regs, struct ftrace_native_regs *out);
 };
 
 /* The last three are of arches that know values (fg_regs_has_values), and not set by others. */
@@ -70,6 +76,24 @@ static inline bool fg_regs_has_values(const struct ftrace_regs *regs)
 static inline bool fg_regs_word(const struct ftrace_regs *regs, enum fg_word word, uint32_t n, uint64_t *out)
 {
     return regs->ops && regs->ops->word && regs->ops->word(regs, word, n, out);
+}
+
+/* Returns the regs for the callbacks of a user or an fprobe with these flags: the full set is for those that
+ * asked for it, whoever else sees the call. */
+static inline struct ftrace_regs *fg_regs_for(struct ftrace_regs *regs, uint64_t flags)
+{
+    return fg_unlikely(flags & FTRACE_OPS_FL_SAVE_REGS) && regs->ops && regs->ops->full
+               ? regs->ops->full(regs)
+               : regs;
+}
+
+/* Stores all registers of a native call. False: the regs are partial. */
+static inline bool fg_regs_all(const struct ftrace_regs *regs, struct ftrace_native_regs *out)
+{
+    if (!regs->ops || !regs->ops->all)
+        return false;
+    regs->ops->all(regs, out);
+    return true;
 }
 
 /* Returns the return address; 0: not known. */

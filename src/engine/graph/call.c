@@ -68,6 +68,7 @@ static inline bool call_entry(struct ftrace_graph_ent *trace, struct fg_task *ta
             return verdict == FG_VERDICT_MARK;
     }
     trace->depth = *depth;
+    regs = fg_regs_for(regs, ops->flags);
     if (user->entry_only) {
         ops->entryfunc(trace, ops, regs);
         return false;

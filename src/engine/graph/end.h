@@ -2,6 +2,7 @@
 #ifndef FG_END_H
 #define FG_END_H
 
+#include "engine/core/regs.h"
 #include "engine/graph/data.h"
 #include "engine/graph/frame.h"
 #include "engine/graph/marks.h"
@@ -36,7 +37,7 @@ static inline void fg_call_return(struct ftrace_graph_ret *trace, struct fg_task
     if (fg_unlikely(fg_marks_any(user)) && fg_marks_end(task, idx))
         return;
     trace->depth = --user->depth;
-    ops->retfunc(trace, ops, regs);
+    ops->retfunc(trace, ops, fg_regs_for(regs, ops->flags));
 }
 
 /* Pops the newest frame, after its users were called. */

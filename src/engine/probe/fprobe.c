@@ -48,9 +48,10 @@ static bool saves_regs(const struct fprobe *fp)
     return fp->flags & FTRACE_OPS_FL_SAVE_REGS;
 }
 
+/* The fast path that general handlers have saves no full set. */
 static bool is_general(const struct fprobe *fp)
 {
-    return fp->exit_handler && (fp->flags & FTRACE_OPS_FL_GENERAL_REGS);
+    return fp->exit_handler && (fp->flags & FTRACE_OPS_FL_GENERAL_REGS) && !saves_regs(fp);
 }
 
 bool fg_fprobe_filter_matches(const struct fg_fprobe_filter *filter, const char *name, const char *module,

@@ -25,7 +25,8 @@ static inline uintptr_t ret_ip_of(struct call *call)
 
 static inline bool call_entry_handler(struct call *call, struct fprobe *fp, void *data)
 {
-    return fp->entry_handler && fg_probed_cancels_exit(fp, call->func, ret_ip_of(call), call->regs, data);
+    return fp->entry_handler &&
+           fg_probed_cancels_exit(fp, call->func, ret_ip_of(call), fg_regs_for(call->regs, fp->flags), data);
 }
 
 static void count_missed(struct fprobe *fp)
@@ -109,7 +110,8 @@ void fg_fprobes_leave(struct ftrace_graph_ret *trace, struct fgraph_ops *ops, st
         piece = at - size_words;
         fp = fg_data_idx(*at) == idx ? fg_live_fprobe(piece[0]) : NULL;
         if (fg_likely(fp != NULL))
-            fp->exit_handler(fp, call.func, ret_ip_of(&call), regs, fg_piece_data(piece, size_words));
+            fp->exit_handler(fp, call.func, ret_ip_of(&call), fg_regs_for(regs, fp->flags),
+                             fg_piece_data(piece, size_words));
     }
 }
 

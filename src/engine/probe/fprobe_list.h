@@ -22,7 +22,8 @@ struct fg_fprobe_ref {
     bool has_cookie;
     bool has_exit;   /* it has an exit handler */
     bool saves_regs; /* its flag FTRACE_OPS_FL_SAVE_REGS */
-    bool is_general; /* it has an exit handler, and its flag FTRACE_OPS_FL_GENERAL_REGS */
+    /* It has an exit handler, its flag FTRACE_OPS_FL_GENERAL_REGS, and not FTRACE_OPS_FL_SAVE_REGS. */
+    bool is_general;
     /* Of its piece, if that is the frame's first. Set when the user has its slot, before the registration is
      * live. */
     uint64_t piece_descriptor;

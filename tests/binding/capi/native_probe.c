@@ -12,7 +12,8 @@ static _Atomic unsigned long entries, returns, wrong;
 static uint64_t argument_words[12], return_words[2];
 static double argument_double, return_double;
 static uintptr_t ip;
-static int nr_known, has_frame, is_native;
+static struct ftrace_native_regs full_at_entry, full_at_exit;
+static int nr_known, has_frame, is_native, nr_full;
 
 static int entry(struct ftrace_graph_ent *trace, struct fgraph_ops *ops, struct ftrace_regs *regs)
 {
@@ -78,6 +79,21 @@ static PyObject *stop(PyObject *module, PyObject *ignored)
 
 /* ---- registers, in an fprobe */
 
+/* NULL, unless the fprobe has asked for it. */
+static void check_full(struct fprobe *fp, struct ftrace_regs *regs, struct ftrace_native_regs *out)
+{
+    struct ftrace_native_regs full;
+    struct ftrace_native_regs *got = ftrace_get_native_regs(regs, &full);
+    int is_meant = (fp->flags & FTRACE_OPS_FL_SAVE_REGS) != 0;
+
+    wrong += (got != NULL) != is_meant || (got && got != &full);
+    if (!got)
+        return;
+    wrong += full.sp != ftrace_regs_get_stack_pointer(regs);
+    nr_full++;
+    *out = full;
+}
+
 /* Several threads may be here: what is checked is in variables of each call. */
 static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                     void *data)
@@ -90,7 +106,7 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
     double nothing;
     int n;
 
-    (void)fp, (void)data;
+    (void)data;
     for (n = 0; n < 12 && ftrace_regs_get_argument_word(regs, (unsigned)n, &word); n++)
         argument_words[n] = word;
     nr_known = n;
@@ -99,7 +115,11 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
     wrong += ret_ip != return_address || *(const uintptr_t *)sp != return_address;
     ftrace_partial_regs(regs, &set);
     wrong += set.ip != at || set.sp != sp || set.fp || set.nr_arguments || set.location.code;
-    wrong += !ftrace_fill_perf_regs(regs, &perf) || perf.ip != at || perf.sp != sp;
+    wrong += set.nr_words != 6 || set.return_value || set.exception;
+    for (n = 0; n < 6; n++)
+        wrong += !ftrace_regs_get_argument_word(regs, (unsigned)n, &word) || set.words[n] != word;
+    wrong += !ftrace_fill_perf_regs(regs, &perf) || perf.ip != at || perf.sp != sp || perf.fp || perf.flags;
+    check_full(fp, regs, &full_at_entry);
     has_frame = ftrace_get_regs(regs) != NULL || ftrace_regs_get_argument(regs, 0) != NULL ||
                 ftrace_regs_get_callable(regs) != NULL || ftrace_regs_get_frame_pointer(regs) != 0;
     is_native = fgraph_func_is_native(func);
@@ -111,7 +131,10 @@ static int at_entry(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, s
 static void at_exit_of(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip, struct ftrace_regs *regs,
                        void *data)
 {
-    (void)fp, (void)data, (void)func;
+    struct ftrace_pt_regs set;
+    uint64_t word;
+
+    (void)data, (void)func;
     wrong += ftrace_regs_get_argument_word(regs, 0, &argument_words[11]);
     wrong += !ftrace_regs_get_return_word(regs, 0, &return_words[0]) ||
              !ftrace_regs_get_return_word(regs, 1, &return_words[1]) ||
@@ -119,6 +142,12 @@ static void at_exit_of(struct fprobe *fp, struct fg_func *func, uintptr_t ret_ip
              !ftrace_regs_get_return_double(regs, 0, &return_double);
     wrong += ret_ip != ftrace_regs_get_return_address(regs) || ftrace_get_regs(regs) != NULL ||
              ftrace_regs_get_return_value(regs) != NULL;
+    ftrace_partial_regs(regs, &set);
+    wrong += set.nr_words != 2 || set.nr_arguments || set.return_value || set.exception;
+    wrong += !ftrace_regs_get_return_word(regs, 0, &word) || set.words[0] != word;
+    wrong += !ftrace_regs_get_return_word(regs, 1, &word) || set.words[1] != word;
+    wrong += set.words[2] != 0;
+    check_full(fp, regs, &full_at_exit);
     returns++;
 }
 
@@ -134,6 +163,7 @@ static PyObject *watch(PyObject *module, PyObject *args)
         return NULL;
     memset(&fp, 0, sizeof(fp));
     entries = returns = wrong = 0;
+    nr_full = 0;
     fp.entry_handler = at_entry;
     fp.exit_handler = at_exit_of;
     fp.flags = flags;
@@ -152,6 +182,19 @@ static PyObject *watched(PyObject *module, PyObject *ignored)
                          "double", argument_double, "result", (unsigned long long)return_words[0], "second",
                          (unsigned long long)return_words[1], "result_double", return_double, "ip",
                          (unsigned long long)ip, "has_frame", has_frame, "is_native", is_native);
+}
+
+/* Of the latest call: at the entry, then at the exit. */
+static PyObject *watched_full(PyObject *module, PyObject *ignored)
+{
+    const struct ftrace_native_regs *entry_regs = &full_at_entry, *exit_regs = &full_at_exit;
+
+    (void)module, (void)ignored;
+    return Py_BuildValue("{s:i,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "n", nr_full, "di",
+                         (unsigned long long)entry_regs->di, "r9", (unsigned long long)entry_regs->r9, "ip",
+                         (unsigned long long)entry_regs->ip, "sp", (unsigned long long)entry_regs->sp, "ax",
+                         (unsigned long long)exit_regs->ax, "exit_ip", (unsigned long long)exit_regs->ip,
+                         "exit_sp", (unsigned long long)exit_regs->sp);
 }
 
 static PyObject *unwatch(PyObject *module, PyObject *ignored)
@@ -245,6 +288,7 @@ static PyMethodDef methods[] = {
     {"stop", stop, METH_NOARGS, NULL},
     {"watch", watch, METH_VARARGS, NULL},
     {"watched", watched, METH_NOARGS, NULL},
+    {"watched_full", watched_full, METH_NOARGS, NULL},
     {"unwatch", unwatch, METH_NOARGS, NULL},
     {"attach", attach, METH_VARARGS, NULL},
     {"detach", detach, METH_NOARGS, NULL},

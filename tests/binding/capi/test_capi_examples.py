@@ -293,6 +293,10 @@ def test_the_example_of_native_functions(c: Any, shop: Any) -> None:
     assert (labs(-7), labs(5)) == (7, 5)
     assert c.watched_labs(None) == 0
     assert c.take() == "2 calls, 13"
+    assert c.watch_stack(None) == 0
+    assert labs(-1) == 1
+    assert c.watched_stack(None) == 0
+    assert c.take() == "1, 0"
     cbrt = ctypes.CDLL("libm.so.6").cbrt
     cbrt.argtypes, cbrt.restype = [ctypes.c_double], ctypes.c_double
     assert c.watch_roots(None) == 0

@@ -41,6 +41,26 @@
     .endr
 .endm
 
+/* The flags, and the registers that a function keeps for its caller: struct kept_registers. */
+.macro push_kept
+    pushfq
+    .cfi_adjust_cfa_offset 8
+    .irp register, r15, r14, r13, r12, rbp, rbx
+    push_register \register
+    .cfi_rel_offset \register, 0
+    .endr
+.endm
+
+/* Back to before push_kept: of these registers only rbx was changed. */
+.macro drop_kept
+    movq (%rsp), %rbx
+    .irp register, rbx, rbp, r12, r13, r14, r15
+    .cfi_restore \register
+    .endr
+    leaq 56(%rsp), %rsp
+    .cfi_adjust_cfa_offset -56
+.endm
+
     .text
 
 /* ---- into the function */
@@ -90,21 +110,18 @@ fg_x86_64_enter:
 /* The slow path, with all vector registers saved. */
     .cfi_startproc
     .cfi_def_cfa_offset 96
-3:  pushq %rbx
-    .cfi_adjust_cfa_offset 8
-    .cfi_rel_offset rbx, 0
+3:  movq (%rsp), %rdi
+    leaq FG_TRAMPOLINE_SITE(%rdi), %rdi
+    leaq 88(%rsp), %rsi
+    movq %rsp, %rcx
+    push_kept
     movq %rsp, %rbx
     .cfi_def_cfa_register rbx
-    movq 8(%rsp), %rdi
-    leaq FG_TRAMPOLINE_SITE(%rdi), %rdi
-    leaq 96(%rsp), %rsi
-    leaq 8(%rsp), %rcx
     leaq fg_native_enter_slow(%rip), %r11
     call with_vectors_saved
     movq %rbx, %rsp
     .cfi_def_cfa_register rsp
-    pop_register rbx
-    .cfi_restore rbx
+    drop_kept
     jmp 1b
     .cfi_endproc
     .size fg_x86_64_enter, . - fg_x86_64_enter
@@ -265,16 +282,14 @@ fg_x86_64_leave:
 2:  load_entry
     movq %rax, %rsi             /* the time of the return */
     movq %rsp, %rcx
-    push_register rbx
-    .cfi_rel_offset rbx, 0
+    push_kept
     movq %rsp, %rbx
     .cfi_def_cfa_register rbx
     leaq fg_native_leave_slow(%rip), %r11
     call with_vectors_saved
     movq %rbx, %rsp
     .cfi_def_cfa_register rsp
-    pop_register rbx
-    .cfi_restore rbx
+    drop_kept
     jmp 1b
     .cfi_endproc
     .size fg_x86_64_leave, . - fg_x86_64_leave
@@ -290,21 +305,8 @@ fg_x86_64_leave:
     .balign 64
 fg_x86_64_place:
     .cfi_startproc
-    pushfq
-    .cfi_adjust_cfa_offset 8
+    push_kept
     cld
-    push_register r15
-    .cfi_rel_offset r15, 0
-    push_register r14
-    .cfi_rel_offset r14, 0
-    push_register r13
-    .cfi_rel_offset r13, 0
-    push_register r12
-    .cfi_rel_offset r12, 0
-    push_register rbp
-    .cfi_rel_offset rbp, 0
-    push_register rbx
-    .cfi_rel_offset rbx, 0
     push_caller_saved
     push_register r11
     movq %rsp, %rbx

@@ -8,7 +8,10 @@
 /* From the saved registers to the stack pointer (entry.S), by the point. */
 static const uint32_t stack_pointer_words[] = {
     [FG_NATIVE_ENTRY] = 11, [FG_NATIVE_RETURN] = 12, [FG_NATIVE_PLACE] = 33};
-#define XMM_AT 160u /* XSAVE, legacy region (Intel SDM volume 1, 13.4.1) */
+#define R11_AT_ENTRY 10u              /* counted in the same way */
+#define COMPUTED_FLAGS 0x8d5u         /* carry, parity, adjust, zero, sign, overflow */
+#define NO_SYSTEM_CALL (~(uint64_t)0) /* as the kernel has it in `orig_ax` */
+#define XMM_AT 160u                   /* XSAVE, legacy region (Intel SDM volume 1, 13.4.1) */
 #define XMM_BYTES 16u
 #define XSTATE_BV_AT 512u
 #define XSTATE_SSE 2u
@@ -19,9 +22,9 @@ struct fg_machine_registers {
     uint64_t r10, r9, r8, di, si, dx, cx, ax;
 };
 
-/* The same at a place. */
-struct place_registers {
-    struct fg_machine_registers common;
+/* Registers that a function keeps for its caller, and the flags: after those at a place, before them on the
+ * slow path of an entry and a return. */
+struct kept_registers {
     uint64_t bx, bp, r12, r13, r14, r15, flags;
 };
 
@@ -124,11 +127,18 @@ static bool xmm(const uint8_t *vectors, uint32_t nr_registers, uint32_t n, uint6
     return true;
 }
 
+static const struct kept_registers *kept(const struct fg_machine_registers *registers,
+                                         enum fg_native_point point)
+{
+    return point == FG_NATIVE_PLACE ? (const struct kept_registers *)(registers + 1)
+                                    : (const struct kept_registers *)registers - 1;
+}
+
 static bool at_place(const struct fg_machine_registers *registers, uint32_t n, uint64_t *out)
 {
-    const struct place_registers *r = (const struct place_registers *)registers;
-    const uint64_t *const words[] = {&r->bx,  &r->bp,  &r->common.own, &r->r12,
-                                     &r->r13, &r->r14, &r->r15,        &r->flags};
+    const struct kept_registers *r = kept(registers, FG_NATIVE_PLACE);
+    const uint64_t *const words[] = {&r->bx,  &r->bp,  &registers->own, &r->r12,
+                                     &r->r13, &r->r14, &r->r15,         &r->flags};
 
     return pick(words, NR_AT_PLACE, n, out);
 }
@@ -142,6 +152,49 @@ static bool named(const struct fg_machine_registers *registers, const void *vect
     if (n < NR_SAVED + NR_XMM)
         return xmm(vectors, NR_XMM, n - NR_SAVED, out);
     return point == FG_NATIVE_PLACE && at_place(registers, n - NR_SAVED - NR_XMM, out);
+}
+
+/* The hook computes before it saves the flags of an entry or a return. What it changes, no calling convention
+ * hands over (psABI, 3.2.1). */
+static uint64_t flags_of(const struct kept_registers *r, enum fg_native_point point)
+{
+    return point == FG_NATIVE_PLACE ? r->flags : r->flags & ~(uint64_t)COMPUTED_FLAGS;
+}
+
+/* At an entry the trampoline has put r11 next to the return address. */
+static uint64_t r11_of(const struct fg_machine_registers *registers, enum fg_native_point point)
+{
+    return point == FG_NATIVE_ENTRY ? ((const uint64_t *)registers)[R11_AT_ENTRY] : registers->own;
+}
+
+void fg_machine_all(const struct fg_machine_registers *registers, enum fg_native_point point, uintptr_t ip,
+                    struct ftrace_native_regs *out)
+{
+    const struct kept_registers *r = kept(registers, point);
+
+    *out = (struct ftrace_native_regs){
+        .r15 = r->r15,
+        .r14 = r->r14,
+        .r13 = r->r13,
+        .r12 = r->r12,
+        .bp = r->bp,
+        .bx = r->bx,
+        .r11 = r11_of(registers, point),
+        .r10 = registers->r10,
+        .r9 = registers->r9,
+        .r8 = registers->r8,
+        .ax = registers->ax,
+        .cx = registers->cx,
+        .dx = registers->dx,
+        .si = registers->si,
+        .di = registers->di,
+        .orig_ax = NO_SYSTEM_CALL,
+        .ip = ip,
+        .flags = flags_of(r, point),
+        .sp = stack_pointer(registers, point),
+    };
+    __asm__("mov %%cs, %0" : "=r"(out->cs));
+    __asm__("mov %%ss, %0" : "=r"(out->ss));
 }
 
 bool fg_machine_word(const struct fg_machine_registers *registers, const void *vectors,
