@@ -22,7 +22,9 @@
 #ifndef FG_RECORD_H
 #define FG_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* What a kind of record is: bits of the last column of FG_RECORD_KINDS. */
 #define FG_KIND_BEGIN 1u        /* a call begins, or goes on */
@@ -196,6 +198,24 @@ enum fg_value_form {
     FG_VALUE_FORMS(X)
 #undef X
 };
+
+#define FG_VALUE_WORD_BYTES 10u /* of a WORD, with its tag */
+
+/* Writes a WORD; returns FG_VALUE_WORD_BYTES. @size_bytes: of its type. */
+static inline size_t fg_value_put_word(uint8_t *at, uint64_t word, uint8_t size_bytes)
+{
+    at[0] = FG_VALUE_WORD;
+    at[1] = size_bytes;
+    memcpy(at + 2, &word, sizeof(word));
+    return FG_VALUE_WORD_BYTES;
+}
+
+/* The bytes of the type of what a function returned in a register. Nobody knows the type. As the kernel does,
+ * one whose upper half is zero counts as an int, whose error numbers are below zero. */
+static inline uint8_t fg_result_bytes(uint64_t word)
+{
+    return word >> 32 ? 8 : 4;
+}
 
 #define FG_VALUE_MAX_TEXT 48u /* bytes of a str or bytes value that are kept */
 #define FG_VALUE_MAX_TYPE 32u /* bytes of a type's name that are kept */

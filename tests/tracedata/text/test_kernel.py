@@ -477,6 +477,16 @@ def test_open_has_results_arguments_and_callers(tmp_path: Path) -> None:
     assert list(fourth.arguments.values()) == list(range(16))
 
 
+def test_an_int_below_zero_is_an_error_number(tmp_path: Path) -> None:
+    """The kernel extends the sign of a result whose upper half is zero."""
+    trace = KernelTrace()
+    for time, result in ((1000, 2**32 - 2), (1100, 2**31), (1200, 2**64 - 2)):
+        trace.add(0, time, entry(63, ONE, 0))
+        trace.add(0, time + 50, leave(63, ONE, 0, time, time + 50, retval=result))
+    with funcgraph.open(trace.save(tmp_path / "trace.dat")) as read:
+        assert [event.result for event in read.events() if event.kind == "return"] == [-2, 2**31, -2]
+
+
 def test_open_gives_fields_of_other_events_by_their_formats() -> None:
     with funcgraph.open(DATA / "fprobe.dat") as trace:
         event = next(trace.events())

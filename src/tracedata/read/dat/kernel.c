@@ -123,14 +123,6 @@ static uint32_t find_function(const struct fg_kernel *kernel, uint64_t address, 
     return found ? found->function : FG_FUNC_UNKNOWN;
 }
 
-static uint8_t *put_word(uint8_t *at, uint64_t word, uint8_t bytes)
-{
-    *at++ = FG_VALUE_WORD;
-    *at++ = bytes;
-    memcpy(at, &word, sizeof(word));
-    return at + sizeof(word);
-}
-
 static uint8_t *put_args(uint8_t *at, const struct fg_event *head, struct fg_kernel_place place)
 {
     uint32_t offset = place.offset;
@@ -140,8 +132,8 @@ static uint8_t *put_args(uint8_t *at, const struct fg_event *head, struct fg_ker
             *at++ = FG_VALUE_MORE;
             break;
         }
-        at = put_word(at, fg_kernel_number(head->data + offset, (struct fg_kernel_place){0, place.bytes}),
-                      place.bytes);
+        at += fg_value_put_word(
+            at, fg_kernel_number(head->data + offset, (struct fg_kernel_place){0, place.bytes}), place.bytes);
     }
     return at;
 }
@@ -188,9 +180,11 @@ static uint32_t make_exit(const struct fg_kernel *kernel, const struct fg_kernel
     graph->calltime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_CALLTIME]);
     graph->rettime_ns = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETTIME]);
     graph->overrun = overrun > UINT16_MAX ? UINT16_MAX : (uint16_t)overrun;
-    if (places[FG_KERNEL_FIELD_RETVAL].bytes)
-        at = put_word(at, fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETVAL]),
-                      places[FG_KERNEL_FIELD_RETVAL].bytes);
+    if (places[FG_KERNEL_FIELD_RETVAL].bytes) {
+        uint64_t word = fg_kernel_number(head->data, places[FG_KERNEL_FIELD_RETVAL]);
+
+        at += fg_value_put_word(at, word, fg_result_bytes(word));
+    }
     return (uint32_t)(at - made->bytes);
 }
 
