@@ -59,6 +59,7 @@ static void trace_return(struct fg_task *task, struct fg_native_entry *entry, ui
         ending.counter = counter;
     fg_task_begin_native(task);
     regs->func = search.func;
+    regs->regs.value = (void *)regs->registers; /* the result is there; NULL: the call has none */
     regs->fp = search.fp;
     fg_return_at(task, search.fp, ending, &regs->regs, end);
     fg_task_end_native(task);

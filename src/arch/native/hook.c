@@ -574,7 +574,7 @@ static struct fg_native_hook *hook_new(struct fg_native_object *object, uint32_t
         .module = object->name,
         .qualname = name,
         .file = "",
-        .args = "",
+        .args = is_place(function) ? "" : fg_machine_argument_names,
         .line = function->size,
         .flags = FG_FUNC_NATIVE | (is_place(function) ? FG_FUNC_PLACE : 0),
         .arch_data = hook,

@@ -74,6 +74,8 @@ bool fg_machine_word(const struct fg_machine_registers *registers, const void *v
 /* Stores all registers of a call, as the slow path has them. @ip: the instruction that runs next. */
 void fg_machine_all(const struct fg_machine_registers *registers, enum fg_native_point point, uintptr_t ip,
                     struct ftrace_native_regs *out);
+/* The names of the arguments in registers (FG_WORD_ARGUMENT), in order, joined by ','. */
+extern const char fg_machine_argument_names[];
 /* The names of the registers that FG_WORD_REGISTER counts, as definitions of events have them; NULL ends
  * them. The last fg_machine_place_registers of them are there at a place alone. */
 extern const uint32_t fg_machine_place_registers;

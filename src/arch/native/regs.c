@@ -4,6 +4,7 @@
 #include "arch/native/domain.h"
 #include "arch/native/entry.h"
 #include "arch/native/machine.h"
+#include "arch/native/values.h"
 #include "engine/core/task.h"
 #include "engine/graph/frame.h"
 
@@ -95,8 +96,20 @@ static void all(const struct ftrace_regs *regs, struct ftrace_native_regs *out)
     fg_machine_all(native->registers, native->point, ip, out);
 }
 
+static size_t encode_result(const struct ftrace_regs *regs, const struct fg_value_style *style, uint8_t *out,
+                            size_t room)
+{
+    return fg_native_encode_result(regs, native_of(regs)->func->qualname, style, out, room);
+}
+
 const struct ftrace_regs_ops fg_native_regs_ops = {
-    .return_address = return_address, .callers = callers, .word = word, .full = full};
+    .encode_arguments = fg_native_encode_arguments,
+    .encode_value = encode_result,
+    .return_address = return_address,
+    .callers = callers,
+    .word = word,
+    .full = full,
+};
 const struct ftrace_regs_ops fg_native_full_regs_ops = {
     .return_address = return_address, .callers = callers, .word = word, .all = all};
 const struct ftrace_regs_ops fg_native_entry_regs_ops = {

@@ -38,7 +38,7 @@ typedef size_t (*fg_encode_func)(const struct ftrace_regs *regs, const struct fg
 /* How an arch reads its own frames. Nothing here may run code of the traced program. What reads callers may
  * make records of functions (fg_func_meet), so it is called without locks. */
 struct ftrace_regs_ops {
-    /* All three or none. */
+    /* The first two or none; the third if an exception can be in ftrace_regs.value. */
     fg_encode_func encode_arguments;
     fg_encode_func encode_value;
     fg_encode_func encode_exception;
@@ -62,11 +62,11 @@ struct ftrace_regs_ops {
 struct ftrace_regs {
     const struct ftrace_regs_ops *ops;
     void *frame;  /* the arch's frame, or NULL */
-    void *value;  /* at return: the result or the exception; NULL if there is none */
+    void *value;  /* at return: the result or the exception, or what has it; NULL if there is none */
     void *thread; /* the arch's identity of the thread; NULL: the arch did not look it up */
 };
 
-/* True if the hook knows the values of a call as objects: arguments, the result, the exception. */
+/* True if the hook knows the values of a call as records have them: arguments, the result, the exception. */
 static inline bool fg_regs_has_values(const struct ftrace_regs *regs)
 {
     return regs->ops && regs->ops->encode_arguments;

@@ -15,6 +15,8 @@ from funcgraph.answers.expectation import (
 )
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
+#: Of native code: an address perhaps, or what another call has left in a register. Each run has its own.
+_WORD = re.compile(r"0x[0-9a-f]+")
 _SPECIAL = re.compile(r"\\(.?)|[*?\[\]]|[^ -~]", re.DOTALL)
 _ENDS_A_NAME = re.compile(r"[\s(]")
 _OTHER_LINES = ("#", ANYTHING, "functions:")  # a name that begins so would be another kind of line
@@ -88,13 +90,15 @@ def _has_call(lines: Sequence[str]) -> bool:
 
 def _call_text(call: RecordedCall) -> str:
     pairs = [pair for pair in map(named_argument, split_arguments(call.arguments)) if pair[1]]
-    arguments = ", ".join(f"{name}={_lasting(value)}" for name, value in pairs if name.isprintable())
-    if not all(name.isprintable() for name, _ in pairs):
+    kept = [(name, value) for name, value in pairs if name.isprintable() and not _WORD.fullmatch(value)]
+    arguments = ", ".join(f"{name}={_lasting(value)}" for name, value in kept)
+    if kept != pairs:
         arguments = f"{arguments}, {ANYTHING}" if arguments else ANYTHING
     if call.ended == "raise":
         end = f" ! {escaped(call.result)}" if call.result else " !"
     else:
-        end = f" = {_lasting(call.result)}" if call.result and call.ended == "return" else ""
+        shows_result = call.result and call.ended == "return" and not _WORD.fullmatch(call.result)
+        end = f" = {_lasting(call.result)}" if shows_result else ""
     return f"{name_glob(call.function)}{f'({arguments})' if arguments else '()' if end else ''}{end}"
 
 

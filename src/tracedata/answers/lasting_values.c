@@ -36,8 +36,8 @@ static bool is_same_token(const struct fg_value *a, const struct fg_value *b)
         return is_same_real(a->real, b->real);
     case FG_VALUE_BIGINT:
         return a->negative == b->negative && a->length == b->length;
-    case FG_VALUE_WORD:
-        return a->size_bytes == b->size_bytes && a->word == b->word;
+    case FG_VALUE_WORD: /* most are addresses, or what another call has left in a register */
+        return fg_word_error(a) == fg_word_error(b);
     case FG_VALUE_STR:
     case FG_VALUE_BYTES:
     case FG_VALUE_SIZED:

@@ -200,6 +200,7 @@ static bool is_partial(const uint8_t *at, const uint8_t *end)
         case FG_VALUE_BIGINT:
         case FG_VALUE_SIZED:
         case FG_VALUE_OBJECT:
+        case FG_VALUE_WORD: /* may be an address */
         case FG_VALUE_MORE:
             return true;
         case FG_VALUE_NAME:

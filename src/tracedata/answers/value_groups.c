@@ -162,7 +162,8 @@ static size_t put_size_key(const struct fg_value *recorded, uint8_t key[FG_SIZE_
         type_bytes = value->type_bytes;
         break;
     case FG_VALUE_WORD:
-        exponent = exponent_of(value->word);
+        is_negative = fg_word_error(value) != 0;
+        exponent = exponent_of(is_negative ? -(uint64_t)fg_word_error(value) : value->word);
         break;
     default:
         break;

@@ -302,17 +302,29 @@ static void print_integer(struct fg_text *text, int64_t integer, bool hex)
     fg_text_hex(text, integer < 0 ? -(uint64_t)integer : (uint64_t)integer);
 }
 
-/* Negative error numbers are the last 4095 values of a type (the kernel's IS_ERR_VALUE). */
+static unsigned unused_bits(const struct fg_value *word)
+{
+    return word->size_bytes - 1u < 7 ? 64 - 8u * word->size_bytes : 0;
+}
+
+int64_t fg_word_error(const struct fg_value *value)
+{
+    unsigned unused = unused_bits(value);
+    uint64_t word = value->word << unused >> unused;
+    uint64_t below_zero = (UINT64_MAX >> unused) - word + 1;
+
+    return word && below_zero <= 4095 ? -(int64_t)below_zero : 0;
+}
+
 static void print_word(struct fg_text *text, const struct fg_value *value, bool hex)
 {
-    unsigned unused_bits = value->size_bytes - 1u < 7 ? 64 - 8u * value->size_bytes : 0;
-    uint64_t word = value->word << unused_bits >> unused_bits;
-    uint64_t below_zero = (UINT64_MAX >> unused_bits) - word + 1;
+    unsigned unused = unused_bits(value);
+    int64_t error = hex ? 0 : fg_word_error(value);
 
-    if (!hex && word && below_zero <= 4095)
-        fg_text_i64(text, -(int64_t)below_zero);
+    if (error)
+        fg_text_i64(text, error);
     else
-        fg_text_hex(text, word);
+        fg_text_hex(text, value->word << unused >> unused);
 }
 
 /* ---- what has parts */

@@ -71,6 +71,19 @@ static uint64_t characters_of(const struct fg_value *value)
     return n;
 }
 
+/* As readers have it: an error number is below zero. */
+static void put_word(struct image *image, const struct fg_value *value)
+{
+    int64_t error = fg_word_error(value);
+
+    if (error) {
+        put_byte(image, FG_VALUE_INT64);
+        put(image, &error, sizeof(error));
+        return;
+    }
+    image->end += (uint32_t)fg_value_put_word(image->bytes + image->end, value->word, value->size_bytes);
+}
+
 /* @from to @end: the value as it was recorded. */
 static void put_value(struct image *image, const struct fg_value *value, const uint8_t *from,
                       const uint8_t *end)
@@ -87,6 +100,9 @@ static void put_value(struct image *image, const struct fg_value *value, const u
         break;
     case FG_VALUE_OPEN:
         put_open(image, value);
+        break;
+    case FG_VALUE_WORD:
+        put_word(image, value);
         break;
     case FG_VALUE_HIDDEN:
     case FG_VALUE_FAULT:

@@ -40,6 +40,9 @@ const char *const fg_machine_register_names[] = {
 
 const uint32_t fg_machine_place_registers = NR_AT_PLACE;
 
+/* As definitions of events count them. */
+const char fg_machine_argument_names[] = "arg1,arg2,arg3,arg4,arg5,arg6";
+
 static uint64_t stack_pointer(const struct fg_machine_registers *registers, enum fg_native_point point)
 {
     return (uintptr_t)((const uint64_t *)registers + stack_pointer_words[point]);
