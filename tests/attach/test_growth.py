@@ -119,4 +119,6 @@ def test_a_round_of_actions_leaves_nothing(tmp_path: Path, name: str) -> None:
     blocks, used = (middle(growths) for growths in zip(*grown, strict=True))
     # Without the GIL CPython never frees an interned string.
     assert blocks < (1 if HAS_GIL else 2), f"objects and bytes after each round: {seen}"
-    assert used < _LEAST_CHUNK, f"objects and bytes after each round: {seen}"
+    # Chunks of other sizes come and go: what is lost in each round is lost in all of them, too.
+    lost = seen[-1][1] - seen[_WARM_UP - 1][1]
+    assert used < _LEAST_CHUNK or lost < _LEAST_CHUNK * GROWTH_ROUNDS, f"objects and bytes: {seen}"
