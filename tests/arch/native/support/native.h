@@ -32,6 +32,9 @@ void native_finish(struct probe *probe, uint64_t calls);
 #else
 #define NATIVE_STOPS 1
 #endif
+/* Nor can a handler that runs after each instruction: it waits for ever for a lock of ThreadSanitizer that
+ * the code had taken which it interrupts. */
+#define NATIVE_STEPS NATIVE_STOPS
 
 /* What an instance has recorded. */
 struct native_records {
