@@ -29,6 +29,7 @@ _OUTCOMES: tuple[FieldKind, ...] = ("result", "exception")
 _LEAST_CALLS = 2  # for each group on average: with fewer, the correction is larger than what it corrects
 _SIMPLER = 0.02  # what a value explains ranks so much lower for twice the number of values
 _NEARLY = 0.02  # a grouping by value is easier to read than one by size that says so much more
+_FEW = 8  # values that are read at a glance: of so few, chance durations do not decide what is shown
 
 
 @dataclass(slots=True)
@@ -300,7 +301,10 @@ class _Calls:
         too_many = None in by_value.groups or self.all.timed < _LEAST_CALLS * len(exact)
         use_size = len(coarse) < len(exact) and (
             too_many
-            or any((large or 0) > (small or 0) + _NEARLY for small, large in zip(*shares, strict=True))
+            or (
+                len(exact) > _FEW
+                and any((large or 0) > (small or 0) + _NEARLY for small, large in zip(*shares, strict=True))
+            )
         )
         groups = coarse if use_size else exact
         groups.sort(key=lambda group: (not group.text, -group.total_ns, -group.calls, group.text))
