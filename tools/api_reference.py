@@ -155,7 +155,7 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("answers/exceptions.py", "ExceptionGroup"),
         ("answers/exceptions.py", "Raised"),
         ("answers/exceptions.py", "Frame"),
-        ("answers/exceptions.py", "Cause"),
+        ("answers/exceptions.py", "Earlier"),
         ("answers/facts.py", "Place"),
         ("answers/facts.py", "Counts"),
     ),

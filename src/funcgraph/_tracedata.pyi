@@ -166,9 +166,10 @@ LockstepTuple: TypeAlias = tuple[
 EXCEPTION_FATES: Final[tuple[str, ...]]  # FG_EXCEPTION_FATES in exceptions.h
 
 # An exception (struct fg_exception): number, type, fate, identity, begin_ns, raised_ns, left_ns, task,
-# handler, frames (function, caller_line), and number, function and type of the one before it.
+# handler, frames (function, caller_line); number, function and type of the one before it; and its cause, a
+# recorded value, or nothing.
 ExceptionTuple: TypeAlias = tuple[
-    int, str, int, int, int, int, int, int, int, list[tuple[int, int]], int, int, str
+    int, str, int, int, int, int, int, int, int, list[tuple[int, int]], int, int, str, bytes
 ]
 # Groups (the first one, count, last_number, last_ns), how many there are, how many are in no group, and the
 # one that is returned by itself.

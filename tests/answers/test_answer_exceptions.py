@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builds import needs_gil
 from tracefile import RAISE, RESUME, SUSPEND, Trace, values
 
 import funcgraph
@@ -128,6 +129,96 @@ def test_exceptions_are_followed_through_finally_chains_generators_and_threads(
     assert f"after exception {key.after.number}: ValueError of __main__.bad" in one.stdout
     evidence = one.stdout.splitlines()[-1].split()
     assert "raised KeyError" in fg.run(*evidence[1:]).stdout
+
+
+@pytest.mark.parametrize("values", [[], ["--values", "1"]], ids=["types", "values"])
+def test_an_exception_of_c_code_is_one_through_a_finally(fg: Any, values: list[str]) -> None:
+    """Broken by the class that stands for it in CPython 3.11 until something catches it."""
+    fg.record(
+        *values,
+        fg.script(
+            """
+            def note(): pass
+            def lookup(): return {}["x"]
+            def convert(): return int("x")
+            def middle(function):
+                try:
+                    function()
+                finally:
+                    note()
+            def swallow(function):
+                try:
+                    middle(function)
+                except Exception:
+                    pass
+            swallow(lookup)
+            swallow(convert)
+            """
+        ),
+    )
+    with funcgraph.open(fg.trace) as trace:
+        found = answers.exceptions(trace)
+    assert rows(found) == {
+        ("KeyError", "lookup", "handled", "swallow", 1),
+        ("ValueError", "convert", "handled", "swallow", 1),
+    }
+    kinds = {group.first.type: group.first for group in found.groups}
+    assert [len(kinds[name].frames) for name in ("KeyError", "ValueError")] == [2, 2]
+
+
+@needs_gil("of an exception there is the type alone")
+def test_the_cause_of_an_exception_is_told(fg: Any) -> None:
+    """Broken by: a cause that is looked for among the arguments, a long one, or the cause of another one."""
+    fg.record(
+        "--values",
+        "1",
+        fg.script(
+            """
+            def refuse(n): raise KeyError(n)
+            def pay(n, *more):
+                try:
+                    refuse(n)
+                except KeyError as error:
+                    raise ValueError("paid", n, *more) from error
+            def order():
+                try:
+                    pay(7)
+                except ValueError as error:
+                    raise OSError("x" * 250, "y" * 250) from error
+            def ship():
+                try:
+                    order()
+                except OSError as error:
+                    raise RuntimeError() from error
+            def alone():
+                try:
+                    refuse(8)
+                except KeyError:
+                    raise TypeError("alone")
+            for function in (ship, alone):
+                try:
+                    function()
+                except Exception:
+                    pass
+            """
+        ),
+    )
+    with funcgraph.open(fg.trace) as trace:
+        found = answers.exceptions(trace)
+        (pay,) = answers.values(trace, "__main__.pay")
+    raised = {group.first.type: group.first for group in found.groups}
+    assert {name: raised[name].cause for name in ("KeyError", "ValueError", "OSError", "TypeError")} == {
+        "KeyError": "", "ValueError": "KeyError(7)", "OSError": "ValueError('paid', 7)", "TypeError": "",
+    }  # fmt: skip
+    assert raised["RuntimeError"].cause == "<OSError>"
+    cause = pay.field("exception.__cause__")
+    assert cause and [group.text for group in cause.groups] == ["KeyError(7)"]
+    shown = fg.run("exceptions", "--nth", str(raised["ValueError"].number)).stdout
+    assert "\n  caused by KeyError(7)\n  after exception" in shown
+    printed = json.loads(fg.run("exceptions", "--json", "--nth", str(raised["OSError"].number)).stdout)
+    assert printed["one"]["cause"] == "ValueError('paid', 7)"
+    filtered = fg.run("report", "--where", 'exc.__cause__ ~ "KeyError*"').stdout
+    assert filtered.count("raised ValueError") == 1 and "raised OSError" not in filtered
 
 
 @pytest.mark.one_python

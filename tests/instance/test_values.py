@@ -12,7 +12,7 @@ import re
 import sys
 import uuid
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -29,6 +29,11 @@ def shown(value: object) -> object:
 
 def failing(error: BaseException) -> None:
     raise error
+
+
+def chained(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
 
 
 @pytest.fixture(name="instance")
@@ -254,6 +259,69 @@ def test_what_an_exception_was_made_of(instance: funcgraph.Instance) -> None:
         failing(FailedError("no stock", 3))
     expected = "raised FailedError('no stock', 3)" if WITH_GIL else "raised FailedError"
     assert expected in instance.trace()
+
+
+NUMBERS = f"{[*range(16)]}, ...".replace("]", "")  # of 40, as many as are recorded
+
+
+def lookup() -> object:
+    return {}[1, "a"]  # type: ignore[index]
+
+
+def convert() -> object:
+    return int("no number")
+
+
+def decode() -> object:
+    return b"\xff".decode()
+
+
+def advance() -> object:
+    return next(iter(()))
+
+
+def explain() -> object:
+    try:
+        return lookup()
+    except KeyError as error:
+        raise FailedError("no stock", "x" * 300, list(range(40))) from error
+
+
+@pytest.mark.skipif(not WITH_GIL, reason="without the GIL exceptions have their type alone")
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lookup, "KeyError((1, 'a'))"),
+        (convert, """ValueError("invalid literal for int() with base 10: 'no number'")"""),
+        (decode, r"UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'invalid start byte')"),
+        (advance, "StopIteration()"),
+        (
+            explain,
+            f"FailedError('no stock', '{'x' * 256}'...(300), {NUMBERS}](40), __cause__=KeyError((1, 'a')))",
+        ),
+    ],
+)
+def test_what_an_exception_of_c_code_and_its_cause_were_made_of(
+    instance: funcgraph.Instance, function: Callable[[], object], expected: str
+) -> None:
+    """Broken by a class and arguments, which CPython 3.11 makes no object of yet; by long arguments that take
+    the room of the cause.
+    """
+    instance.value_depth = 2
+    instance.files["set_ftrace_filter"] = f"{__name__}.{function.__name__}"
+    instance.files["trace"] = ""
+    with pytest.raises((LookupError, ValueError, StopIteration, FailedError)):
+        function()
+    assert f"raised {expected} */" in instance.trace()
+
+
+@pytest.mark.skipif(not WITH_GIL, reason="without the GIL exceptions have their type alone")
+def test_a_redacted_cause_is_not_recorded(instance: funcgraph.Instance) -> None:
+    instance.value_redact = "__cause__"
+    with pytest.raises(FailedError) as raised:
+        failing(chained(FailedError("a"), KeyError("secret")))
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert "raised FailedError('a', __cause__=<redacted>)" in instance.trace()
 
 
 def test_a_path_keeps_what_was_asked_for(instance: funcgraph.Instance) -> None:

@@ -172,11 +172,12 @@ static PyObject *frames_of(const struct fg_exception *exception)
 static PyObject *exception_row(const struct fg_exception *exception)
 {
     return Py_BuildValue(
-        "(KNiKKKKIINKIN)", (unsigned long long)exception->number, type_name(&exception->type),
+        "(KNiKKKKIINKINy#)", (unsigned long long)exception->number, type_name(&exception->type),
         (int)exception->fate, (unsigned long long)exception->identity,
         (unsigned long long)exception->begin_ns, (unsigned long long)exception->raised_ns,
         (unsigned long long)exception->left_ns, exception->task, exception->handler, frames_of(exception),
-        (unsigned long long)exception->after, exception->after_func, type_name(&exception->after_type));
+        (unsigned long long)exception->after, exception->after_func, type_name(&exception->after_type),
+        (const char *)exception->cause.value, (Py_ssize_t)exception->cause.bytes);
 }
 
 static PyObject *exception_groups(const struct fg_exceptions *exceptions)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from funcgraph import _tracedata
 from funcgraph.answers.facts import Counts, Names, Place, place_at
+from funcgraph.answers.value_text import recorded_text
 from funcgraph.tracedata.description import TraceError
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
@@ -37,7 +38,7 @@ class Frame(NamedTuple):
     caller_line: int
 
 
-class Cause(NamedTuple):
+class Earlier(NamedTuple):
     """An exception that a call had received when it raised another one.
 
     Attributes:
@@ -63,8 +64,10 @@ class Raised:
             last one that it ended is in the trace; `open`: the end of the call that received it is not.
         frames: the calls that it ended, the one that raised it first.
         handler: see `fate`; None also if the trace does not name it.
+        cause: its `__cause__` (`raise ... from`) as a report prints it: `KeyError('k')`; "" if it has none,
+            or the trace was recorded without `--values`.
         after: what the call that raised it had received last: its `__context__`, if that was still being
-            handled. Whether it was, and its `__cause__`, are not recorded.
+            handled, which is not recorded.
         place: from the begin of the call that raised it to the end of the last call that it ended.
         raised_ns: the end of the call that raised it.
     """
@@ -74,7 +77,8 @@ class Raised:
     fate: Fate
     frames: tuple[Frame, ...]
     handler: Function | None
-    after: Cause | None
+    cause: str
+    after: Earlier | None
     place: Place
     raised_ns: int
 
@@ -178,14 +182,16 @@ def _merged(groups: Iterable[ExceptionGroup]) -> list[ExceptionGroup]:
 
 
 def _raised(trace: Trace, row: ExceptionTuple, names: Names) -> Raised:
-    number, kind, fate, _identity, begin, raised, left, task, handler, frames, after, origin, before = row
+    number, kind, fate, _identity, begin, raised, left, task, handler, frames = row[:10]
+    after, origin, before, cause = row[10:]
     return Raised(
         number,
         kind,
         cast("Fate", _tracedata.EXCEPTION_FATES[fate]),
         tuple(Frame(names.function(function), line) for function, line in frames),
         None if handler == _NO_FUNCTION else names.function(handler),
-        Cause(after, before, names.function(origin)) if after else None,
+        recorded_text(cause) if cause else "",
+        Earlier(after, before, names.function(origin)) if after else None,
         place_at(trace, begin, left, task),
         raised,
     )

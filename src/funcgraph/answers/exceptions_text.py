@@ -103,7 +103,7 @@ def one_lines(path: object, found: Exceptions, links: Links = NO_LINKS) -> Itera
         what = "raised in" if not number else "through"
         yield f"  {what:<12}{_frame(frame, raised.frames[number - 1] if number else None, links)}"
     yield f"  {_outcome(raised, links)}"
-    if raised.after:
+    if raised.cause or raised.after:
         yield ""
         yield from _chain(raised)
     yield ""
@@ -137,11 +137,13 @@ def _outcome(raised: Raised, links: Links) -> str:
 
 
 def _chain(raised: Raised) -> Iterator[str]:
-    before = raised.after
-    assert before is not None  # the caller looked
-    origin = printable(name_of(before.origin))
-    yield f"  after exception {before.number:,}: {_type(before.type)} of {origin}, which the same call had"
-    yield "  received. Its __context__, if that was still being handled; __cause__ is not recorded"
+    if raised.cause:
+        yield f"  caused by {raised.cause}"
+    if raised.after:
+        before = raised.after
+        text = f"{_type(before.type)} of {printable(name_of(before.origin))}"
+        yield f"  after exception {before.number:,}: {text}, which the same call had"
+        yield "  received. Its __context__, if that was still being handled"
 
 
 # ---- JSON
@@ -174,6 +176,7 @@ def _raised_json(raised: Raised) -> dict[str, Any]:
         "frames": [
             {"function": name_of(frame.function), "caller_line": frame.caller_line} for frame in raised.frames
         ],
+        "cause": raised.cause or None,
         "after": {"number": before.number, "type": before.type, "raised_in": name_of(before.origin)}
         if before
         else None,

@@ -146,7 +146,40 @@ static uint64_t identity_of(const struct fg_value *value, const uint8_t *begin, 
     return value->tag == FG_VALUE_OPEN ? fg_hash_bytes(FG_HASH_BYTES_BEGIN, begin, (size_t)(end - begin)) : 0;
 }
 
-static void read_type(struct fg_exception *exception, const struct fg_answer_end *end)
+_Static_assert(FG_EXCEPTION_CAUSE_BYTES >= 1 + 8 + 1 + UINT8_MAX, "a type has room");
+
+/* Keeps a value; of one that is too long its type. */
+static void keep_cause(struct fg_exception_cause *cause, const struct fg_value *value, const uint8_t *begin,
+                       const uint8_t *end)
+{
+    const struct fg_value whole = fg_value_without_parts(value);
+    uint8_t *at = cause->value;
+
+    if ((size_t)(end - begin) <= sizeof(cause->value)) {
+        memcpy(at, begin, (size_t)(end - begin));
+        cause->bytes = (uint16_t)(end - begin);
+    } else if (whole.tag == FG_VALUE_OBJECT) {
+        *at++ = FG_VALUE_OBJECT;
+        memset(at, 0, sizeof(whole.address));
+        at += sizeof(whole.address);
+        *at++ = (uint8_t)whole.text_bytes;
+        memcpy(at, whole.text, whole.text_bytes);
+        cause->bytes = (uint16_t)(at + whole.text_bytes - cause->value);
+    }
+}
+
+static void read_cause(struct fg_exception *exception, const struct fg_value *value)
+{
+    static const char cause[] = "__cause__";
+    const uint8_t *at = value->parts, *begin;
+    struct fg_value name, part;
+
+    while (fg_value_next_attribute(value, &at, &name, &begin, &part))
+        if (name.text_bytes == sizeof(cause) - 1 && memcmp(name.text, cause, sizeof(cause) - 1) == 0)
+            keep_cause(&exception->cause, &part, begin, at);
+}
+
+static void read_value(struct fg_exception *exception, const struct fg_answer_end *end)
 {
     const uint8_t *at = end->values;
     struct fg_value value;
@@ -159,11 +192,16 @@ static void read_type(struct fg_exception *exception, const struct fg_answer_end
     memcpy(exception->type.text, value.text, bytes);
     exception->type.bytes = (uint8_t)bytes;
     exception->identity = identity_of(&value, end->values, at);
+    read_cause(exception, &value);
 }
 
+/* One without an identity may be any of its type: C code raised it in CPython 3.11, which makes an object of
+ * it when something catches it. */
 static bool is_same(const struct fg_exception *exception, const struct fg_exception *other)
 {
-    return exception->identity == other->identity && exception->type.bytes == other->type.bytes &&
+    bool may_be = exception->identity == other->identity || !exception->identity || !other->identity;
+
+    return may_be && exception->type.bytes == other->type.bytes &&
            memcmp(exception->type.text, other->type.text, other->type.bytes) == 0;
 }
 
@@ -281,12 +319,14 @@ static int end_by_exception(struct fg_exceptions *exceptions, const struct fg_an
     struct fg_exception ending = {.handler = FG_NO_FUNCTION}, *exception;
     int error;
 
-    read_type(&ending, end);
+    read_value(&ending, end);
     exception = take_same(end->call, &ending);
     bool is_new = !exception;
 
     if (is_new)
         exception = new_exception(exceptions, end, &ending);
+    else if (!exception->identity)
+        exception->identity = ending.identity;
     if (!exception || add_frame(exception, end->call) < 0) {
         free_exception(exception);
         return -ENOMEM;

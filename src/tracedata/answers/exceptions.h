@@ -17,6 +17,7 @@
 
 #define FG_NO_FUNCTION UINT32_MAX
 #define FG_EXCEPTION_TYPE_BYTES 40u
+#define FG_EXCEPTION_CAUSE_BYTES 320u /* of a longer one the type is kept, which is shorter */
 
 /* X(name): what became of it */
 #define FG_EXCEPTION_FATES(X)                                                                                \
@@ -37,6 +38,12 @@ struct fg_exception_type {
     uint8_t bytes;
 };
 
+/* Its __cause__: a recorded value; @bytes is 0 if it has none, or none is recorded. */
+struct fg_exception_cause {
+    uint8_t value[FG_EXCEPTION_CAUSE_BYTES];
+    uint16_t bytes;
+};
+
 /* A call that it ended, and the line at which that call had been made, or 0. */
 struct fg_exception_frame {
     uint32_t func, caller_line;
@@ -44,7 +51,7 @@ struct fg_exception_frame {
 
 struct fg_exception {
     uint64_t number;    /* among all, from 1, in the order in which they were raised */
-    uint64_t identity;  /* its address, or what stands for it: see exceptions.c */
+    uint64_t identity;  /* its address, or what stands for it (exceptions.c); 0: not known */
     uint64_t raised_ns; /* the end of the call that raised it */
     uint64_t begin_ns;  /* the begin of that call */
     uint64_t left_ns;   /* the end of the last call that it ended */
@@ -54,6 +61,7 @@ struct fg_exception {
     size_t nr_frames, capacity;
     uint32_t handler; /* that received it last, or FG_NO_FUNCTION */
     enum fg_exception_fate fate;
+    struct fg_exception_cause cause;
     uint64_t after;      /* the number of the one that the raising call had received last; 0: none */
     uint32_t after_func; /* what raised that one */
     struct fg_exception_type after_type;

@@ -139,8 +139,12 @@ bool fg_value_next(const uint8_t **data, const uint8_t *end, struct fg_value *va
 bool fg_value_next_attribute(const struct fg_value *value, const uint8_t **at, struct fg_value *name,
                              const uint8_t **begin, struct fg_value *part)
 {
-    if (value->tag != FG_VALUE_OPEN || value->form != FG_FORM_CALL || *at >= value->parts_end ||
-        !fg_value_token(at, value->parts_end, name) || name->tag != FG_VALUE_NAME)
+    if (value->tag != FG_VALUE_OPEN || value->form != FG_FORM_CALL)
+        return false;
+    while (*at < value->parts_end && **at != FG_VALUE_NAME) /* arguments of an exception */
+        if (!fg_value_next(at, value->parts_end, part))
+            return false;
+    if (!fg_value_token(at, value->parts_end, name))
         return false;
     *begin = *at;
     return fg_value_next(at, value->parts_end, part);

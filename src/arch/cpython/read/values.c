@@ -1,6 +1,7 @@
 /* See values.h. */
 #include "arch/cpython/read/values.h"
 
+#include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/read/code.h"
 #include "arch/cpython/read/variables.h"
 #include "arch/cpython/value/plain_values.h"
@@ -59,22 +60,28 @@ size_t fg_encode_result(PyObject *value, bool is_hidden, const struct fg_value_s
     return (size_t)(out.at - buffer);
 }
 
+/* An exception that is no instance yet has no address. */
 static void put_class(struct fg_out *out, PyObject *exception)
 {
+    bool is_class = PyExceptionClass_Check(exception);
+
     fg_put_tag(out, FG_VALUE_OBJECT);
-    fg_put_u64(out, (uint64_t)(uintptr_t)exception);
-    fg_put_type_name(out, PyExceptionClass_Check(exception) ? (PyTypeObject *)exception : Py_TYPE(exception));
+    fg_put_u64(out, is_class ? 0 : (uint64_t)(uintptr_t)exception);
+    fg_put_type_name(out, is_class ? (PyTypeObject *)exception : Py_TYPE(exception));
 }
 
 size_t fg_encode_exception(PyObject *exception, const struct fg_value_style *style, uint8_t *buffer,
                            size_t bytes)
 {
     struct fg_out out = {buffer, buffer + bytes, style};
+    PyObject *arguments;
 
     if (!exception || fg_out_room(&out) < FG_VALUE_MAX_BYTES)
         return 0;
     if (style->depth && PyExceptionInstance_Check(exception))
-        fg_put_value(&out, exception, style->depth);
+        fg_put_exception(&out, exception, style->depth);
+    else if (style->depth && fg_exception_is_unmade(exception, &arguments))
+        fg_put_unmade_exception(&out, (PyTypeObject *)exception, arguments, style->depth);
     else
         put_class(&out, exception);
     return (size_t)(out.at - buffer);

@@ -17,8 +17,9 @@ size_t fg_encode_arguments(fg_pyframe *frame, const struct fg_value_style *style
  * @is_hidden: it is left out */
 size_t fg_encode_result(PyObject *value, bool is_hidden, const struct fg_value_style *style, uint8_t *buffer,
                         size_t bytes);
-/* Encodes the type and address of an exception, or what it was made of; nothing if it is NULL. Before 3.12 an
- * exception that is not caught yet may be represented by its class alone. */
+/* Encodes the type and address of an exception, or what it was made of, and its cause; nothing if it is NULL.
+ * Before 3.12 @exception is the class if C code raised it and nothing has caught it yet: it has no address
+ * then, and its arguments are known as long as it is the one that is set. */
 size_t fg_encode_exception(PyObject *exception, const struct fg_value_style *style, uint8_t *buffer,
                            size_t bytes);
 

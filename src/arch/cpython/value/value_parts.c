@@ -179,26 +179,41 @@ static bool hides_second(const struct fg_out *out, PyObject *const *items, Py_ss
     return n == 2 && items[0] && fg_is_hidden(out->style, items[0]);
 }
 
-static void put_items(struct fg_out *out, PyObject *const *items, Py_ssize_t n, uint32_t depth)
+/* @after: parts that follow the items, or stand for the room of one that needs more. Return: false: some were
+ * left out. */
+static bool put_items(struct fg_out *out, PyObject *const *items, Py_ssize_t n, Py_ssize_t after,
+                      uint32_t depth)
 {
     bool hides = hides_second(out, items, n);
     Py_ssize_t i;
 
     for (i = 0; i < n && i < MAX_ITEMS; i++) {
-        if (!put_item(out, items[i], n - i - 1, depth, hides && i == 1))
+        if (!put_item(out, items[i], n - i - 1 + after, depth, hides && i == 1))
             break;
     }
-    if (i < n)
-        put_more(out);
+    return i == n;
 }
 
 static bool put_sequence(struct fg_out *out, enum fg_value_form form, const PyTypeObject *type,
                          PyObject *const *items, Py_ssize_t n, uint32_t depth)
 {
     open_parts(out, form, n, type);
-    put_items(out, items, n, depth - 1);
+    if (!put_items(out, items, n, 0, depth - 1))
+        put_more(out);
     close_parts(out);
     return true;
+}
+
+void fg_put_unmade_exception(struct fg_out *out, const PyTypeObject *type, PyObject *arguments,
+                             uint32_t depth)
+{
+    if (!arguments || arguments == Py_None)
+        put_sequence(out, FG_FORM_CALL, type, NULL, 0, depth);
+    else if (PyTuple_Check(arguments))
+        put_sequence(out, FG_FORM_CALL, type, ((PyTupleObject *)arguments)->ob_item,
+                     PyTuple_GET_SIZE(arguments), depth);
+    else
+        put_sequence(out, FG_FORM_CALL, type, &arguments, 1, depth);
 }
 
 static bool put_fields(struct fg_out *out, PyObject *tuple, PyObject *names, uint32_t depth)
@@ -637,6 +652,35 @@ static bool put_attributes(struct fg_out *out, PyObject *object, uint32_t depth)
     return true;
 }
 
+/* ---- exceptions */
+
+/* @cause: NULL: there is none, or it is left out */
+static bool put_with_cause(struct fg_out *out, PyObject *exception, PyObject *cause, uint32_t depth)
+{
+    PyObject *args = ((PyBaseExceptionObject *)exception)->args;
+    bool is_whole;
+
+    if (!args || !PyTuple_Check(args))
+        return false;
+    open_parts(out, FG_FORM_CALL, PyTuple_GET_SIZE(args), Py_TYPE(exception));
+    is_whole = put_items(out, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), cause ? MAX_KEPT : 0,
+                         depth - 1);
+    if (cause)
+        is_whole &= put_named_text(out, "__cause__", cause, depth);
+    if (!is_whole)
+        put_more(out);
+    close_parts(out);
+    return true;
+}
+
+void fg_put_exception(struct fg_out *out, PyObject *exception, uint32_t depth)
+{
+    PyObject *cause = ((PyBaseExceptionObject *)exception)->cause;
+
+    if (!put_with_cause(out, exception, cause && PyExceptionInstance_Check(cause) ? cause : NULL, depth))
+        fg_put_object(out, exception);
+}
+
 /* ---- all of them */
 
 /* Built-in containers, exceptions, and what has them as a base. */
@@ -653,13 +697,8 @@ static bool put_container(struct fg_out *out, PyObject *value, uint32_t depth)
         return put_dict(out, value, depth);
     if (PyAnySet_Check(value))
         return put_set(out, value, depth);
-    if (PyExceptionInstance_Check(value)) {
-        PyObject *args = ((PyBaseExceptionObject *)value)->args;
-
-        return args && PyTuple_Check(args) &&
-               put_sequence(out, FG_FORM_CALL, type, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args),
-                            depth);
-    }
+    if (PyExceptionInstance_Check(value))
+        return put_with_cause(out, value, NULL, depth);
     if ((type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) && strcmp(type->tp_name, "collections.deque") == 0)
         return put_deque(out, value, depth);
     return false;
@@ -725,6 +764,12 @@ static bool put_deep(struct fg_out *out, PyObject *value, uint32_t depth)
 static bool put_deep(struct fg_out *out, PyObject *value, uint32_t depth)
 {
     return fg_put_shown(out, value) || (depth && PyTuple_Check(value) && put_tuple(out, value, depth));
+}
+
+void fg_put_exception(struct fg_out *out, PyObject *exception, uint32_t depth)
+{
+    (void)depth;
+    fg_put_object(out, exception);
 }
 
 #endif

@@ -15,6 +15,14 @@ void fg_put_value(struct fg_out *out, PyObject *value, uint32_t depth);
 /* As fg_is_hidden(), for a style that leaves values out. */
 bool fg_hides_name(const struct fg_value_style *style, PyObject *name);
 
+/* The same of an exception that ends a call: with its __cause__, whose own cause is left out.
+ * @depth: at least 1 */
+void fg_put_exception(struct fg_out *out, PyObject *exception, uint32_t depth);
+
+/* The same of an exception that is no instance yet. @arguments: fg_exception_is_unmade() */
+void fg_put_unmade_exception(struct fg_out *out, const PyTypeObject *type, PyObject *arguments,
+                             uint32_t depth);
+
 /* True if the style wants the value left out that has this name: a str or bytes; any other object names
  * nothing. */
 static inline bool fg_is_hidden(const struct fg_value_style *style, PyObject *name)

@@ -45,6 +45,22 @@ static inline bool fg_exception_is_set(PyThreadState *tstate)
 #endif
 }
 
+/* What an exception of @class will be made of that is set, and is no instance yet: NULL or None, a tuple of
+ * arguments, or the only argument (PyErr_NormalizeException()). From 3.12 on it is always an instance.
+ * Return: false: no such exception is set. */
+static inline bool fg_exception_is_unmade(PyObject *class, PyObject **arguments)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    (void)class, (void)arguments;
+    return false;
+#else
+    const PyThreadState *tstate = PyThreadState_Get();
+
+    *arguments = tstate->curexc_value;
+    return tstate->curexc_type == class;
+#endif
+}
+
 /* Clears the exception that is set, and returns it as one object with its traceback. New reference. */
 static inline PyObject *fg_exception_take(void)
 {

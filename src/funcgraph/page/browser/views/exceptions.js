@@ -120,6 +120,7 @@ function one(page, {one: raised, exceptions}) {
             steps,
         ),
         element("ol", {className: "frames", "aria-label": "Calls that it ended"}, ...rows),
+        raised.cause ? element("p", {}, "Caused by ", element("bdi", {}, visible(raised.cause, 400))) : null,
         raised.after ? after(page, raised.after) : null,
     ];
 }
