@@ -343,11 +343,13 @@ static int change_local_events(struct monitoring *m, PyCodeObject *code, long ha
     return set_local_events(m, (PyObject *)code, set);
 }
 
-/* Tells the engine whether only the function's entry is hooked. */
+/* Tells the engine whether only the function's entry is hooked. Where callbacks may not return DISABLE, the
+ * global PY_START hooks the entries of all functions. */
 static void report_return_hooks(struct monitoring *m, const PyCodeObject *code, struct fg_func *func)
 {
     long set = local_events(m, code);
-    bool entry_only = (set & m->bits[EVENT_PY_START]) && !(set & m->bits[EVENT_PY_RETURN]);
+    bool is_hooked = !FG_CAN_DISABLE || (set & m->bits[EVENT_PY_START]);
+    bool entry_only = is_hooked && !(set & m->bits[EVENT_PY_RETURN]);
 
     if (entry_only != atomic_load_explicit(&func->entry_hook_only, memory_order_relaxed))
         fg_func_set_return_hooks(func, !entry_only);

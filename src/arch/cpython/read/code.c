@@ -9,6 +9,7 @@
 #include "arch/cpython/base/compat/exception.h"
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
+#include "arch/cpython/base/compat/monitoring.h"
 #include "arch/cpython/base/compat/reference.h"
 #include "arch/cpython/base/interp.h"
 #include "arch/cpython/base/lock.h"
@@ -158,7 +159,7 @@ static struct fg_func *make_record(PyCodeObject *code, const struct fg_func_desc
     func = fg_func_meet(desc);
     if (!func)
         return NULL;
-    if (fg_func_has_users(func))
+    if (fg_func_has_users(func) || !FG_CAN_DISABLE)
         fg_discovery_ops->meet_func(func);
     fg_discovery_ops->meet_code(code, func);
     if (fg_code_set_extra(code, fg_code_extra_index, func) != 0) {

@@ -10,8 +10,8 @@ struct fg_func;
 struct fg_discovery_ops {
     /* Called before a function of the module gets its record. */
     void (*meet_module)(const char *name);
-    /* Called when a new record has users. No other thread can find a code object's record yet. Under
-     * FG_LOCK_DISCOVERY. */
+    /* Called when a new record has users, or its entry is hooked without any (FG_CAN_DISABLE). No other
+     * thread can find a code object's record yet. Under FG_LOCK_DISCOVERY. */
     void (*meet_func)(struct fg_func *func);
     /* Called for each new record of a Python function, after meet_func. Also under FG_LOCK_DISCOVERY, and
      * no other thread can find the record yet. */

@@ -4,6 +4,15 @@
 
 #include "arch/cpython/base/compat/python.h"
 
+/* A callback may return DISABLE for a function that has no users. Without the GIL, another thread may
+ * register a user of the function before DISABLE takes effect. The function's events would then stay
+ * disabled for good, so DISABLE is not used there: entries stay hooked. */
+#ifdef Py_GIL_DISABLED
+#define FG_CAN_DISABLE 0
+#else
+#define FG_CAN_DISABLE 1
+#endif
+
 #if FG_HAVE_MONITORING
 
 #include <stdatomic.h>
@@ -14,15 +23,6 @@
 #include "internal/pycore_interp.h"
 #if PY_VERSION_HEX < 0x030D0000
 #include "internal/pycore_instruments.h"
-#endif
-
-/* A callback may return DISABLE for a function that has no users. Without the GIL, another thread may
- * register a user of the function before DISABLE takes effect. The function's events would then stay
- * disabled for good, so DISABLE is not used there. */
-#ifdef Py_GIL_DISABLED
-#define FG_CAN_DISABLE 0
-#else
-#define FG_CAN_DISABLE 1
 #endif
 
 /* The name object under which we hold a tool id, in the interpreter that took one last. Only its
