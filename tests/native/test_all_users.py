@@ -14,11 +14,11 @@ from pathlib import Path
 import extension
 import pytest
 from conftest import Funcgraph
-from planned import needs_decoder
+from planned import needs_plans
 
 SOURCE = Path(__file__).parents[1] / "binding" / "capi" / "native_probe.c"
 
-pytestmark = [needs_decoder, pytest.mark.skipif("gcc" not in extension.available(), reason="no gcc is here")]
+pytestmark = [needs_plans, pytest.mark.skipif("gcc" not in extension.available(), reason="no gcc is here")]
 
 WORK = """
     import contextlib, json, os, re, sqlite3, subprocess, sys, threading, zlib

@@ -12,13 +12,13 @@ import extension
 import pytest
 from conftest import Funcgraph
 from counter import program
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
 SOURCE = Path(__file__).parents[1] / "binding" / "capi" / "native_probe.c"
 #: FTRACE_OPS_FL_NATIVE, FTRACE_OPS_FL_SAVE_REGS.
 NATIVE, SAVE_REGS = 2, 1
 
-pytestmark = [needs_decoder, pytest.mark.skipif("gcc" not in extension.available(), reason="no gcc is here")]
+pytestmark = [needs_plans, pytest.mark.skipif("gcc" not in extension.available(), reason="no gcc is here")]
 
 #: A library with threads of its own, which call without the GIL, and functions with many arguments.
 LIBRARY = """

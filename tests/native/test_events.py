@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from native_events import BEGIN, printed_lines
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
 import funcgraph
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 LIBRARY = r"""
     typedef unsigned long u64;

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from counter import program
-from planned import needs_decoder
+from planned import needs_plans
 
 from funcgraph.instance.command_words import split_command
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 
 @pytest.mark.parametrize(

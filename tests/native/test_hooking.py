@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from counter import program
-from planned import needs_decoder
+from planned import needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 
 def test_native_calls_nest_below_python_ones(fg: Funcgraph, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 #: Stands in front of libc's allocator and counts the calls of each thread. ask() uses libc in many ways.
 PRELOADED = """

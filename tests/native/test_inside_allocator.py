@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from builds import needs_gil
 from conftest import Funcgraph
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 ALLOCATOR = """
     #include <pthread.h>
@@ -78,6 +79,7 @@ def preloaded(fg: Funcgraph, tmp_path: Path) -> Funcgraph:
     return fg
 
 
+@needs_gil("its objects are not made by malloc()")
 def test_records_with_full_rings_in_threads_and_children(preloaded: Funcgraph) -> None:
     script = preloaded.script(
         ALLOCATE
@@ -95,6 +97,7 @@ def test_records_with_full_rings_in_threads_and_children(preloaded: Funcgraph) -
     assert preloaded.calls()["step_inside [liballocator]"] > 2 * 3000 * (8 + 3 * 2)
 
 
+@needs_gil("its objects are not made by malloc()")
 def test_a_thread_that_would_allocate_for_its_task_is_traced_from_its_first_python_call(
     preloaded: Funcgraph,
 ) -> None:
@@ -126,6 +129,7 @@ def test_traces_in_memory_with_more_threads_than_room(preloaded: Funcgraph) -> N
     assert done.stdout == "True\n"
 
 
+@needs_gil("its objects are not made by malloc()")
 def test_each_other_user_sees_calls_in_threads(preloaded: Funcgraph) -> None:
     """Events with values and stacks, histograms, snapshots, function commands, the profiler: all at once."""
     script = preloaded.script(

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from counter import COUNTER, program
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 WAITED = r"libcounter: its loader waited (\d+\.\d\d) s for the hooks"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from counter import COUNTER
-from planned import build, needs_decoder
+from planned import build, needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 #: How a native call ends the program.
 ENDS = {"kill -9": signal.SIGKILL, "abort": signal.SIGABRT, "segfault": signal.SIGSEGV}

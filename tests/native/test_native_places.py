@@ -19,13 +19,13 @@ import pytest
 from conftest import Funcgraph
 from kill_switch import TRIP
 from native_events import BEGIN, printed_lines
-from planned import build, elf_at, loaded_object, needs_decoder
+from planned import build, elf_at, loaded_object, needs_decoder, needs_plans
 
 from funcgraph.native.place import make_place_plan
 from funcgraph.native.plan_file import Plan
 from funcgraph.native.reasons import Reason
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 #: How many places of a real library are tried at once.
 MANY_PLACES = 300 if os.environ.get("FUNCGRAPH_NIGHTLY") else 12
 
@@ -349,6 +349,7 @@ REFUSED = r"""
 """
 
 
+@needs_decoder
 def test_what_is_doubtful_is_refused(tmp_path: Path) -> None:
     library = build(tmp_path, REFUSED, "-Wl,--build-id")
     found = {
@@ -375,6 +376,7 @@ def test_what_is_doubtful_is_refused(tmp_path: Path) -> None:
     }
 
 
+@needs_decoder
 def test_a_case_of_a_switch_among_displaced_bytes(tmp_path: Path) -> None:
     source = REFUSED.replace(".Lcase: mov $1, %eax    # 16", ".Lcase: mov %rdi, %rax").replace(
         ".Lother: inc", "nop; .Lother: inc"
@@ -383,6 +385,7 @@ def test_a_case_of_a_switch_among_displaced_bytes(tmp_path: Path) -> None:
     assert reason_at(library, "table+16") is Reason.INDIRECT_JUMP
 
 
+@needs_decoder
 def test_landing_pads_of_exceptions(tmp_path: Path) -> None:
     """In functions that have any, a place is one instruction: nothing leads into it."""
     source = """
@@ -404,6 +407,7 @@ def test_landing_pads_of_exceptions(tmp_path: Path) -> None:
         )
 
 
+@needs_decoder
 def test_objects_with_restartable_sequences_have_no_places(tmp_path: Path) -> None:
     source = LIBRARY + '\n.section __rseq_cs, "aw", @progbits\n.quad 0\n.text\n'
     assert reason_at(build(tmp_path, source, "-Wl,--build-id"), "sum+25") is Reason.UNSAFE
@@ -466,6 +470,7 @@ MANY = r"""
 """
 
 
+@needs_decoder
 def test_random_places_of_a_real_library_change_nothing(fg: Funcgraph) -> None:
     from funcgraph.native.code import Code
     from funcgraph.native.layout import layout_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from conftest import Done, Funcgraph
 from planned import build, needs_decoder
 
 from funcgraph.commands import plan as plan_command
-from funcgraph.native import code
+from funcgraph.native import code, hooking
+from funcgraph.native.errors import PLANNER
 
 pytestmark = [pytest.mark.one_python, needs_decoder]
 
@@ -26,8 +28,9 @@ int setjmp(void *x) { return x != 0; }
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -87,6 +90,54 @@ def test_without_the_gil_one_line_says_that_it_needs_it(
     monkeypatch.setitem(sys.modules, "iced_x86", None)
     monkeypatch.setattr(code.sys, "_is_gil_enabled", lambda: False, raising=False)
     assert "planning takes a CPython with the GIL" in in_process("plan", library).stderr
+
+
+def cached_plans(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.rglob("*.plan")}
+
+
+def test_another_python_makes_the_same_plans(
+    in_process: Callable[..., Done], library: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (), ("--place", "second+4"):
+        in_process("plan", "--afresh", *place, library)
+    own = cached_plans(cache)
+    shutil.rmtree(cache)
+    monkeypatch.setitem(sys.modules, "iced_x86", None)
+    monkeypatch.setenv(PLANNER, sys.executable)
+    for place in (), ("--place", "second+4"):
+        done = in_process("plan", *place, library)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert cached_plans(cache) == own
+    assert len(own) == 2
+
+
+def test_another_python_that_makes_none_is_one_line(
+    in_process: Callable[..., Done], library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "iced_x86", None)
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexit 3\n")
+    silent.chmod(0o755)
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    for python, error in (
+        (tmp_path / "none", "No such file or directory"),
+        (silent, "it ended with 3"),
+        (bare, "ModuleNotFoundError: No module named 'funcgraph'"),
+    ):
+        monkeypatch.setenv(PLANNER, str(python))
+        done = in_process("plan", library)
+        assert done.returncode == 2
+        assert done.stderr == f"funcgraph: {library}: {PLANNER}: {python}: {error}\n"
+
+
+def test_a_program_heeds_no_environment_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable names a program that is run."""
+    assert hooking._is_for_helper(PLANNER) and not hooking._is_for_helper("FUNCGRAPH_SESSION")
+    monkeypatch.setattr(hooking._environ, "is_secure", lambda: True)
+    assert not hooking._is_for_helper(PLANNER) and hooking._is_for_helper("PATH")
 
 
 def test_on_another_machine_one_line_says_so(

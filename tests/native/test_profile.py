@@ -10,9 +10,9 @@ from pathlib import Path
 
 from conftest import Funcgraph
 from counter import program
-from planned import needs_decoder
+from planned import needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 
 def test_counts_are_those_of_the_library_itself(fg: Funcgraph, tmp_path: Path) -> None:

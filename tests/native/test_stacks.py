@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import Funcgraph
 from counter import COUNTER, PROLOGUE, run_with_library
-from planned import needs_decoder
+from planned import needs_plans
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 PROGRAM = """
     import threading

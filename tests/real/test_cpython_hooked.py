@@ -13,10 +13,10 @@ import sys
 import pytest
 from conftest import Funcgraph
 from own_tests import check, need
-from planned import needs_decoder
+from planned import needs_plans
 from sizes import NIGHTLY
 
-pytestmark = needs_decoder
+pytestmark = needs_plans
 
 QUICK = ("test_zlib",)
 SLOW = (

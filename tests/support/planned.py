@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from funcgraph.native.elf import Elf
+from funcgraph.native.errors import PLANNER
 from funcgraph.native.plan_file import Plan, PlanEntry
 from funcgraph.native.planner import make_plan
 
@@ -25,10 +26,14 @@ def _has(module: str) -> bool:
     return True
 
 
-#: Marks tests that make plans.
-needs_decoder = pytest.mark.skipif(
-    os.uname().machine != "x86_64" or not (_has("iced_x86") and _has("pydemumble")),
-    reason="plans are made with iced-x86, which is not here",
+_IS_X86_64 = os.uname().machine == "x86_64"
+_HAS_DECODER = _IS_X86_64 and _has("iced_x86") and _has("pydemumble")
+#: Marks tests that plan themselves.
+needs_decoder = pytest.mark.skipif(not _HAS_DECODER, reason="plans are made with iced-x86, which is not here")
+#: Marks tests of programs whose functions are planned, if need be by another Python.
+needs_plans = pytest.mark.skipif(
+    not (_HAS_DECODER or (_IS_X86_64 and PLANNER in os.environ)),
+    reason=f"plans are made with iced-x86, which is not here, and {PLANNER} names no other Python",
 )
 SUFFIXES = {"assembler": ".s", "c": ".c", "c++": ".cc"}
 

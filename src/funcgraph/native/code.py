@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from funcgraph.native.elf import Block
-from funcgraph.native.errors import MISSING, PlanError
+from funcgraph.native.errors import MISSING, NEEDS_GIL, PlanError
 
 if TYPE_CHECKING:
     from iced_x86 import ConstantOffsets, Instruction
@@ -28,9 +28,7 @@ def require_libraries() -> None:
         if os.uname().machine != "x86_64":
             raise PlanError("planning is for x86-64 machines") from None
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
-            raise PlanError(
-                "planning takes a CPython with the GIL: iced-x86 does not load in this one"
-            ) from None
+            raise PlanError(NEEDS_GIL) from None
         raise PlanError(MISSING) from None
 
 

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from funcgraph import _engine
+from funcgraph import _engine, _environ
 from funcgraph.native.cache import name_of, plans_path
 from funcgraph.native.elf import Elf
-from funcgraph.native.errors import PlanError
+from funcgraph.native.errors import PLANNER, PlanError
 from funcgraph.native.object_name import object_name
 from funcgraph.native.patterns import function_glob, is_of_object, may_be_native, object_glob, place_of
 from funcgraph.native.plan_file import DamagedPlanError, Plan
@@ -338,9 +338,7 @@ def _plan_of(path: str, place: str = "") -> str:
 
 
 def _make_plan(path: str, place: str) -> None:
-    environment = (
-        os.fsencode(f"{key}={value}") for key, value in os.environ.items() if not key.startswith("FUNCGRAPH")
-    )
+    environment = (os.fsencode(f"{key}={value}") for key, value in os.environ.items() if _is_for_helper(key))
     ours = os.path.dirname(os.path.dirname(_engine.__file__))
     options = (f"--place={place}",) if place else ()
     command = (sys.executable, "-c", _PLAN, ours, "plan", *options, "--", path)
@@ -348,6 +346,12 @@ def _make_plan(path: str, place: str) -> None:
         _engine.native_run(tuple(map(os.fsencode, command)), tuple(environment), _LIMIT_S)
     except TimeoutError:
         raise PlanError(f"no plan within {_LIMIT_S:g} s: `funcgraph plan` makes it ahead") from None
+
+
+def _is_for_helper(variable: str) -> bool:
+    if variable == PLANNER:  # names a program to run: not if the environment is somebody else's
+        return not (sys.flags.ignore_environment or _environ.is_secure())
+    return not variable.startswith("FUNCGRAPH")
 
 
 # ---- objects that are loaded later

@@ -13,9 +13,8 @@ from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PlanError
 from funcgraph.native.loaded import loaded_objects
 from funcgraph.native.object_name import object_name
-from funcgraph.native.place import make_place_plan
+from funcgraph.native.other_python import plan_object
 from funcgraph.native.plan_file import Plan
-from funcgraph.native.planner import make_plan
 
 __all__ = ["ObjectPlan", "Planner"]
 
@@ -115,11 +114,7 @@ class Planner:
         plan = None if self._afresh else self.cache.get(name, elf)
         is_new = plan is None
         if plan is None:
-            data = (
-                make_place_plan(elf, place, is_trusted=is_trusted)
-                if place
-                else make_plan(elf, is_trusted=is_trusted, progress=self._report)
-            )
+            data = plan_object(elf, fd, place, is_trusted=is_trusted, progress=self._report)
             self.cache.put(name, data)
             plan = Plan(data, elf.build_id)
         return ObjectPlan(path, object_name(path), plan, is_new, time.perf_counter() - begin, place)
