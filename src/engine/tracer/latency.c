@@ -100,20 +100,25 @@ static bool claim_max(struct fg_latency *latency, uint64_t ticks)
     return true;
 }
 
-static bool is_max(const struct fg_latency *latency, const struct fg_latency_section *section)
+static bool is_max(const struct fg_latency *latency, uint64_t ticks)
 {
-    return length_of(section) == atomic_load(&latency->max_ticks);
+    return ticks == atomic_load(&latency->max_ticks);
 }
 
-/* Two threads may claim the maximum one after the other and come here in the other order: the maximum's
- * section stays. */
+/* Threads may claim the maximum one after the other and come here in another order: the maximum's section
+ * stays. A section that was put belongs to whichever thread takes it next, and is not looked at any more. */
 static void put(struct fg_latency *latency, struct fg_latency_section *section)
 {
-    struct fg_latency_section *other = atomic_exchange(&latency->section, section);
+    for (;;) {
+        uint64_t ticks = length_of(section);
+        struct fg_latency_section *other = atomic_exchange(&latency->section, section);
 
-    if (other && is_max(latency, other) && !is_max(latency, section))
-        other = atomic_exchange(&latency->section, other);
-    fg_latency_section_free(other);
+        if (!other || is_max(latency, ticks) || !is_max(latency, length_of(other))) {
+            fg_latency_section_free(other);
+            return;
+        }
+        section = other;
+    }
 }
 
 /* Maps the file of a copy. Its descriptor is not kept: the program may close any descriptor. */
@@ -218,7 +223,7 @@ void fg_latency_give_back(struct fg_latency *latency, struct fg_latency_section 
 
     if (!section || atomic_compare_exchange_strong(&latency->section, &none, section))
         return;
-    if (is_max(latency, section))
+    if (is_max(latency, length_of(section)))
         put(latency, section);
     else
         fg_latency_section_free(section);
