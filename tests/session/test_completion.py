@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
+import select
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from conftest import Funcgraph
@@ -37,7 +41,9 @@ def script(capsys: pytest.CaptureFixture[str], shell: str) -> str:
 def parts(shell: str, text: str) -> dict[str, str]:
     """Return what a script has for each command."""
     if shell == "fish":
-        found = re.findall(r"^complete -c funcgraph -n '__funcgraph_of (\w+)' (.*)$", text, re.MULTILINE)
+        found = re.findall(
+            r"^complete -c funcgraph -n '__funcgraph_(?:options_)?of (\w+)' (.*)$", text, re.MULTILINE
+        )
         lines: dict[str, str] = {}
         for name, rest in found:
             lines[name] = lines.get(name, "") + f" {rest}\n"
@@ -46,20 +52,31 @@ def parts(shell: str, text: str) -> dict[str, str]:
     return dict(zip(rows[1::2], rows[2::2], strict=True))
 
 
-@pytest.fixture(scope="module")
-def bash(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script for bash, and traces beside a file that is none."""
-    folder = tmp_path_factory.mktemp("completion")
+def folder_of(shell: str, folder: Path) -> Path:
+    """Return a folder with the script for a shell, and traces beside a file that is none."""
     table = {command.NAME: (command, parser) for command, parser in cli.table()}
     words: dict[str, Words] = {
         name: words_of(parser, runs_command=getattr(command, "TAKES_COMMAND", False))
         for name, (command, parser) in table.items()
     }
     helps = {name: command.HELP for name, (command, _) in table.items()}
-    (folder / "script").write_text(SCRIPTS["bash"](words, helps))
+    (folder / "script").write_text(SCRIPTS[shell](words, helps))
     for name in ("a.fg", "b c.dat", "d.fg.part", "x.txt", "$(touch HARM).fg"):
         (folder / name).touch()
     return folder
+
+
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of("bash", tmp_path_factory.mktemp("bash"))
+
+
+@pytest.fixture(scope="module", params=["fish", "zsh"])
+def other_shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    if shutil.which(request.param) is None:
+        pytest.skip(f"needs {request.param}")
+    folder = folder_of(request.param, tmp_path_factory.mktemp(request.param))
+    return Shell(folder, fish_completed if request.param == "fish" else zsh_completed)
 
 
 def completed(folder: Path, *words: str) -> list[str]:
@@ -76,6 +93,81 @@ def completed(folder: Path, *words: str) -> list[str]:
     assert not done.stderr
     assert not (folder / "HARM").exists()
     return sorted(filter(None, done.stdout.split("\0")))
+
+
+class Shell(NamedTuple):
+    """A shell that is no bash: what it completes in its folder at the end of a command line."""
+
+    folder: Path
+    function: Callable[[Path, str], list[str]]
+
+    def completed(self, line: str) -> list[str]:
+        found = self.function(self.folder, line)
+        assert not (self.folder / "HARM").exists()
+        return sorted(set(found))
+
+    def answer(self, *lines: str) -> None:
+        """Have a `funcgraph` on the path that answers so, and writes down what was asked."""
+        command = self.folder / "funcgraph"
+        answers = " ".join(map(shlex.quote, lines))
+        command.write_text(f"#!/bin/sh\necho \"$*\" > asked\nprintf '%s\\n' {answers}\n")
+        command.chmod(0o755)
+
+
+def fish_completed(folder: Path, line: str) -> list[str]:
+    code = f"source script; complete -C {shlex.quote(line)}"
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)}
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", code], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert not done.stderr
+    return [row.partition("\t")[0] for row in done.stdout.splitlines()]
+
+
+#: Each word that is added to the completions is printed between two marks; a third one follows the last.
+ZSH = """\
+PS1=; autoload -Uz compinit && compinit -u -D; . ./script
+compadd() {
+    local -a hits; local hit
+    builtin compadd -O hits "$@"
+    for hit in $hits; do print -rn -- $'\\x02'"${(Q)hit}"$'\\x03'; done
+    builtin compadd "$@"
+}
+complete-and-tell() { zle complete-word; print -rn -- $'\\x04' }
+zle -N complete-and-tell; bindkey '^I' complete-and-tell
+stty -echo; print -rn -- $'\\x04'
+"""
+
+
+def zsh_completed(folder: Path, line: str) -> list[str]:
+    main, other = pty.openpty()
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb"}
+    with subprocess.Popen(
+        ["zsh", "-f", "-i"],
+        cwd=folder,
+        env={**environment, "HOME": str(folder)},
+        stdin=other,
+        stdout=other,
+        stderr=other,
+        start_new_session=True,
+    ) as shell:
+        os.close(other)
+        os.write(main, ZSH.encode())
+        read_until(main, b"\x04")
+        os.write(main, f"{line}\t".encode())
+        text = read_until(main, b"\x04").decode()
+        shell.kill()
+    os.close(main)
+    return re.findall("\x02(.*?)\x03", text)
+
+
+def read_until(fd: int, mark: bytes) -> bytes:
+    """Return what comes from a terminal up to a mark."""
+    data = b""
+    while mark not in data:
+        assert select.select([fd], [], [], 300)[0], data
+        data += os.read(fd, 65536)
+    return data
 
 
 @pytest.mark.parametrize("shell", FORMS)
@@ -136,6 +228,40 @@ def test_of_processes_only_digits_are_completed(bash: Path) -> None:
     assert completed(bash, "funcgraph", "top", "-P", "9,47") == ["9,4711"]
     assert completed(bash, "funcgraph", "attach", "48") == ["48"]
     assert completed(bash, "funcgraph", "top", "-P", "$(touch HARM)") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("rec", ["record", "recover"]),
+        ("help rec", ["record", "recover"]),
+        ("report --col", ["--color"]),
+        ("report --color ", ["always", "auto", "never"]),
+        ("record -p function_", ["function_graph"]),
+        ("record -O nosleep", ["nosleep-time"]),
+        ("export spee", ["speedscope"]),
+        ("completion ", ["bash", "fish", "zsh"]),
+        ("report ", ["$(touch HARM).fg", "a.fg", "b c.dat", "d.fg.part"]),
+        ("summary -i b", ["b c.dat"]),
+        ("record --dro", ["--drop"]),
+        ("record -l f --dro", ["--drop"]),
+        ("record -l f program --dro", []),  # the program's own options
+        ("record -m module --dro", []),
+    ],
+)
+def test_other_shells_complete(other_shell: Shell, line: str, found: list[str]) -> None:
+    assert other_shell.completed(f"funcgraph {line}") == found
+
+
+def test_other_shells_complete_processes_and_functions(other_shell: Shell) -> None:
+    other_shell.answer("4711", "$(touch HARM)", "12;touch HARM", "a[$(touch HARM)]", "-x", "", "48")
+    assert other_shell.completed("funcgraph attach 4") == ["4711", "48"]
+    assert (other_shell.folder / "asked").read_text() == "completion --pids\n"
+    other_shell.answer(
+        "shop.pay", "shop.$(touch HARM)", "shop.<locals>", "shop;touch HARM", "-x", "", "shop.price"
+    )
+    assert other_shell.completed("funcgraph report -i a.fg -g shop") == ["shop.pay", "shop.price"]
+    assert (other_shell.folder / "asked").read_text() == "completion --functions shop --of a.fg\n"
 
 
 def test_of_functions_only_plain_names_are_completed(bash: Path) -> None:

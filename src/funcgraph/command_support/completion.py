@@ -72,6 +72,14 @@ class Words:
         """Return the names of all flags."""
         return [name for flag in self.flags for name in flag.names]
 
+    def valued(self) -> list[Flag]:
+        """Return the flags behind which a value must stand."""
+        return [flag for flag in self.flags if flag.value is not None and flag.must]
+
+    def valued_names(self) -> list[str]:
+        """Return the names of those flags."""
+        return [name for flag in self.valued() for name in flag.names]
+
 
 def _rank(value: Value) -> int:
     return {FUNCTION: 0, TRACE: 1}.get(value.kind, 2)

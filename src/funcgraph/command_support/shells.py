@@ -177,6 +177,21 @@ function __funcgraph_of
     test (count $words) -gt 1; and test "$words[2]" = $argv[1]
 end
 
+function __funcgraph_options_of # COMMAND: and the program that it runs has not begun, which has its own
+    __funcgraph_of $argv[1]; or return 1
+    set -l valued __funcgraph_valued_$argv[1]
+    set -l is_value 0
+    for word in (commandline -opc)[3..]
+        if test $is_value -eq 1
+            set is_value 0
+        else if contains -- $word $$valued
+            set is_value 1
+        else if not string match -qr -- '^-.' $word; or contains -- $word -m -c --
+            return 1
+        end
+    end
+end
+
 function __funcgraph_pids
     @PIDS@ | string match -r '^[0-9]+$'
 end
@@ -201,6 +216,7 @@ function __funcgraph_traces
     __fish_complete_directories "$begin"
 end
 
+@VALUED@
 complete -c funcgraph -f
 @COMMANDS@
 """
@@ -214,12 +230,11 @@ def _bash(commands: Mapping[str, Words], helps: Mapping[str, str]) -> str:
     rows = []
     values: dict[tuple[str, str], str] = {}
     for name, words in commands.items():
-        valued = [flag for flag in words.flags if flag.value is not None and flag.must]
         rows.append(
             f"        {name}) flags={_joined(words.flag_names())} "
-            f"valued={_joined(each for flag in valued for each in flag.names)} {_bash_value(words.rest)} ;;"
+            f"valued={_joined(words.valued_names())} {_bash_value(words.rest)} ;;"
         )
-        for flag in valued:
+        for flag in words.valued():
             if flag.value and flag.value != Value(OTHER):
                 pattern = "|".join(f"{name},{each}" for each in flag.names)
                 values[name, pattern] = f"            {pattern}) {_bash_value(flag.value)} ;;"
@@ -304,16 +319,20 @@ def _fish(commands: Mapping[str, Words], helps: Mapping[str, str]) -> str:
         for name, text in _FIRST.items()
     ]
     lines.append(f"complete -c funcgraph -n '__funcgraph_of help' -a {_fish_quoted(' '.join(commands))}")
+    valued = []
     for name, words in commands.items():
         begin = f"complete -c funcgraph -n '__funcgraph_of {name}'"
         if rest := _fish_value(words.rest).removeprefix("-x "):
             lines.append(f"{begin} {rest.removeprefix('-r ')}")
+        if words.rest.kind == COMMAND:
+            valued.append(f"set -g __funcgraph_valued_{name} {' '.join(words.valued_names())}")
+            begin = f"complete -c funcgraph -n '__funcgraph_options_of {name}'"
         for flag in words.flags:
             names = " ".join(map(_fish_name, flag.names))
             value = f" {_fish_value(flag.value) or '-x'}" if flag.value and flag.must else ""
             lines.append(f"{begin} {names}{value} -d {_fish_quoted(flag.help)}")
     globs = " ".join(f"$begin*.{suffix}" for suffix in SUFFIXES)
-    return _filled(_FISH, PIDS=_PIDS, GLOBS=globs, COMMANDS="\n".join(lines))
+    return _filled(_FISH, PIDS=_PIDS, GLOBS=globs, VALUED="\n".join(valued), COMMANDS="\n".join(lines))
 
 
 def _fish_name(name: str) -> str:
