@@ -327,6 +327,7 @@ COMMANDS = {
     "repeat": ["repeat", "-i", "trace.fg"],
     "diff": ["diff", "trace.fg", "trace.fg"],
     "report": ["report", "trace.fg"],
+    "page": ["view", "--export", "trace.html", "trace.fg"],
     "where": ["report", "--where", "duration >= 0", "trace.fg"],
 }
 PLAN = {"plan": ["plan", "--afresh", "/bin/true", "/nowhere"]}
@@ -369,7 +370,7 @@ def test_each_command_has_a_bar_and_leaves_nothing_of_it(trace: Path, terminal: 
         assert b"%" in part, name
         printed = (trace.parent / name).read_bytes()
         assert b"\x1b" not in printed
-        assert bool(printed) == (name not in ("export", "convert", "merge")), name
+        assert bool(printed) == (name not in ("export", "convert", "merge", "page")), name
 
 
 def test_a_report_on_the_terminal_itself_has_a_bar_up_to_its_text(trace: Path, terminal: Terminal) -> None:

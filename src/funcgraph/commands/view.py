@@ -19,6 +19,7 @@ from funcgraph.command_support.trace import (
     check_flaw,
     default_trace,
     open_as,
+    reading_bar,
     selection_of,
     trace_errors,
 )
@@ -221,7 +222,8 @@ def _export(args: argparse.Namespace) -> int:
             raise CommandError(f"{path}: is the output too")
         with trace_errors(path):
             served = _open(0, path, args)
-            text, remarks = export_page(served, selection_of(args), has_source=args.source)
+            with reading_bar(path) as bar:
+                text, remarks = export_page(served, selection_of(args), has_source=args.source, progress=bar)
         with whole_file(output) as out:
             out.write(text.encode())
     except OSError as error:

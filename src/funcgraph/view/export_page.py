@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from funcgraph.page import path_tree
@@ -64,6 +64,7 @@ def export_page(
     has_source: bool = False,
     most_bytes: int = MOST_BYTES,
     first: str = "",
+    progress: Callable[[float], object] | None = None,
 ) -> tuple[str, list[str]]:
     """Return a page of a trace, and what had to be left out of it.
 
@@ -73,12 +74,13 @@ def export_page(
         has_source: the page has the source of functions, too.
         most_bytes: how large it may be.
         first: what it shows first, as the fragment of a page's address: `tab=flame`.
+        progress: called with the share of the index that is there, 0 to 1.
 
     Raises:
         SelectionError: the trace has nothing of that.
         TraceError, OSError: it cannot be read.
     """
-    served.make_index()
+    served.make_index(progress)
     part = _part(served, selection)
     tree = _tree(served, part)
     values = values_of(served, part.lanes, part.times, selection.functions, most_bytes // 2)

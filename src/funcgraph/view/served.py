@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -103,10 +103,14 @@ class Served:
         """Begin to make the index, in a thread that does not keep the process alive."""
         threading.Thread(target=self._make_all, name=f"index-{self.number}", daemon=True).start()
 
-    def make_index(self) -> None:
-        """Make the index here and now. Raises RequestError: it cannot be made."""
+    def make_index(self, progress: Callable[[float], object] | None = None) -> None:
+        """Make the index here and now. Raises RequestError: it cannot be made.
+
+        Args:
+            progress: called with the share that is there, 0 to 1.
+        """
         if self._index is None:
-            self._make_index()
+            self._make_index(progress or self._note_progress)
         self.index()
 
     def runs(self) -> RunTable:
@@ -305,14 +309,14 @@ class Served:
 
     def _make_all(self) -> None:
         """Make the index, and then what the lanes of tasks need."""
-        self._make_index()
+        self._make_index(self._note_progress)
         if self._index is not None:
             with suppress(RequestError):  # whoever asks is told
                 self.runs()
 
-    def _make_index(self) -> None:
+    def _make_index(self, progress: Callable[[float], object]) -> None:
         try:
-            self._index = self.trace.index(progress=self._note_progress)
+            self._index = self.trace.index(progress=progress)
         except (TraceError, OSError) as error:
             self.note_flaw(error)
         except MemoryError:
