@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
-from counter import program
+from counter import PROLOGUE, program, run_with_library
 from planned import needs_plans
 
 pytestmark = needs_plans
@@ -109,6 +109,45 @@ def test_python_called_from_native_code_nests_below_it(fg: Funcgraph, tmp_path: 
         "    }",
         "  }",
     ]
+
+
+CHOOSES = """
+    static long calls;
+    static long first(long n) { return n + 1; }
+    static long second(long n) { calls++; return n * 2; }
+    static void *choose(void) { return second; }
+    static void *choose_elsewhere(void) { return (void *)0x1000; }
+    long doubled(long n) __attribute__((ifunc("choose")));
+    long nowhere(long n) __attribute__((ifunc("choose_elsewhere")));
+    long outer(long n) { return doubled(n) + first(n); }
+    long calls_of_second(void) { return calls; }
+    long (*used)(long) = nowhere;
+"""
+
+
+@pytest.mark.parametrize("pattern", ["doubled:mod:libchooses", "*:mod:libchooses"])
+def test_what_an_ifunc_chose_is_hooked_by_the_name_of_the_ifunc(
+    fg: Funcgraph, tmp_path: Path, pattern: str
+) -> None:
+    """Broken: the resolver was refused, and a person had to know that `strlen` is `__strlen_evex` here."""
+    printed = run_with_library(
+        fg,
+        tmp_path,
+        ("libchooses.so", CHOOSES),
+        PROLOGUE
+        + f"""
+    library = ctypes.CDLL(sys.argv[1])
+    with Instance("x", tracer="function_graph", filter=[{pattern!r}]) as instance:
+        instance.tracing_on = True
+        print(library.outer(20), library.doubled(4), library.calls_of_second())
+        instance.tracing_on = False
+        print("\\n".join(lines(instance, "doubled", "second", "nowhere")))
+    print(library.outer(20), library.calls_of_second())
+    """,
+    )
+    results, *calls, after = printed.splitlines()
+    assert (results, after) == ("61 8 2", "61 3")
+    assert [call.strip() for call in calls if "calls_of" not in call] == ["doubled [libchooses]();"] * 2
 
 
 def test_a_comparison_in_python_nests_below_qsort(fg: Funcgraph, tmp_path: Path) -> None:

@@ -551,18 +551,72 @@ const char *fg_native_name(const struct fg_native_object *object)
 
 /* ---- functions */
 
-/* The name of a function that patterns select, the best one first; NULL: they select none. */
+/* The next name of a function that patterns select, after @name; NULL, @name too: the first, the best one. NULL:
+ * there is none. */
 static const char *selected_name(const struct fg_native_object *object, uint32_t i,
-                                 const struct fg_patterns *patterns)
+                                 const struct fg_patterns *patterns, const char *name)
 {
     const struct fg_plan_file *plan = &object->plan;
-    const char *name = plan->names + plan->functions[i].name, *end = plan->names + plan->header->name_bytes;
+    const char *end = plan->names + plan->header->name_bytes;
 
+    name = name ? name + strlen(name) + 1 : plan->names + plan->functions[i].name;
     for (; name < end && *name; name += strlen(name) + 1) {
         if (fg_patterns_match_native(patterns, name, object->name))
             return name;
     }
     return NULL;
+}
+
+#define NO_FUNCTION UINT32_MAX
+
+/* The number of the function at an address. */
+static uint32_t function_at(const struct fg_native_object *object, uintptr_t address)
+{
+    const struct fg_plan_function *functions = object->plan.functions;
+    uint32_t low = 0, high = object->plan.header->functions;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (functions[middle].address < address - object->loaded.base)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < object->plan.header->functions && functions[low].address == address - object->loaded.base
+               ? low
+               : NO_FUNCTION;
+}
+
+/* A function to hook, and its name. */
+struct meaning {
+    uint32_t i;
+    const char *name;
+};
+
+/* What patterns mean by an ifunc: the function that it has chosen, by the ifunc's name. */
+static struct meaning chosen(const struct fg_native_object *object, uint32_t resolver,
+                             const struct fg_patterns *patterns)
+{
+    const char *name = NULL;
+
+    while ((name = selected_name(object, resolver, patterns, name))) {
+        uintptr_t address = fg_object_symbol(&object->loaded, name);
+        uint32_t i = address ? function_at(object, address) : NO_FUNCTION;
+
+        if (i != NO_FUNCTION && object->plan.functions[i].reason == FG_PLAN_HOOKABLE)
+            return (struct meaning){i, name};
+    }
+    return (struct meaning){NO_FUNCTION, NULL};
+}
+
+/* What patterns mean by an entry of the plan. */
+static struct meaning meaning_of(const struct fg_native_object *object, uint32_t i,
+                                 const struct fg_patterns *patterns)
+{
+    if (object->plan.functions[i].reason == FG_PLAN_IFUNC_RESOLVER)
+        return chosen(object, i, patterns);
+    return (struct meaning){i, selected_name(object, i, patterns, NULL)};
 }
 
 /* Makes the record of a function. NULL: memory is short. */
@@ -598,26 +652,37 @@ static struct fg_func *func_at(const void *list, size_t i)
     return ((struct fg_func *const *)list)[i];
 }
 
-/* Makes the records that are missing, and adds them to @funcs. Returns how many functions are meant;
- * -ENOMEM. */
+/* Makes the records that are missing of what patterns mean by entries with @reason, and adds them to @funcs.
+ * Returns how many entries they mean; -ENOMEM. */
 static long meet_all(struct fg_native_object *object, const struct fg_patterns *patterns,
-                     struct fg_func **funcs, size_t *n)
+                     enum fg_plan_reason reason, struct fg_func **funcs, size_t *n)
 {
     long meant = 0;
 
     for (uint32_t i = 0; i < object->plan.header->functions; i++) {
-        const char *name =
-            object->plan.functions[i].reason == FG_PLAN_HOOKABLE ? selected_name(object, i, patterns) : NULL;
+        struct meaning meaning = {.name = NULL};
 
-        meant += name != NULL;
-        if (!name || object->hooks[i])
+        if (object->plan.functions[i].reason == reason)
+            meaning = meaning_of(object, i, patterns);
+        meant += meaning.name != NULL;
+        if (!meaning.name || object->hooks[meaning.i])
             continue;
-        object->hooks[i] = hook_new(object, i, name);
-        if (!object->hooks[i])
+        object->hooks[meaning.i] = hook_new(object, meaning.i, meaning.name);
+        if (!object->hooks[meaning.i])
             return -ENOMEM;
-        funcs[(*n)++] = object->hooks[i]->func;
+        funcs[(*n)++] = object->hooks[meaning.i]->func;
     }
     return meant;
+}
+
+/* Ifuncs are first: a person knows the functions that they choose by the ifuncs' names. */
+static long meet_in_order(struct fg_native_object *object, const struct fg_patterns *patterns,
+                          struct fg_func **funcs, size_t *n)
+{
+    long chosen = meet_all(object, patterns, FG_PLAN_IFUNC_RESOLVER, funcs, n);
+    long meant = chosen < 0 ? chosen : meet_all(object, patterns, FG_PLAN_HOOKABLE, funcs, n);
+
+    return meant < 0 ? meant : chosen + meant;
 }
 
 long fg_native_meet(struct fg_native_object *object, const struct fg_patterns *patterns)
@@ -629,7 +694,7 @@ long fg_native_meet(struct fg_native_object *object, const struct fg_patterns *p
     if (!funcs)
         return -ENOMEM;
     fg_mutex_lock(&native.lock);
-    meant = meet_all(object, patterns, funcs, &n);
+    meant = meet_in_order(object, patterns, funcs, &n);
     fg_mutex_unlock(&native.lock);
     fg_sync_many(func_at, funcs, n);
     free(funcs);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "arch/native/object.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static int visit(struct dl_phdr_info *info, size_t bytes, void *arg)
     (void)bytes;
     if (!is_meant(info, request))
         return 0;
-    *request->object = (struct fg_loaded_object){.base = info->dlpi_addr};
+    *request->object = (struct fg_loaded_object){.base = info->dlpi_addr, .path = info->dlpi_name};
     note_text(info, request->object);
     return 1;
 }
@@ -90,4 +91,14 @@ bool fg_object_at(uintptr_t address, struct fg_loaded_object *object)
     struct request request = {.address = address, .object = object};
 
     return dl_iterate_phdr(visit, &request) != 0;
+}
+
+uintptr_t fg_object_symbol(const struct fg_loaded_object *object, const char *name)
+{
+    void *handle = dlopen(*object->path ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    uintptr_t address = handle ? (uintptr_t)dlsym(handle, name) : 0;
+
+    if (handle)
+        dlclose(handle);
+    return address >= object->begin && address < object->end ? address : 0;
 }
