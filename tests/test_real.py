@@ -46,6 +46,7 @@ def package(folder: Path, looks: str, flaky: bool) -> Path:
     source.mkdir()
     text = textwrap.dedent(PACKAGE).format(looks=repr(looks), flaky=not flaky)
     (source / "test_made_up.py").write_text(text)
+    (source / "broken.py").write_text("import no_such_module\n")
     archive = folder / "made_up-1.0.tar.gz"
     with tarfile.open(archive, "w:gz") as file:
         file.add(source, source.name)
@@ -58,8 +59,10 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:timeout")
 
 
-def judge_package(folder: Path, looks: str, flaky: bool, way: suites.Way = "record") -> compare.Verdict:
-    suite = suites.Suite("made-up", ["test_made_up.py"])
+def judge_package(
+    folder: Path, looks: str, flaky: bool, way: suites.Way = "record", *more: str
+) -> compare.Verdict:
+    suite = suites.Suite("made-up", ["test_made_up.py", *more])
     return suites.judge(suite, package(folder, looks, flaky), Path(sys.executable), folder / "work", way)
 
 
@@ -84,6 +87,12 @@ def test_a_suite_that_nothing_changes_is_the_same(tmp_path: Path) -> None:
     assert (verdict.differences, verdict.flaky, verdict.traced.notes) == ((), (), ())
     assert len(verdict.plain.outcomes) == 4
     assert not list(tmp_path.rglob("*.dat*"))
+
+
+def test_a_suite_that_cannot_be_imported_was_not_tested(tmp_path: Path) -> None:
+    """Broken: the error of the import was one outcome, the same in each run."""
+    verdict = judge_package(tmp_path, "nothing_has_this_name", False, "plugin", "broken.py")
+    assert verdict.differences == ("nothing was tested: exit status 2",)
 
 
 def test_a_test_that_differs_untraced_is_left_out_and_told(tmp_path: Path) -> None:

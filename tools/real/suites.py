@@ -94,6 +94,8 @@ def sdist(package: str, python: Path, cache: Path) -> Path:
 
 
 _PLUGIN = ("--funcgraph", "--funcgraph-slow=3")
+#: pytest's exit statuses if all tests passed, or some failed. With others a module was not even imported.
+_TESTED = (0, 1)
 
 
 def judge(suite: Suite, archive: Path, python: Path, folder: Path, way: Way = "record") -> Verdict:
@@ -127,7 +129,7 @@ def _run(arguments: Sequence[str], archive: Path, python: Path, folder: Path, wa
     if way == "record":
         command = [python, "-m", "funcgraph", *compare.RECORD, "-o", trace, *command]
     status, out, err, seconds = compare.run(command, source, environment)
-    outcomes = read_report(report) if report.exists() else {}
+    outcomes = read_report(report) if report.exists() and status in _TESTED else {}
     events, notes = compare.recorder_notes(err) if way == "record" else (plugin_calls(out), ())
     trace.unlink(missing_ok=True)  # gigabytes, and the folder is kept until all is compared
     return Seen(outcomes, status, seconds, events, notes)
