@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Funcgraph
+from planned import needs_plans
 from sizes import share
 from test_trace_cmd import nested
 from tracereader import FUNC_BASE, FUNC_STEP, Event, Trace, read_trace
@@ -741,3 +742,21 @@ def test_gevent(fg: Funcgraph, options: list[str], filter: list[str]) -> None:
     assert {name for (name, kind), n in ends.items() if kind == CLOSE and n} & own == set()
     assert ends["fails", RAISE] == 1
     assert ends["nap", RAISE] == 2  # timed out, killed
+
+
+@needs_plans
+def test_gevent_switches_inside_of_hooked_functions(fg: Funcgraph) -> None:
+    """gevent's extensions are on the stack at each switch, all functions of theirs and of libc hooked."""
+    pytest.importorskip("gevent")
+    script = fg.script(GEVENT)
+    native = [word for name in ("_gevent*", "corecext", "libc") for word in ("-l", f"*:mod:{name}")]
+    done = fg.record("-q", "-b", "65536", "-l", "__main__.*", *native, sys.executable, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == fg.plain(sys.executable, script).stdout
+    summary = fg.summary()
+    seen = {function["name"]: function["calls"] for function in summary["functions"]}
+    assert not summary["lost"]
+    for name, calls in json.loads(done.stdout)[0].items():
+        assert seen[f"__main__.{name}"] == calls
+    objects = {name.rpartition(" [")[2] for name in seen if name.endswith("]")}
+    assert {"corecext]", "libc]", "_gevent_cgreenlet]", "_gevent_cqueue]"} <= objects
