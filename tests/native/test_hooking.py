@@ -150,6 +150,82 @@ def test_what_an_ifunc_chose_is_hooked_by_the_name_of_the_ifunc(
     assert [call.strip() for call in calls if "calls_of" not in call] == ["doubled [libchooses]();"] * 2
 
 
+CLONES = """
+    #define _GNU_SOURCE
+    #include <sched.h>
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+
+    static long memory; /* which a child shares that has CLONE_VM */
+
+    __attribute__((noinline)) long twice(long n) { memory++; return n * 2; }
+    static int child(void *n) { _exit((int)twice((long)n)); }
+
+    static long result_of(int pid)
+    {
+        int status = 0;
+
+        waitpid(pid, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -status;
+    }
+
+    /* As posix_spawn() does it: the caller waits until the child has gone. */
+    long on_its_stack(long n)
+    {
+        char *stack = malloc(1 << 16);
+        long result = result_of(clone(child, stack + (1 << 16), CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)n));
+
+        free(stack);
+        return result;
+    }
+
+    /* A fork that no handler of pthread_atfork() learns of. */
+    long bare(long n)
+    {
+        long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+        if (pid == 0)
+            child((void *)n);
+        return result_of((int)pid);
+    }
+
+    long memory_of(void) { return memory; }
+"""
+
+
+def test_children_of_clone_call_hooked_functions(fg: Funcgraph, tmp_path: Path) -> None:
+    printed = run_with_library(
+        fg,
+        tmp_path,
+        ("libclones.so", CLONES),
+        PROLOGUE
+        + """
+    library = ctypes.CDLL(sys.argv[1])
+    with Instance("x", tracer="function_graph", filter=["*:mod:libclones"]) as instance:
+        instance.tracing_on = True
+        print([library.on_its_stack(n) for n in range(20)] == [2 * n for n in range(20)])
+        print([library.bare(n) for n in range(20)] == [2 * n for n in range(20)])
+        print(library.twice(4), library.memory_of())
+        instance.tracing_on = False
+        seen = lines(instance, "libclones")
+    for name in ("on_its_stack", "bare", "twice"):
+        print(name, sum(f" {name} [" in line for line in seen))
+    print(library.twice(5), library.bare(6), library.on_its_stack(7))
+    """,
+    )
+    assert printed.splitlines() == [
+        *["True"] * 2,
+        "8 21",  # a child of a fork has its own
+        "on_its_stack 20",
+        "bare 20",
+        "twice 21",
+        "10 12 14",
+    ]
+
+
 def test_a_comparison_in_python_nests_below_qsort(fg: Funcgraph, tmp_path: Path) -> None:
     printed = program(
         fg,
