@@ -11,7 +11,13 @@ from conftest import Funcgraph
 from tracefile import RAISE, RESUME, SUSPEND, Trace, values
 
 import funcgraph
-from funcgraph.answers.compare_calls import CallComparison, CallCount, compare_calls, first_different_calls
+from funcgraph.answers.compare_calls import (
+    CallComparison,
+    CallCount,
+    compare_calls,
+    different_calls,
+    first_different_calls,
+)
 from funcgraph.answers.named_call import find_call
 from funcgraph.tracedata import SelectionError
 from funcgraph.tracedata.description import NATIVE
@@ -125,6 +131,49 @@ def test_the_first_calls_that_differ_in_two_runs(tmp_path: Path) -> None:
         assert difference is not None
         assert (difference.what, difference.calls) == ("result", 3)
         assert first_different_calls(a, a, "shop.order") is None
+
+
+def run_of(path: Path, results: list[list[object]], **last: bool) -> Path:
+    written = Written()
+    for number, of_order in enumerate(results):
+        written.order(number, of_order, **(last if number == len(results) - 1 else {}))
+    return written.save(path)
+
+
+def test_all_first_calls_that_differ_stand_beside_each_other(tmp_path: Path) -> None:
+    """Broken: only the first ones; or, after two that part, calls of other numbers beside each other."""
+    a = run_of(tmp_path / "a.dat", [[1], [2], [3, 4], [5], [6]], raises=True)
+    b = run_of(tmp_path / "b.dat", [[1], [9], [3, 4, 4], [5], [6]])
+    with funcgraph.open(a) as one, funcgraph.open(b) as other:
+        found = different_calls(one, other, "shop.order")
+        rows = [(str(pair.a), str(pair.b), pair.difference.what) for pair in found.pairs]
+        assert rows == [
+            ("shop.order:2", "shop.order:2", "result"),
+            ("shop.order:3", "shop.order:3", "call"),
+            ("shop.order:5", "shop.order:5", "result"),
+        ]
+        assert (found.end, found.is_cut) == (None, False)
+        cut = different_calls(one, other, "shop.order", most=2)
+        assert (len(cut.pairs), cut.is_cut) == (2, True)
+        assert different_calls(one, one, "shop.order") == ((), None, False)
+
+
+def test_without_a_function_calls_that_no_other_made_are_compared(tmp_path: Path) -> None:
+    a, b = (run_of(tmp_path / f"{name}.dat", [[1], [last]]) for name, last in (("a", 2), ("b", 3)))
+    with funcgraph.open(a) as one, funcgraph.open(b) as other:
+        (pair,) = different_calls(one, other).pairs
+        assert (str(pair.a), str(pair.b)) == ("shop.main:1", "shop.main:1")
+        assert pair.difference.path == ("shop.main", "shop.order")
+
+
+def test_where_one_run_has_no_more_calls_nothing_later_is_compared(tmp_path: Path) -> None:
+    a = run_of(tmp_path / "a.dat", [[1], [2], [3]])
+    b = run_of(tmp_path / "b.dat", [[1], [8]])
+    with funcgraph.open(a) as one, funcgraph.open(b) as other:
+        found = different_calls(one, other, "shop.order")
+        assert [str(pair.a) for pair in found.pairs] == ["shop.order:2"]
+        assert found.end is not None and found.end.a is not None
+        assert (found.end.a[1], found.end.b, found.is_cut) == ("shop.order", None, False)
 
 
 @pytest.mark.parametrize("follows", [False, True])

@@ -9,7 +9,7 @@ with funcgraph.open("trace.fg") as trace:
 
 from __future__ import annotations
 
-from funcgraph.answers.compare_calls import compare_calls, first_different_calls
+from funcgraph.answers.compare_calls import compare_calls, different_calls, first_different_calls
 from funcgraph.answers.exceptions import exceptions
 from funcgraph.answers.expectation import match_calls, parse_expectation
 from funcgraph.answers.named_call import find_call
@@ -22,6 +22,7 @@ from funcgraph.answers.written_expectation import write_call, write_expectation
 __all__ = [
     "check_trace",
     "compare_calls",
+    "different_calls",
     "exceptions",
     "find_call",
     "first_different_calls",

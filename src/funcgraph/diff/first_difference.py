@@ -79,8 +79,9 @@ class Lockstep:
     Attributes:
         value: where an argument or a result first differs, as far as both make the same calls; None: nowhere.
         parting: where they first call something else; None: nowhere.
-        nr_roots: how many calls of depth 0 both have begun by the first of these places: at a call without
-            the next one.
+        root: the name of the call of depth 0 in which the first of these places is; "": it is between two, or
+            its beginning is not in the traces.
+        nr_roots: how many calls of depth 0 both have begun by then: at a call without the next one.
         roots_ns: when the latest of these began in each; 0: there is none.
         after: what each calls from the parting on, as (depth, name): the first ones.
         counts: how often each calls the functions of a name.
@@ -88,6 +89,7 @@ class Lockstep:
 
     value: FirstDifference | None
     parting: FirstDifference | None
+    root: str
     nr_roots: int
     roots_ns: tuple[int, int]
     after: tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]
@@ -148,6 +150,7 @@ def lockstep(one: Side, other: Side, *, is_counted: bool = True) -> Lockstep:
     return Lockstep(
         _difference(sides, value, known),
         _difference(sides, parting, known),
+        _root_of(first, known) if first else "",
         nr_roots,
         roots_ns,
         (_calls(after[0], known), _calls(after[1], known)),
@@ -201,6 +204,15 @@ def _difference(
         for side, moment in zip(sides, moments, strict=True)
     ]
     return FirstDifference(what, calls, tuple(names[name] for name in path), _calls(before, names), *ends)
+
+
+def _root_of(place: LockstepPlaceTuple, names: Sequence[str]) -> str:
+    number, _, nr_roots, _, path, _, moments = place
+    if not nr_roots:
+        return ""
+    if path:
+        return names[path[0]]
+    return "" if _WHATS[number] == "call" or moments[0] is None else names[moments[0][3]]
 
 
 def _text(trace: Trace, moment: MomentTuple, name: str, what: What) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from funcgraph.mcp.running import Answer, bounded, run_command
 from funcgraph.mcp.tools import (
     LIMIT,
+    PAIR,
     RECORD,
     TOOLS,
     TRACE,
@@ -26,7 +27,7 @@ __all__ = ["Served"]
 
 _LEAST_LIMIT, _LIMIT, _MOST_LIMIT = 200, 8000, 100_000
 _MOST_SECONDS = 60
-_TRACES = Tool("traces", "The traces that can be asked about.", (), (), reads=False)
+_TRACES = Tool("traces", "The traces that can be asked about.", (), (), reads=0)
 
 
 class Served:
@@ -51,7 +52,9 @@ class Served:
             if start is None:
                 raise ProcessLookupError(f"process {pid}: there is no such process")
         self._folder = ""
-        self.tools = (_TRACES, *TOOLS, *((RECORD,) if pids else ()))
+        most = 2 if pids else min(len(self._traces), 2)  # a recording makes one more
+        tools = (tool for tool in TOOLS if tool.reads <= most)
+        self.tools = (_TRACES, *tools, *((RECORD,) if pids else ()))
 
     async def call(self, name: str, given: Mapping[str, object]) -> Answer:
         """Answer a client's call of a tool. An error is an answer, too."""
@@ -74,6 +77,9 @@ class Served:
             return Answer(bounded("\n".join(map(printable, self._traces)) or "none yet", limit), False)
         if tool is RECORD:
             return await self._record(given, limit)
+        if tool.reads == len(PAIR):
+            pair = self._pair(given)
+            return await run_command([*command_words(tool, given), "--", *pair], limit)
         trace = self._trace(given.pop(TRACE.name, None))
         words = command_words(tool, given, ("-i", trace))
         return await run_command(words, limit, input_of(tool, given))
@@ -85,6 +91,18 @@ class Served:
             listing = ", ".join(map(printable, self._traces)) or "none yet"
             raise RequestError(f"no such trace; there are: {listing}")
         return name
+
+    def _pair(self, given: dict[str, object]) -> list[str]:
+        """Take the traces of a tool that reads two out of what was given: without names the latest ones."""
+        names = [given.pop(one.name, None) for one in PAIR]
+        if len(self._traces) < len(PAIR):
+            raise RequestError(
+                "two traces are needed: there is one" if self._traces else "there is no trace yet"
+            )
+        latest = self._traces[-len(PAIR) :]
+        return [
+            self._trace(other if name is None else name) for name, other in zip(names, latest, strict=True)
+        ]
 
     async def _record(self, given: dict[str, object], limit: int) -> Answer:
         path = os.path.join(self._folder or self._make_folder(), f"{len(self._traces) + 1}.fg")

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 __all__ = [
     "LIMIT",
+    "PAIR",
     "TOOLS",
     "Parameter",
     "RequestError",
@@ -70,7 +71,7 @@ class Tool:
         help: what it is for.
         words: the command, and its fixed options.
         parameters: what the client may give.
-        reads: whether it reads a trace; all but `record` do.
+        reads: how many traces it reads.
         arguments: arguments of the command, before those of the client.
     """
 
@@ -78,11 +79,16 @@ class Tool:
     help: str
     words: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    reads: bool = True
+    reads: int = 1
     arguments: tuple[str, ...] = ()
 
 
 TRACE = Parameter("trace", "string", "which trace, as `traces` lists them; without it the latest")
+#: The traces of a tool that reads two.
+PAIR = (
+    Parameter("before", "string", "the first trace, as `traces` lists them; without it the last but one"),
+    Parameter("after", "string", "the second trace; without it the latest"),
+)
 LIMIT = Parameter("limit", "integer", "most characters of the answer, 200 to 100000 (default: 8000)")
 
 _TASK = Parameter("task", "string", "only this thread: its id or name", "--task")
@@ -179,6 +185,24 @@ TOOLS = (
         ),
     ),
     Tool(
+        "compare_traces",
+        "Two runs, in two traces: the first calls of a function that differ, side by side, the N-th beside "
+        "the N-th. Or FUNCTION:N of both.",
+        ("compare",),
+        (
+            Parameter("function", "string", "the function, or FUNCTION:N", "--at", required=True),
+            Parameter("task", "string", "only this thread of both: its id or name", "--task"),
+        ),
+        reads=2,
+    ),
+    Tool(
+        "first_difference",
+        "Where two runs, in two traces, first differ, whatever the function: in a call, argument or result.",
+        ("diff", "--first-difference"),
+        (_TASK, Parameter("graph", "string", "only functions that match, and all that they call", "-g")),
+        reads=2,
+    ),
+    Tool(
         "expectation",
         "The calls as an expectation, which `expect` checks: order, count, nesting, arguments, results. "
         "Of one call or a part of the time: other calls are `...`.",
@@ -225,13 +249,16 @@ RECORD = Tool(
         Parameter("args", "boolean", "record arguments", "--args"),
         Parameter("retval", "boolean", "record results", "--retval"),
     ),
-    reads=False,
+    reads=0,
 )
+
+
+_TRACES_OF: tuple[tuple[Parameter, ...], ...] = ((), (TRACE,), PAIR)
 
 
 def schema_of(tool: Tool) -> dict[str, Any]:
     """Return the JSON schema of a tool's arguments."""
-    parameters = (*tool.parameters, *((TRACE,) if tool.reads else ()), LIMIT)
+    parameters = (*tool.parameters, *_TRACES_OF[tool.reads], LIMIT)
     return {
         "type": "object",
         "properties": {one.name: {"type": one.kind, "description": one.help} for one in parameters},

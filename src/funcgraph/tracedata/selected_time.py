@@ -15,6 +15,8 @@ _MAX = 2**64 - 1
 
 # FG_TRACE_CLOCKS in trace_clock.h: those whose times are no nanoseconds.
 COUNTING_CLOCKS = ("counter", "uptime", "x86-tsc")
+# Those of which many events of a thread have the same time.
+COARSE_CLOCKS = ("uptime",)
 
 
 class TimeScale(NamedTuple):

@@ -71,7 +71,8 @@ def place_of_step(
     """Return where the call is that one of two calls makes, or that ends in it, where they first differ."""
     _, name, time_ns = side  # of arguments and results it is a text
     function = _function_named(served, name) if what == "call" else None
-    return spot(served, call.task, time_ns, time_ns, function)
+    begin_ns = time_ns - (what == "result")  # a call that ends then is in progress until then
+    return spot(served, call.task, begin_ns, time_ns, function)
 
 
 def _function_named(served: Served, name: str) -> Function | None:

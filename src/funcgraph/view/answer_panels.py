@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from funcgraph.answers.compare_calls import compare_calls
-from funcgraph.answers.compare_text import compare_json
 from funcgraph.answers.exceptions import exceptions as followed_exceptions
 from funcgraph.answers.exceptions_text import exceptions_head, exceptions_json, fate_text, ordered_groups
-from funcgraph.answers.facts import DIFFERENCES, Counts
+from funcgraph.answers.facts import Counts
 from funcgraph.answers.repeat import DEFAULT_LEAST
 from funcgraph.answers.repeat import repeat as repeated_calls
 from funcgraph.answers.repeat_text import repeat_json
@@ -24,7 +22,7 @@ from funcgraph.answers.why_text import MISSING, PART_TEXTS, paired_parts, per_ca
 from funcgraph.names import printable
 from funcgraph.tracedata.call_parts import PartSum
 from funcgraph.tracedata.selection import Selection
-from funcgraph.view.answer_evidence import call_json, exception_calls, number_of, place_json, place_of_step
+from funcgraph.view.answer_evidence import call_json, exception_calls, number_of, place_json
 from funcgraph.view.answer_part import (
     answer_of,
     command_of,
@@ -41,13 +39,12 @@ from funcgraph.view.parameters import Parameters
 from funcgraph.view.request_error import RequestError
 from funcgraph.view.served import Served
 
-__all__ = ["compare", "exceptions", "repeat", "values", "why"]
+__all__ = ["exceptions", "repeat", "values", "why"]
 
 _MAX = 2**32 - 1
 _MOST_ROWS = 200
 _MOST_VALUES = 50  # of a field that are listed
 _BAR_COLUMNS = 24
-_AT = ("lane", "time", "depth")
 
 
 def why(served: Served, parameters: Parameters) -> dict[str, Any]:
@@ -83,30 +80,6 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
         "lacks": [MISSING[word] for word in answer.missing],
         "notes": notes_of(served, _unfinished(answer)),
         "command": command_of(served, "why", words, "-i"),
-    }
-
-
-def compare(served: Served, parameters: Parameters) -> dict[str, Any]:
-    """Return where the call at a place first differs from that at another place, and what differs after."""
-    first = located_call(served, parameters.renamed({name: f"first_{name}" for name in _AT}))
-    second = located_call(served, parameters)
-    if (first.buffer, first.function, first.number) == (second.buffer, second.function, second.number):
-        raise RequestError(404, "this is the call that was kept: choose another one of its function")
-    found = answer_of(lambda: compare_calls(served.trace, first, served.trace, second))
-    made = compare_json(found)
-    for name in ("difference", "parting"):
-        if (place := getattr(found, name)) is not None:
-            made[name]["text"] = DIFFERENCES[place.what]
-            made[name]["evidence"] = [
-                None if side is None else place_of_step(served, call, side, place.what)
-                for call, side in ((first, place.a), (second, place.b))
-            ]
-    return {
-        **made,
-        "counts": made["counts"][:_MOST_ROWS],
-        "evidence": [call_json(served, call) for call in (first, second)],
-        "notes": notes_of(served, None),
-        "command": command_of(served, "compare", [str(first), str(second)], "-i"),
     }
 
 

@@ -11,6 +11,7 @@ from funcgraph.view import (
     answer_part,
     answers,
     call_detail,
+    compare_panels,
     difference,
     expectation_panel,
     flows,
@@ -75,10 +76,11 @@ QUESTIONS = {
         is_long=True,
     ),
     "compare": Question(
-        dated(answer_panels.compare),
+        dated(compare_panels.compare),
         ("lane", "time", "depth", "first_lane", "first_time", "first_depth"),
         is_long=True,
     ),
+    "different": Question(dated(compare_panels.different), ("name", "task", "number"), is_long=True),
     "values": Question(dated(answer_panels.values), (*answer_part.FUNCTION, *answer_part.PART), is_long=True),
     "repeat": Question(dated(answer_panels.repeat), ("least", "imports", *answer_part.PART), is_long=True),
     "exceptions": Question(

@@ -27,6 +27,7 @@ const ANSWERS_OF = {
     repeat: ["imports", "least"],
     exceptions: ["imports", "nth"],
     expect: ["expected"],
+    diff: ["task", "pair"],
 };
 
 class Page {
@@ -161,8 +162,14 @@ class Page {
         else if (answer) status.show(none);
     }
 
-    /** Show a call: choose it, and move to it. */
-    go(call) {
+    /** Show a call: choose it, and move to it. `number`: of its trace. */
+    go(call, number = this.trace.number) {
+        if (number !== this.trace.number) {
+            const chosen = {lane: call.lane, time: call.begin_ns, depth: call.depth},
+                place = around({begin: call.begin_ns, end: call.end_ns});
+            this.state.set({...this.ofTrace(number), call: chosen, ...place}, {step: true});
+            return;
+        }
         this.unfold(call);
         const view = this.timeline.reveal(call);
         this.state.set(
@@ -173,6 +180,23 @@ class Page {
             },
             {step: true},
         );
+    }
+
+    /** Return what changes when another trace is shown. */
+    ofTrace(number) {
+        return {
+            trace: number,
+            begin: undefined,
+            end: undefined,
+            call: null,
+            ...rangesOfNext(this.traces, this.state.values),
+            first: null,
+            second: null,
+            nth: 0,
+            pinned: [],
+            folded: [],
+            deep: [],
+        };
     }
 
     /** Have the level of a call shown: its group open, its lane unfolded and as deep as it goes. */
@@ -324,22 +348,7 @@ class Page {
         byId("show-all").addEventListener("click", () => this.showAll());
         byId("show-help").addEventListener("click", () => this.showHelp());
         byId("trace").addEventListener("change", () =>
-            state.set(
-                {
-                    trace: Number(byId("trace").value),
-                    begin: undefined,
-                    end: undefined,
-                    call: null,
-                    ...rangesOfNext(this.traces, state.values),
-                    first: null,
-                    second: null,
-                    nth: 0,
-                    pinned: [],
-                    folded: [],
-                    deep: [],
-                },
-                {step: true},
-            ),
+            state.set(this.ofTrace(Number(byId("trace").value)), {step: true}),
         );
         byId("lane-filter").value = state.values.filter;
         byId("lane-filter").addEventListener("input", () => state.set({filter: byId("lane-filter").value}));

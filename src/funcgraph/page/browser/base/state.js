@@ -2,9 +2,9 @@
 
 import {firstFragment, keptSteps} from "./steps.js";
 
-const NUMBERS = ["trace", "begin", "end", "panel", "nth", "least"];
+const NUMBERS = ["trace", "begin", "end", "panel", "nth", "least", "pair"];
 const LISTS = ["pinned", "folded", "deep"];
-const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by", "expected"];
+const TEXTS = ["closed", "sort", "filter", "tab", "q", "shape", "diff", "focus", "hide", "func", "of", "by", "task", "expected"];
 /** A longer text is not kept in the address. */
 export const MOST_ADDRESS = 2000;
 const CALLS = ["call", "first", "second"];
@@ -73,6 +73,8 @@ const USUAL = {
     of: "", // whose time Why explains
     by: "", // the value by which Values groups
     expected: "", // the calls that Expect compares
+    task: "", // the thread of both traces whose calls Difference compares
+    pair: 0, // which two of them
     nth: 0, // the exception that is followed
     least: 5, // so many calls are a repetition
     still: false,

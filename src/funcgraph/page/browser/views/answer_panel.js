@@ -143,23 +143,23 @@ export function functionOf(page) {
 /** Show the answer about another function. */
 export const chooseFunction = (page, name, more = {}) => page.state.set({func: name, ...more}, {step: true});
 
-/** Return the field for the name of a function. */
-export function functionField(page) {
+/** Return the field for the name of a function. `chosen`: the number of the one that the answer is about. */
+export function functionField(page, chosen = functionOf(page)?.function ?? -1) {
     const {functions} = page.trace,
         {func} = page.state.values,
-        chosen = functionOf(page)?.function,
         names = busiest(functions, LISTED).map(({name}) => name);
     const field = element("input", {
         type: "search",
         id: "answer-function",
         list: "answer-functions",
-        value: chosen === undefined ? func : visible(functions[chosen].name, MOST_NAME),
+        value: chosen < 0 ? func : visible(functions[chosen].name, MOST_NAME),
         placeholder: "name, or a part of it",
         autocomplete: "off",
         spellcheck: false,
         onchange: ({target}) =>
             chooseFunction(page, target.value.trim(), {
                 of: page.state.values.of === "call" ? "" : page.state.values.of,
+                pair: 0,
             }),
     });
     const listed = names
@@ -371,10 +371,11 @@ export function copyButton(command) {
     return button;
 }
 
-/** Go to the call of some evidence. */
-export async function showSpot(page, {lane, begin, end, function: number}) {
-    const answer = await page.askForCall("evidence", {lane, begin, end, function: number});
-    if (answer?.call) page.go(answer.call);
+/** Go to the call of some evidence, which may be in another trace. */
+export async function showSpot(page, {trace, lane, begin, end, function: number}) {
+    const question = {...(trace === undefined ? {} : {trace}), lane, begin, end, function: number},
+        answer = await page.askForCall("evidence", question);
+    if (answer?.call) page.go(answer.call, trace);
     else if (answer) show("The time line has no call there.");
 }
 

@@ -1,4 +1,4 @@
-// Two calls of one function: where they first differ, and what each calls more often.
+// Two calls of one function side by side: where they first differ, and what each calls more often.
 
 import {element} from "../base/dom.js";
 import {visible} from "../base/names.js";
@@ -24,7 +24,7 @@ export function compareView(panel, page, bar) {
         empty: () => (call ? nextStep(page, call, first) : [hint(FIRST_STEP)]),
         content: (answer) => {
             if (!second) page.state.set({second: other});
-            return content(page, answer);
+            return comparison(page, answer, SIDES);
         },
     });
 }
@@ -80,26 +80,27 @@ function stepFrom(page, call, direction) {
     page.stepTo({function: number, time: call.time || "0", direction}, noCall(direction));
 }
 
-function content(page, answer) {
+/** Return the parts of a comparison. `sides`: what the calls are called. */
+export function comparison(page, answer, sides) {
     const {difference, parting} = answer,
-        parts = [heading(page, answer)];
+        parts = [heading(page, answer, sides)];
     if (!difference)
         parts.push(
             element("p", {}, "Both make the same calls, with the same values as far as these are recorded."),
         );
-    else if (difference.what !== "call") parts.push(place(page, difference));
+    else if (difference.what !== "call") parts.push(place(page, difference, sides));
     if (difference && !parting) parts.push(element("p", {}, "Apart from values, both make the same calls."));
-    if (parting) parts.push(place(page, parting), following(answer));
-    if (answer.counts.length) parts.push(counts(answer.counts));
+    if (parting) parts.push(place(page, parting, sides), following(answer, sides));
+    if (answer.counts.length) parts.push(counts(answer.counts, sides));
     return parts;
 }
 
-function heading(page, answer) {
+function heading(page, answer, sides) {
     const lines = [answer.a, answer.b].map((call, side) =>
         element(
             "p",
             {className: "quiet"},
-            `${SIDES[side]}: call ${count(call.number)} took ${exact(call.end_ns - call.begin_ns)} in ${visible(call.thread, 60)} (${call.tid}) `,
+            `${sides[side]}: call ${count(call.number)} took ${exact(call.end_ns - call.begin_ns)} in ${visible(call.thread, 60)} (${call.tid}) `,
             ...evidenceOf(page, answer.evidence[side], "Show it on the time line"),
         ),
     );
@@ -112,13 +113,13 @@ function heading(page, answer) {
 }
 
 /** Return where both first differ: the calls in progress, and what each does then. */
-function place(page, {what, calls, path, text, a, b, evidence}) {
+function place(page, {what, calls, path, text, a, b, evidence}, sides) {
     const rows = [a, b].map((side, number) => {
-        if (!side) return answerRow([SIDES[number], "no further call", ""]);
+        if (!side) return answerRow([sides[number], "no further call", ""]);
         const [, name] = side,
             shown = element("bdi", {}, visible(what === "call" ? `${name}()` : name, 300));
         return answerRow([
-            SIDES[number],
+            sides[number],
             evidenceOf(page, evidence[number], shown),
             evidence[number] ? exact(evidence[number].begin) : "",
         ]);
@@ -150,7 +151,7 @@ function sameText(calls, text) {
     return `The first ${calls === 1 ? "call is" : `${count(calls)} calls are`} the same, then ${text}`;
 }
 
-function following({after_a: a, after_b: b}) {
+function following({after_a: a, after_b: b}, sides) {
     const text = (side, at) => (side[at] ? element("bdi", {}, visible(side[at][1], 200)) : "");
     const rows = Array.from({length: Math.max(a.length, b.length)}, (_, at) => at)
         .slice(1)
@@ -163,19 +164,20 @@ function following({after_a: a, after_b: b}) {
         answerTable(
             "What follows",
             [
-                ["In the first", "", true],
-                ["In the second", "", true],
+                ...sides.map((side) => [`In ${inText(side)}`, "", true]),
             ],
             rows,
         ),
     );
 }
 
-function counts(rows) {
+/** "A" stays, "First" becomes "the first". */
+const inText = (side) => (side.length > 1 ? `the ${side.toLowerCase()}` : side);
+
+function counts(rows, sides) {
     const heads = [
         ["Calls of", "", true],
-        ["First", "How often the first one calls it, at any depth"],
-        ["Second", "How often the second one does"],
+        ...sides.map((side) => [side, `How often ${inText(side)} calls it, at any depth`]),
     ];
     return element(
         "section",

@@ -1,7 +1,9 @@
-// The difference of two traces: totals, a legend, and a table of functions or a flame graph.
+// The difference of two traces: totals, a legend, and a table of functions or a flame graph; or their first
+// different calls.
 
 import {ask} from "../base/api.js";
 import {changeColour} from "../base/colours.js";
+import {differentCallsView} from "./different_calls.js";
 import {element} from "../base/dom.js";
 import {MergedFlame} from "./flame.js";
 import {visible} from "../base/names.js";
@@ -61,6 +63,8 @@ export function differenceView(panel, page) {
         flame.start();
         return {close: () => flame.close()};
     }
+    if (page.state.values.diff === "calls")
+        return differentCallsView(panel, page, shapes(page), pairOf(page.traces).number);
     const controller = new AbortController(),
         {signal} = controller,
         holder = element("div", {}, element("p", {className: "quiet"}, "Counting…"));
@@ -70,7 +74,7 @@ export function differenceView(panel, page) {
         if (!answer) holder.replaceChildren();
         else {
             showTotals(panel, answer);
-            showTable(holder, answer, AT_ONCE);
+            showTable(page, holder, answer, AT_ONCE);
         }
     });
     return {close: () => controller.abort()};
@@ -99,28 +103,37 @@ function askDifference(page, signal) {
     return guard(ask("diff", parameters, {signal, onProgress: () => {}}));
 }
 
-/** Return what is above table and graph. */
-function bars(page) {
-    const b = pairOf(page.traces),
-        a = page.traces.find(({number}) => number === b.base),
-        choice = element("div", {className: "choice", role: "group", "aria-label": "Shape"});
-    for (const [name, title] of [
-        ["", "Table"],
-        ["flame", "Flame graph"],
-    ])
-        choice.append(
+const SHAPES = [
+    ["", "Table", "Times and numbers of calls of each function"],
+    ["flame", "Flame graph", "The same of each path of calls"],
+    ["calls", "Different calls", "The first calls of a function that differ, side by side"],
+];
+
+function shapes({state}) {
+    return element(
+        "div",
+        {className: "choice", role: "group", "aria-label": "Shape"},
+        ...SHAPES.map(([name, title, about]) =>
             element(
                 "button",
                 {
                     id: `diff-${name || "table"}`,
-                    "aria-pressed": String(page.state.values.diff === name),
-                    onclick: () => page.state.set({diff: name}, {step: true}),
+                    title: about,
+                    "aria-pressed": String(state.values.diff === name),
+                    onclick: () => state.set({diff: name}, {step: true}),
                 },
                 title,
             ),
-        );
+        ),
+    );
+}
+
+/** Return what is above table and graph. */
+function bars(page) {
+    const b = pairOf(page.traces),
+        a = page.traces.find(({number}) => number === b.base);
     const options = optionsBar(page, {lanes: false});
-    options.prepend(choice);
+    options.prepend(shapes(page));
     const sides = [
         ["A", a],
         ["B", b],
@@ -168,19 +181,19 @@ function showTotals(panel, {totals: [ownA, callsA, ownB, callsB], unit}) {
 /** Return the function that writes figures of time. */
 const textOf = (unit) => (unit === "ns" ? duration : count);
 
-function showTable(holder, answer, most) {
+function showTable(page, holder, answer, most) {
     const {names, rows, unit} = answer,
         text = textOf(unit);
     const heads = sortableHeads(holder, COLUMNS, sorted, (next) => {
         sorted = next;
-        showTable(holder, answer, most);
+        showTable(page, holder, answer, most);
     });
     const lines = sortChanges(rows, sorted, names)
         .slice(0, most)
         .map((row) => {
             const cells = COLUMNS.slice(1).map(([, , , show]) => element("td", {}, show(row, text)));
             if (row[2] !== row[5]) paint(cells[1], row[2], row[5]);
-            const name = element("bdi", {}, visible(names[row[0]], 200));
+            const name = nameOf(page, names[row[0]], row);
             return element("tr", {}, element("th", {scope: "row"}, name), ...cells);
         });
     replaceTable(holder, {
@@ -189,8 +202,18 @@ function showTable(holder, answer, most) {
         heads,
         lines,
         total: rows.length,
-        showMore: () => showTable(holder, answer, most * 5),
+        showMore: () => showTable(page, holder, answer, most * 5),
     });
+}
+
+/** Return a function's name: of one that both call, a button that shows the first calls of it that differ. */
+function nameOf({state}, name, row) {
+    const shown = element("bdi", {}, visible(name, 200)),
+        about = "Show its first calls that differ",
+        onclick = () => state.set({diff: "calls", func: name, pair: 0}, {step: true});
+    return row[3] && row[6]
+        ? element("button", {className: "link name", title: about, onclick}, shown)
+        : shown;
 }
 
 /**
