@@ -73,7 +73,9 @@ REPORT_OPTIONS: Final[
 # filter (None: all of that type), and fields of the event: type, count, offset, fault bit; which calls are
 # selected by their values (None: all): for each function a u32, 1 + the place of its filter, 0 for none;
 # filters, their fields, and their attributes (number of the argument, -1 of the result, -2 of the exception;
-# name); how many calls around each are shown; whether all that they call is.
+# name); how many calls around each are shown; whether all that they call is; what is called with what was met
+# of the attributes of each filter: whether any call has the value, whether any such value has the attribute,
+# and, if none has, names of attributes that these have. What it raises ends the reading.
 SelectionTuple: TypeAlias = tuple[
     bytes,
     bool,
@@ -84,7 +86,13 @@ SelectionTuple: TypeAlias = tuple[
     int,
     bool,
     list[tuple[int, bytes | None, list[tuple[str, int, int, int]]]] | None,
-    tuple[bytes, list[tuple[bytes, list[tuple[str, int, int, int]], list[tuple[int, bytes]]]], int, bool]
+    tuple[
+        bytes,
+        list[tuple[bytes, list[tuple[str, int, int, int]], list[tuple[int, bytes]]]],
+        int,
+        bool,
+        Callable[[list[list[tuple[bool, bool, list[str]]]]], None],
+    ]
     | None,
 ]
 

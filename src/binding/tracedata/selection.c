@@ -15,7 +15,8 @@
 #define SELECTION_TEXT                                                                                       \
     "a selection must be a tuple (functions, has_names, has_roots, from, to, max_depth, longer_ns, "         \
     "hides_calls, events, values)"
-#define VALUES_TEXT "the values of a selection must be a tuple (filters, made, nr_callers, has_callees)"
+#define VALUES_TEXT                                                                                          \
+    "the values of a selection must be a tuple (filters, made, nr_callers, has_callees, check)"
 #define FILTER_TEXT "a filter of a selection must be a tuple (program, fields, attributes)"
 #define ATTRIBUTE_TEXT "an attribute of a filter must be a tuple (of, name)"
 #define EVENT_TEXT "an event of a selection must be a tuple (type, program, fields)"
@@ -227,7 +228,9 @@ static int set_filters(struct fg_selected_values *values, const char *filters, P
     return 0;
 }
 
-static int parse_values(PyObject *argument, const struct fg_trace_file *file, struct fg_selection *selection)
+/* @check: set to what check_attributes() calls, a borrowed reference. */
+static int parse_values(PyObject *argument, const struct fg_trace_file *file, struct fg_selection *selection,
+                        PyObject **check)
 {
     struct fg_selected_values *values;
     unsigned int nr_callers;
@@ -246,8 +249,8 @@ static int parse_values(PyObject *argument, const struct fg_trace_file *file, st
         PyErr_SetString(PyExc_TypeError, VALUES_TEXT);
         return -1;
     }
-    if (!PyArg_ParseTuple(argument, "y#O!Ip;" VALUES_TEXT, &filters, &bytes, &PyList_Type, &made, &nr_callers,
-                          &has_callees))
+    if (!PyArg_ParseTuple(argument, "y#O!IpO;" VALUES_TEXT, &filters, &bytes, &PyList_Type, &made,
+                          &nr_callers, &has_callees, check))
         return -1;
     selection->values = values = calloc(1, sizeof(*values));
     if (values)
@@ -265,6 +268,56 @@ static int parse_values(PyObject *argument, const struct fg_trace_file *file, st
             return -1;
     }
     return set_filters(values, filters, bytes);
+}
+
+/* ---- what was met of the attributes that filters name */
+
+static PyObject *names_of_others(const struct fg_call_attribute *attribute)
+{
+    const struct fg_text *others = &attribute->others;
+    PyObject *list = PyList_New(0);
+    uint32_t bytes;
+
+    if (others->failed) {
+        Py_CLEAR(list);
+        return PyErr_NoMemory();
+    }
+    for (size_t at = 0; list && at < others->bytes; at += bytes) {
+        memcpy(&bytes, others->data + at, sizeof(bytes));
+        at += sizeof(bytes);
+        fg_list_append(&list, PyUnicode_DecodeUTF8(others->data + at, bytes, "replace"));
+    }
+    return list;
+}
+
+/* Return: for each attribute (has_owner, is_found, others). */
+static PyObject *met_of_filter(const struct fg_call_attributes *attributes)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < attributes->n; i++) {
+        const struct fg_call_attribute *attribute = &attributes->items[i];
+        PyObject *others = names_of_others(attribute);
+
+        fg_list_append(&list, others ? Py_BuildValue("(NNN)", PyBool_FromLong(attribute->has_owner),
+                                                     PyBool_FromLong(attribute->is_found), others)
+                                     : NULL);
+    }
+    return list;
+}
+
+/* Has @check look at what was met, for each filter. Return: 0, or -1 with its exception. */
+static int check_attributes(const struct fg_selected_values *values, PyObject *check)
+{
+    PyObject *list = PyList_New(0), *result = NULL;
+
+    for (size_t i = 0; list && i < values->nr_made; i++)
+        fg_list_append(&list, met_of_filter(&values->made[i].attributes));
+    if (list)
+        result = PyObject_CallOneArg(check, list);
+    Py_XDECREF(list);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
 }
 
 /* ---- the argument */
@@ -309,7 +362,7 @@ int fg_selected_parse(struct fg_selected *selected, struct fg_reader *reader,
     unsigned long long from, to, longer_ns;
     const char *marks;
     Py_ssize_t bytes;
-    PyObject *events, *values;
+    PyObject *events, *values, *check = NULL;
     unsigned int max_depth;
     int has_names, has_roots, hides_calls;
 
@@ -330,13 +383,17 @@ int fg_selected_parse(struct fg_selected *selected, struct fg_reader *reader,
     selection->longer_ns = longer_ns;
     selection->hides_calls = hides_calls;
     if (set_functions(selection, marks, bytes) < 0 || parse_events(events, selection) < 0 ||
-        parse_values(values, file, selection) < 0)
+        parse_values(values, file, selection, &check) < 0)
         return -1;
     if (fg_select_new(selection, file, &selected->select) < 0) {
         PyErr_NoMemory();
         return -1;
     }
-    return selection->values ? find_calls(reader, names, selection) : 0;
+    if (!selection->values)
+        return 0;
+    if (find_calls(reader, names, selection) < 0)
+        return -1;
+    return check_attributes(selection->values, check);
 }
 
 int fg_selected_parse_folds(struct fg_selected *selected, const struct fg_trace_file *file,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 from funcgraph import _tracedata
 from funcgraph.answers.facts import Counts, Names, Place, place_at
 from funcgraph.answers.value_text import recorded_text
-from funcgraph.tracedata.description import TraceError
+from funcgraph.tracedata.description import reading_error
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
 
@@ -152,7 +152,7 @@ def exceptions(
             reading.functions, reading.tasks, reading.select_unknown, number, reading.selection, reading.folds
         )
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None
     return exceptions_of(trace, rows, Counts(*counts), Names(trace.functions, names))
 
 

@@ -13,7 +13,7 @@ from funcgraph.answers.exceptions import ExceptionGroup, exceptions_of
 from funcgraph.answers.facts import Counts, Names, Place, place_at
 from funcgraph.answers.value_text import value_text
 from funcgraph.names import printable
-from funcgraph.tracedata.description import Function, TraceError
+from funcgraph.tracedata.description import Function, reading_error
 from funcgraph.tracedata.events import name_arguments
 from funcgraph.tracedata.recorded_options import recorded
 from funcgraph.tracedata.selection import Selection
@@ -151,7 +151,7 @@ def repeat(
             reading.folds,
         )
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None
     known = Names(trace.functions, names)
     groups = exceptions_of(trace, raised, Counts(*counts), known).groups
     return Repeats(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.answers.facts import place_of
 from funcgraph.answers.named_call import NamedCall, function_named, graph_buffers, no_call, selection_of
-from funcgraph.tracedata.description import TraceError
+from funcgraph.tracedata.description import reading_error
 from funcgraph.tracedata.summary import function_key
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def slow_calls(
                 (most_ranked, most_chosen),
             )
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
         if found is not None:
             return _described(trace, name, buffer, keys, found)
     raise no_call(name, tasks)

@@ -11,7 +11,7 @@ from funcgraph import _tracedata
 from funcgraph.answers.facts import Names, Place, place_at
 from funcgraph.answers.value_text import recorded_text, size_text
 from funcgraph.names import nearest_names, printable
-from funcgraph.tracedata.description import OUTCOMES, SelectionError, TraceError, encodable
+from funcgraph.tracedata.description import OUTCOMES, SelectionError, encodable, reading_error
 from funcgraph.tracedata.selection import Selection
 from funcgraph.tracedata.summary import function_key
 
@@ -193,7 +193,7 @@ def values(trace: Trace, function: str, *, select: Selection | None = None) -> l
     except OverflowError as error:
         raise SelectionError(f"'{printable(function)}': {error}") from None
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None
     merged: dict[object, _Calls] = {}
     names = Names(trace.functions)
     for row in rows:

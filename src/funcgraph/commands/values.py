@@ -17,6 +17,7 @@ from funcgraph.command_support.trace import (
     selection_of,
     trace_errors,
 )
+from funcgraph.names import did_you_mean
 from funcgraph.tracedata.links import links_on
 from funcgraph.tracedata.pager import text_width
 from funcgraph.tracedata.recorded_options import missing
@@ -101,7 +102,10 @@ def _check(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValue
     _check_called(args, trace, found)
     if args.by is not None and found[0].field(args.by) is None:
         known = ", ".join(field.name for field in found[0].fields) or "nothing of it is recorded"
-        raise CommandError(f"--by '{args.by}': not a recorded value of the function; there are: {known}")
+        hint = did_you_mean(args.by, [field.name for field in found[0].fields])
+        raise CommandError(
+            f"--by '{args.by}': not a recorded value of the function; there are: {known}{hint}"
+        )
 
 
 def _lines(args: argparse.Namespace, trace: Trace, found: Sequence[FunctionValues]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from funcgraph import _tracedata
 from funcgraph.names import printable
-from funcgraph.tracedata.description import Function, SelectionError, TraceError
+from funcgraph.tracedata.description import Function, SelectionError, reading_error
 from funcgraph.tracedata.events import Columns, exception_name, name_arguments
 from funcgraph.tracedata.values import PartialValue, Value, decode_values
 
@@ -141,7 +141,7 @@ def lockstep(one: Side, other: Side, *, is_counted: bool = True) -> Lockstep:
             tuples[0], readings[1].reader, tuples[1], len(names), ahead
         )
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None
     if threads is not None:
         raise _several_threads(sides, threads)
     known = list(names)

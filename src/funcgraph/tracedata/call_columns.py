@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from funcgraph import _tracedata
-from funcgraph.tracedata.description import Task, TraceError
+from funcgraph.tracedata.description import Task, reading_error
 
 
 class CallColumns:
@@ -83,4 +83,4 @@ def call_batches(
                 tasks.append(Task.unnamed(lane, tid, lane // cpus))
             yield CallColumns(columns, tasks)
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None

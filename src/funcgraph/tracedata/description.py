@@ -37,6 +37,11 @@ class SelectionError(ValueError):
     """A trace has no part of the name, or a selection is impossible. The text says what would be right."""
 
 
+def reading_error(error: ValueError) -> TraceError | SelectionError:
+    """Return what a Reader's error is: that of a selection, which it found while it read, or of damage."""
+    return error if isinstance(error, SelectionError) else TraceError(str(error))
+
+
 class Function(NamedTuple):
     """A function that the trace names.
 

@@ -21,6 +21,7 @@ from funcgraph.tracedata.description import (
     Task,
     TraceError,
     decode_description,
+    reading_error,
 )
 from funcgraph.tracedata.events import Columns, Event, columns_of, events_of
 from funcgraph.tracedata.flaw import Flaw, flaw_of
@@ -634,7 +635,7 @@ class Trace:
                     tasks.append(Task.unnamed(lane, tid, lane // self._cpus))
                 yield columns_of(columns, tasks)
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
 
 
 def _reader_of(path: str | int, progress: Callable[[float], object] | None) -> _tracedata.Reader:
@@ -664,7 +665,7 @@ def _damage() -> Iterator[None]:
     except OverflowError as error:
         raise TraceError(f"damaged: its description is not that of a trace ({error})") from None
     except ValueError as error:
-        raise TraceError(str(error)) from None
+        raise reading_error(error) from None
 
 
 class _Follower:

@@ -5,8 +5,9 @@ exception. The calls are found in C (src/tracedata/select)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain, count
 from typing import TYPE_CHECKING, TypeAlias
 
 from funcgraph import _tracedata
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from funcgraph.tracedata.selected_events import Named
 
 ChosenFilter: TypeAlias = tuple[bytes, list[tuple[str, int, int, int]], list[tuple[int, bytes]]]
-ChosenValues: TypeAlias = tuple[bytes, list[ChosenFilter], int, bool]
+# Of each attribute of a filter: whether any call has the value, whether any such value has the attribute,
+# and, if none has, names of attributes that these have.
+Met: TypeAlias = list[list[tuple[bool, bool, list[str]]]]
+ChosenValues: TypeAlias = tuple[bytes, list[ChosenFilter], int, bool, Callable[[Met], None]]
 
 _FIELDS = tuple(EventField(name, kind, 0, at, fault) for name, kind, at, fault in _tracedata.CALL_FIELDS)
 _OWN = (
@@ -33,7 +37,8 @@ _ALWAYS = frozenset(("exc", "raised", "duration", "own"))  # of these, what ever
 
 
 def choose_values(trace: Named, text: str, callers: int, callees: bool) -> ChosenValues:
-    """Return what a Reader takes of the calls that a filter chooses.
+    """Return what a Reader takes of the calls that a filter chooses. The Reader raises SelectionError if no
+    recorded value has an attribute that the filter names.
 
     Raises:
         SelectionError: the text is no filter, for no function of the trace, or what it compares was not
@@ -60,7 +65,29 @@ def choose_values(trace: Named, text: str, callers: int, callees: bool) -> Chose
         (one.program.pack(), field_rows(kinds[names].fields), kinds[names].attributes_read)
         for names, one in filters.items()
     ]
-    return marks, made, callers, callees
+    named = [kinds[names].attribute_names for names in filters]
+    return marks, made, callers, callees, partial(_check_attributes, text, named)
+
+
+def _check_attributes(text: str, named: Sequence[Sequence[tuple[str, str]]], met: Met) -> None:
+    """Look for each attribute that a filter names, whichever function's it is.
+
+    Raises:
+        SelectionError: calls have such a value, but no value has the attribute.
+    """
+    found: dict[tuple[str, str], tuple[bool, list[str]]] = {}
+    for asked, (has_owner, is_found, others) in zip(chain(*named), chain(*met), strict=True):
+        if has_owner:
+            was_found, known = found.get(asked, (False, []))
+            found[asked] = was_found or is_found, [*known, *others]
+    for (owner, name), (is_found, others) in found.items():
+        if not is_found:
+            known = sorted(set(others))
+            listing = f"; there are: {', '.join(map(printable, known))}" if known else "; none has any"
+            raise SelectionError(
+                f"--where '{printable(text)}': no recorded value of '{printable(owner)}' has an attribute "
+                f"'{printable(name)}'{listing}{did_you_mean(name, known)}"
+            )
 
 
 def _argument_names(function: Function) -> tuple[str, ...]:
@@ -73,6 +100,7 @@ class _Fields(event_filter.Fields):
     Attributes:
         fields: the arguments, what each call has, and the attributes that were asked for.
         attributes_read: these, as a Reader takes them.
+        attribute_names: the same, as the filter has them: value and attribute.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -80,6 +108,7 @@ class _Fields(event_filter.Fields):
         arguments = [EventField(name, "value", 0, at, 0) for name, at in zip(names, places, strict=False)]
         self.fields = [*arguments, *_OWN]
         self.attributes_read: list[tuple[int, bytes]] = []
+        self.attribute_names: list[tuple[str, str]] = []
         self._nr_arguments = len(arguments)
         super().__init__(self.fields, attributes=self._attribute)
 
@@ -95,6 +124,7 @@ class _Fields(event_filter.Fields):
             if number == _tracedata.CALL_MOST_ATTRIBUTES:
                 raise SelectionError(f"--where: more than {number} attributes of values are compared")
             self.attributes_read.append(read)
+            self.attribute_names.append((owner, name))
             at = _tracedata.CALL_ATTRIBUTES_AT + 4 * number
             self.fields.append(EventField(f"{owner}.{name}", "value", 0, at, 0))
         return first + self.attributes_read.index(read)

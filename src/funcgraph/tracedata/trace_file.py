@@ -16,6 +16,7 @@ from funcgraph.tracedata.description import (
     TraceError,
     decode_description,
     large_functions,
+    reading_error,
     shown_buffers,
     tasks_named,
 )
@@ -187,7 +188,7 @@ class TraceFile:
                 yield piece.replace(header, b"# tracer: %b\n" % tracer, 1) if header else piece
                 header = b""
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
         for line in self._notes():
             yield f"# {line}\n".encode("utf-8", "backslashreplace")
 
@@ -223,7 +224,7 @@ class TraceFile:
             for piece in pieces:
                 yield kernel.fill(piece, pieces.holes())
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
 
     def _prefix(self, number: int, shown: Sequence[int], columns: int) -> str | None:
         """Return the beginning of a buffer's lines; None if only one buffer is shown."""
@@ -293,7 +294,7 @@ class TraceFile:
         try:
             functions, events = self._reader(shown).summary(selected, folds)
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
         types = self.event_types
         hits = [EventSummary(types[number], count) for number, count in events if number < len(types)]
         return summary_rows(functions, self.functions), hits
@@ -338,7 +339,7 @@ class TraceFile:
             reader = self._reader(shown)
             rows, columns = reader.call_tree(by, events, folds)
         except ValueError as error:
-            raise TraceError(str(error)) from None
+            raise reading_error(error) from None
         return make_call_tree(rows, columns, self.functions, group_names(self.tasks, by), reader.imports)
 
     def _folds(self, select: Selection | None) -> bytes | None:

@@ -164,25 +164,60 @@ static bool find_owner(const struct fg_call_facts *call, int32_t of, struct fg_v
     return true;
 }
 
+static bool has_other(const struct fg_call_attribute *attribute, const struct fg_value *name)
+{
+    uint32_t bytes;
+
+    for (size_t at = 0; at < attribute->others.bytes; at += sizeof(bytes) + bytes) {
+        memcpy(&bytes, attribute->others.data + at, sizeof(bytes));
+        if (bytes == name->text_bytes &&
+            memcmp(attribute->others.data + at + sizeof(bytes), name->text, bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A value lacks the attribute, as all before it: keeps the names that it has. */
+static void keep_others(struct fg_call_attribute *attribute, const struct fg_value *owner)
+{
+    const uint8_t *next = owner->parts, *begin;
+    struct fg_value name, part;
+
+    while (attribute->nr_others < FG_CALL_MOST_OTHERS &&
+           fg_value_next_attribute(owner, &next, &name, &begin, &part)) {
+        uint32_t bytes = (uint32_t)name.text_bytes;
+
+        if (has_other(attribute, &name))
+            continue;
+        fg_text_put(&attribute->others, (const char *)&bytes, sizeof(bytes));
+        fg_text_put(&attribute->others, name.text, bytes);
+        attribute->nr_others++;
+    }
+}
+
 static void add_attribute(struct image *image, uint32_t at, const struct fg_call_facts *call,
-                          const struct fg_call_attribute *attribute)
+                          struct fg_call_attribute *attribute)
 {
     struct fg_value owner, name, part;
     const uint8_t *next, *begin;
 
     if (!find_owner(call, attribute->of, &owner))
         return;
+    attribute->has_owner = true;
     next = owner.parts;
     while (fg_value_next_attribute(&owner, &next, &name, &begin, &part))
         if (name.text_bytes == attribute->name_bytes &&
             memcmp(name.text, attribute->name, name.text_bytes) == 0) {
+            attribute->is_found = true;
             add_value(image, at, &begin, next);
             return;
         }
+    if (!attribute->is_found)
+        keep_others(attribute, &owner);
 }
 
 uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call,
-                       const struct fg_call_attributes *attributes)
+                       struct fg_call_attributes *attributes)
 {
     const struct fg_event_common common = {.pid = call->tid};
     uint32_t nr_arguments = count_values(call->arguments, call->arguments_end);

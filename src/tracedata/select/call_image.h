@@ -19,6 +19,7 @@
 #define FG_CALL_IMAGE_H
 
 #include "engine/ring/field.h"
+#include "tracedata/base/text.h"
 
 /* X(field, its name in a filter, type, offset, its bit among the faults or 0). A function's own argument of
  * that name goes first. */
@@ -35,6 +36,7 @@
 #define FG_CALL_ARGUMENTS_AT (FG_CALL_ATTRIBUTES_AT + 4 * FG_CALL_MOST_ATTRIBUTES)
 #define FG_CALL_MOST_ARGUMENTS 100u /* further ones have no field */
 #define FG_CALL_IMAGE_BYTES 0xffffu
+#define FG_CALL_MOST_OTHERS 16u /* names of other attributes that are kept */
 
 /* Of which value an attribute is: an argument has its number. */
 enum fg_call_attribute_of { FG_CALL_OF_RESULT = -1, FG_CALL_OF_EXCEPTION = -2 };
@@ -44,6 +46,11 @@ struct fg_call_attribute {
     int32_t of;
     uint32_t name_bytes;
     char *name; /* without that of the value */
+    /* What fg_call_image() has met. Until a value has the attribute, the names of those that it has: each a
+     * u32, its bytes, and these. */
+    bool has_owner, is_found;
+    uint32_t nr_others;
+    struct fg_text others;
 };
 
 /* What a filter compares of a call beside its fields. */
@@ -62,9 +69,9 @@ struct fg_call_facts {
     const uint8_t *outcome, *outcome_end;     /* the result or the exception */
 };
 
-/* @attributes: in the order of their fields. Return: how many bytes the image has, at most
- * FG_CALL_IMAGE_BYTES. What has no room could not be read. */
+/* @attributes: in the order of their fields; what is met of them is noted. Return: how many bytes the image
+ * has, at most FG_CALL_IMAGE_BYTES. What has no room could not be read. */
 uint32_t fg_call_image(uint8_t image[FG_CALL_IMAGE_BYTES], const struct fg_call_facts *call,
-                       const struct fg_call_attributes *attributes);
+                       struct fg_call_attributes *attributes);
 
 #endif

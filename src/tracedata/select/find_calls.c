@@ -53,7 +53,7 @@ static inline struct find_thread *thread_of(const struct fg_stretch *stretch)
 }
 
 /* NULL: no call of the function is wanted. */
-static const struct fg_call_filter *filter_of(const struct finder *finder, uint32_t func, bool is_inside)
+static struct fg_call_filter *filter_of(const struct finder *finder, uint32_t func, bool is_inside)
 {
     const struct fg_selection *selection = finder->selection;
     uint8_t marks = func < selection->nr_functions ? selection->functions[func] : 0;
@@ -170,7 +170,7 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
 /* The call is over, or is met no more: all that is known of it is in @facts. */
 static int judge(struct finder *finder, uint32_t func, const struct call *call, struct fg_call_facts *facts)
 {
-    const struct fg_call_filter *made = filter_of(finder, func, true);
+    struct fg_call_filter *made = filter_of(finder, func, true);
     uint32_t bytes;
 
     if (!made || !call->places.bytes)

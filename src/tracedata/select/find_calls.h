@@ -13,6 +13,8 @@
  * @names: its tasks; whether they are selected does not matter
  * @reason: for -EINVAL
  *
+ * What it meets of the filters' attributes stands in these: see fg_call_attribute.
+ *
  * Damage ends the pass, as it ends whatever reads the trace afterwards.
  *
  * Return: 0; -ENOMEM; or an error of fg_merge_open().

@@ -6,8 +6,10 @@
 static void free_filter(struct fg_call_filter *made)
 {
     fg_event_filter_free(made->filter);
-    for (uint32_t i = 0; i < made->attributes.n; i++)
+    for (uint32_t i = 0; i < made->attributes.n; i++) {
         free(made->attributes.items[i].name);
+        fg_text_free(&made->attributes.items[i].others);
+    }
     free(made->attributes.items);
 }
 

@@ -201,6 +201,12 @@ class Valued(NamedTuple):
             return None
         return ATTRIBUTES.get(instance.get(attribute, b""))
 
+    def names(self, owner: str) -> set[str] | None:
+        """Return the attributes that a value has; None: the call has no such value."""
+        if owner != "cart" and self.raises != (owner == "exc"):
+            return None
+        return set(self.cart if owner == "cart" else self.outcome)
+
 
 VALUED = st.lists(st.builds(Valued, st.booleans(), INSTANCES, INSTANCES, st.booleans()), max_size=12)
 
@@ -233,6 +239,7 @@ def test_attributes_are_compared_as_the_fields_that_they_are(
     comparison: str,
 ) -> None:
     """Whatever place the owner has among the arguments. What is absent, or could not be read, is not known.
+    An attribute that none of the values has is an error.
     Broken by: an attribute of another value of the call, or of one of the same beginning."""
     path = valued_trace(tmp_path_factory.getbasetemp() / "attributes.dat", calls)
     expected = [
@@ -242,6 +249,11 @@ def test_attributes_are_compared_as_the_fields_that_they_are(
     ]
     with funcgraph.open(path) as trace:
         select = Selection(where=f"{owner}.{attribute} {comparison}")
+        there = [found for call in calls if (found := call.names(OWNERS[owner])) is not None]
+        if there and not any(attribute in found for found in there):
+            with pytest.raises(SelectionError, match=f"'{owner}' has an attribute '{attribute}'; "):
+                list(trace.events(select=select))
+            return
         assert [event.time_ns for event in trace.events(select=select) if event.kind == "entry"] == expected
 
 
@@ -278,6 +290,46 @@ def test_outcomes_have_two_names_in_answers_and_filters(tmp_path: Path) -> None:
     assert names(path, where="result == 1 && ret == 2") == ["m.h"]  # an argument goes first
 
 
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("cart.usr == 1", "'cart' has an attribute 'usr'; there are: total, user; did you mean 'user'?"),
+        ("ret.totl == 1", "'ret' has an attribute 'totl'; there are: total; did you mean 'total'?"),
+        ("cart.user == 1 || ret.x == 1", "'ret' has an attribute 'x'; there are: total"),
+        ("n.real == 1", "'n' has an attribute 'real'; none has any"),
+    ],
+)
+def test_an_attribute_that_no_recorded_value_has_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, message: str
+) -> None:
+    """In Python and on the command line. Broken: a misspelt name chose nothing, in silence."""
+    calls = [
+        Valued(False, {"total": value(2)}, {"total": value(2)}, False),
+        Valued(True, {"user": value(1)}, {}, True),
+    ]
+    path = valued_trace(tmp_path / "t.dat", calls)
+    text = f"--where '{where}': no recorded value of {message}"
+    with funcgraph.open(path) as trace:
+        for read in (trace.events, trace.calls, trace.columns, trace.call_columns):
+            with pytest.raises(SelectionError) as caught:
+                list(read(select=Selection(where=where)))
+            assert str(caught.value) == text
+        with pytest.raises(SelectionError):
+            answers.values(trace, "m.f", select=Selection(where=where))
+    for command in ("report", "summary", "repeat", "exceptions"):
+        assert cli.main([command, "--where", where, str(path)]) == 2
+        assert capsys.readouterr() == ("", f"funcgraph: {path}: {text}\n")
+
+
+def test_an_attribute_that_one_value_has_or_could_have_is_no_error(tmp_path: Path) -> None:
+    """Of several functions one has it; or no call has such a value."""
+    one = Valued(False, {"total": value(2)}, {"total": value(2)}, False)
+    path = valued_trace(tmp_path / "t.dat", [one, Valued(True, {"user": value(1)}, {}, False)])
+    assert names(path, where="cart.user == 1") == ["m.g"]
+    assert names(path, where="exc.code == 1") == []
+    assert names(path, functions=("m.g",), where="cart.user == 2") == []
+
+
 def test_a_filter_has_at_most_32_attributes(tmp_path: Path) -> None:
     call = Valued(False, {f"a{n}": value(n) for n in range(33)}, {}, False)
     path = valued_trace(tmp_path / "t.dat", [call])
@@ -288,9 +340,9 @@ def test_a_filter_has_at_most_32_attributes(tmp_path: Path) -> None:
     with funcgraph.open(path) as trace:
         reading = trace.reading(Selection(where="cart.a1 == 1"))
         assert reading.selection is not None
-        *others, (marks, made, callers, below) = reading.selection
+        *others, (marks, made, callers, below, check) = reading.selection
         for attributes in ([(0, b"a")] * 33, [(-3, b"a")], [(0, b"a" * 256)]):
-            selection = (*others, (marks, [(*made[0][:2], attributes)], callers, below))
+            selection = (*others, (marks, [(*made[0][:2], attributes)], callers, below, check))
             with pytest.raises(ValueError, match="attribute"):
                 reading.reader.columns(reading.tasks, True, 9, selection)
 
