@@ -1,9 +1,12 @@
-"""Whether a summary says that a function's own time was waiting, by what the kernel says of its threads."""
+"""What the kernel says of how long threads ran, or were ready to: in a summary that says whether a function's
+own time was waiting, and in `why`."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyte
@@ -11,6 +14,9 @@ import pytest
 from conftest import Funcgraph
 from terminal_picture import lines_on
 
+import funcgraph
+from funcgraph.answers.why import Why, why
+from funcgraph.answers.why_text import processor_wait_text
 from funcgraph.tracedata.trace_file import TraceFile
 from funcgraph.tracedata.waiting import find_waiting
 
@@ -34,6 +40,34 @@ def both():
     thread.join()
 
 globals()[sys.argv[1]]()
+"""
+
+
+STARVED = """
+import os, subprocess, threading
+
+def waited():
+    with open(f"/proc/self/task/{threading.get_native_id()}/schedstat") as file:
+        return int(file.read().split()[1])
+
+def starved():
+    before = waited()
+    while waited() - before < 20_000_000:
+        sum(range(100_000))
+    return waited() - before
+
+def unharmed():
+    pass
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+hogs = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(2)]
+try:
+    print(starved())
+finally:
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+unharmed()
 """
 
 
@@ -103,3 +137,50 @@ def test_a_killed_program_has_no_such_times_and_no_proposal(fg: Funcgraph) -> No
     trace = TraceFile(fg.trace)
     assert [task.cpu_ns for task in trace.tasks] == [0]
     assert find_waiting(trace, 0) is None
+
+
+@pytest.mark.parametrize("name", ["trace.fg", "trace.dat"])
+def test_why_bounds_how_long_the_thread_of_a_call_had_no_processor(fg: Funcgraph, name: str) -> None:
+    """The thread shares one processor with two loops until /proc says that it waited for 20 ms: the recording
+    has at least what it waited in the call. Broken by: time that the thread ran, or slept, in its place."""
+    trace = fg.folder / name
+    starved_ns = int(fg.record("-q", "-o", trace, fg.script(STARVED)).stdout)
+    answer = json.loads(fg.run("why", "__main__.starved", "--json", "-i", trace).stdout)
+    (task,) = json.loads(fg.run("summary", "--json", "-i", trace).stdout)["tasks"]
+    assert 20_000_000 <= starved_ns <= answer["processor_wait_ns"] == task["ready_ns"]
+    assert "processor" not in answer["missing"]
+    text = fg.run("why", "__main__.starved", "-i", trace).stdout
+    assert re.search("^waits for a processor: at most ", text, re.MULTILINE)
+    short = fg.run("why", "__main__.unharmed", "-i", trace).stdout.splitlines()
+    assert any(
+        re.fullmatch(r"waits for .* at most \S+ m?s, which is all in the recording", line) for line in short
+    )
+
+
+def test_why_says_what_the_bound_is_of(fg: Funcgraph) -> None:
+    """Of a call a share, unless it is shorter; of slow calls a share of their sum; 0 is said as well."""
+    fg.record("-q", fg.script(PROGRAM), "fetch")
+    with funcgraph.open(fg.trace) as trace:
+        one = why(trace, "__main__.wait_for_reply", nth=1)
+        several = why(trace, "__main__.wait_for_reply")
+        assert one.processor_wait_ns == trace.tasks[0].ready_ns
+        assert several.processor_wait_ns == sum(task.ready_ns for task in trace.tasks)
+
+    def said(answer: Why, share: float) -> str:
+        wait_ns = round(answer.slow.sums.total_ns * share)
+        return processor_wait_text(replace(answer, processor_wait_ns=wait_ns))
+
+    assert re.fullmatch(
+        r"waits for a processor: at most 25.0% of it \(\S+ ms in the recording\)", said(one, 0.25)
+    )
+    assert re.fullmatch(r"waits for .*: at most \S+ ms, which is all in the recording", said(one, 1.5))
+    assert ": at most 25.0% of slow calls (" in said(several, 0.25)
+    assert said(one, 0) == "waits for a processor: none in the recording"
+
+
+def test_of_a_killed_program_the_wait_for_a_processor_is_missing(fg: Funcgraph) -> None:
+    fg.record("-q", fg.script(PROGRAM.replace("globals()[sys.argv[1]]()", "fetch(); import os; os._exit(0)")))
+    with funcgraph.open(fg.trace) as trace:
+        answer = why(trace, "__main__.fetch")
+    assert (answer.processor_wait_ns, answer.missing[-1]) == (None, "processor")
+    assert processor_wait_text(answer) == ""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from funcgraph.tracedata.call_parts import Overlay
 from funcgraph.tracedata.events import Columns
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 from funcgraph.tracedata.selection import Selection
 
 if TYPE_CHECKING:
+    from funcgraph.tracedata.description import Task
     from funcgraph.tracedata.opened import Trace
 
 _MARK = Columns.KINDS.index("mark")
@@ -50,6 +52,16 @@ def ready_waits(trace: Trace, buffer: int) -> list[Overlay]:
     """
     sections = list(_sections(trace, buffer, "wakeup"))
     return list(_with_causes(sections, _handle_runs(trace, buffer))) if sections else []
+
+
+def processor_wait(trace: Trace, buffer: str, task: Task | None = None) -> int | None:
+    """Return for how many nanoseconds a thread, or all of an instance, was ready to run without a processor,
+    while it recorded; None: that is not known of all, or the trace has no nanoseconds."""
+    number = [one.name for one in trace.buffers].index(buffer)
+    tasks = [one for one in trace.tasks if one.buffer == number and one.records] if task is None else [task]
+    if trace.clock in COUNTING_CLOCKS or not all(one.cpu_ns for one in tasks):
+        return None
+    return sum(one.ready_ns for one in tasks)
 
 
 def _handle_runs(trace: Trace, buffer: int) -> dict[int, list[_Run]]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from funcgraph.answers.named_call import NamedCall, find_call, function_named
 from funcgraph.answers.slow_calls import SlowCalls, slow_calls
-from funcgraph.answers.thread_waits import gil_waits, has_tracer, ready_waits
+from funcgraph.answers.thread_waits import gil_waits, has_tracer, processor_wait, ready_waits
 from funcgraph.answers.waits import kinds_of
 from funcgraph.tracedata.call_parts import ChosenCalls, PartSums
 from funcgraph.tracedata.description import NATIVE, SelectionError
+from funcgraph.tracedata.selected_time import COUNTING_CLOCKS
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.opened import Trace
@@ -48,7 +49,11 @@ class Why:
         slow: the call; or the slow ones.
         typical: the calls in the middle; None: of a single call.
         missing: what was not recorded, so that its time is in other parts: `c_calls`, `gil`, `ready`, `gc`,
-            `entries`, `functions`, `with`: `with lock`, which CPython before 3.14 does not tell.
+            `entries`, `functions`, `with`: `with lock`, which CPython before 3.14 does not tell; `processor`.
+        processor_wait_ns: how long the threads that can have run these calls were ready to run and had no
+            processor, from their first records to their ends or that of the recording: so much of the calls'
+            time is that, at most. Of a call that was never suspended its thread, else all of the instance.
+            None: not known (`processor` is missing), or the trace's clock does not count nanoseconds.
         lost: how many records the trace lost.
         longest: the call, or the longest of the slow ones.
     """
@@ -61,6 +66,7 @@ class Why:
     slow: Group
     typical: Group | None
     missing: tuple[str, ...]
+    processor_wait_ns: int | None
     lost: int
     longest: NamedCall
 
@@ -132,6 +138,7 @@ def _is_call(trace: Trace, text: str) -> bool:
 def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
     took = call.end_ns - call.begin_ns
     [sums] = _parts(trace, call.function, call.buffer, array("Q", [call.begin_ns]), b"\0")
+    processor_wait_ns = processor_wait(trace, call.buffer, None if call.resumes else call.task)
     return Why(
         function=call.function,
         calls=calls,
@@ -139,7 +146,8 @@ def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
         call=call,
         slow=Group(least_ns=took, most_ns=took, calls=1, sums=sums),
         typical=None,
-        missing=tuple(_missing(trace, call.buffer, [sums])),
+        missing=tuple(_missing(trace, call.buffer, [sums], processor_wait_ns)),
+        processor_wait_ns=processor_wait_ns,
         lost=trace.lost,
         longest=call,
     )
@@ -147,6 +155,7 @@ def _of_one(trace: Trace, call: NamedCall, calls: int, unfinished: int) -> Why:
 
 def _of_groups(trace: Trace, ranked: SlowCalls, longest: NamedCall) -> Why:
     sums = _parts(trace, ranked.function, ranked.buffer, ranked.begins, ranked.numbers)
+    processor_wait_ns = processor_wait(trace, ranked.buffer)
     groups = [
         Group(least_ns=group.least_ns, most_ns=group.most_ns, calls=group.calls, sums=one)
         for group, one in zip(ranked.groups, sums, strict=True)
@@ -158,7 +167,8 @@ def _of_groups(trace: Trace, ranked: SlowCalls, longest: NamedCall) -> Why:
         call=None,
         slow=groups[0],
         typical=groups[-1],
-        missing=tuple(_missing(trace, ranked.buffer, sums)),
+        missing=tuple(_missing(trace, ranked.buffer, sums, processor_wait_ns)),
+        processor_wait_ns=processor_wait_ns,
         lost=trace.lost,
         longest=longest,
     )
@@ -195,7 +205,9 @@ def _gc_types(trace: Trace) -> tuple[int, int] | None:
 # ---- what was not recorded
 
 
-def _missing(trace: Trace, buffer: str, sums: Sequence[PartSums]) -> Iterator[str]:
+def _missing(
+    trace: Trace, buffer: str, sums: Sequence[PartSums], processor_wait_ns: int | None
+) -> Iterator[str]:
     """Yield what an instance did not record, so that the time of it is in other parts: see `Why.missing`."""
     options = trace.meta.get("instances", {}).get(buffer, {})
     kinds = {part.kind for one in sums for part in one.parts}
@@ -213,6 +225,8 @@ def _missing(trace: Trace, buffer: str, sums: Sequence[PartSums]) -> Iterator[st
         yield "ready"
     if _gc_types(trace) is None and not any("gc_start" in str(event) for event in options.get("events", ())):
         yield "gc"
+    if processor_wait_ns is None and trace.clock not in COUNTING_CLOCKS:
+        yield "processor"
 
 
 def _is_filtered(options: Mapping[str, Any]) -> bool:

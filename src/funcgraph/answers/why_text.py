@@ -41,6 +41,7 @@ MISSING = {
     "gil": "waits for the GIL: in the part of what waited",
     "ready": "how long tasks were ready: in 'await'",
     "gc": "garbage collection: in the part of what ran then",
+    "processor": "waits for a processor, which the kernel did not tell: in the part of what waited",
     "with": "'with lock' is in 'own code' before CPython 3.14 without -l 'sem_*wait:mod:libc'",
 }
 
@@ -197,10 +198,28 @@ def _notes(answer: Why) -> Iterator[str]:
         yield f"{answer.unfinished:,} more calls began before the trace or did not end: --nth shows each"
     if answer.lost:
         yield f"{answer.lost:,} records were lost in the trace: around them time is unknown"
+    if answer.processor_wait_ns is not None:
+        yield processor_wait_text(answer)
     if answer.missing:
         yield "not recorded, so in other parts (record --why):"
         for word in answer.missing:
             yield f"  {MISSING[word]}"
+
+
+def processor_wait_text(answer: Why) -> str:
+    """Return how much of the calls' time their threads can have been ready to run without a processor; "": it
+    is not known."""
+    ns, sums = answer.processor_wait_ns, answer.slow.sums
+    if ns is None:
+        return ""
+    what = "waits for a processor:"
+    if not ns:
+        return f"{what} none in the recording"
+    if ns >= sums.total_ns or sums.calls < answer.slow.calls:
+        return f"{what} at most {duration_text(ns)}, which is all in the recording"
+    of = "it" if answer.call is not None else "slow calls"
+    share = _percent(ns, sums.total_ns)
+    return f"{what} at most {share} of {of} ({duration_text(ns)} in the recording)"
 
 
 # ---- JSON
@@ -218,6 +237,7 @@ def why_json(answer: Why) -> dict[str, Any]:
         "slow": _group_json(answer.slow),
         "typical": None if answer.typical is None else _group_json(answer.typical),
         "missing": list(answer.missing),
+        "processor_wait_ns": answer.processor_wait_ns,
         "lost": answer.lost,
         "longest": answer.longest.as_json(),
         "selection": list(answer.selection),

@@ -39,7 +39,8 @@ class Waiting(NamedTuple):
         return (
             f"thread {printable(self.task.name)}-{self.task.tid} waited at least {percent} % of the "
             f"{duration_text(self.self_ns)} that {printable(self.name)} took by itself there: it ran for "
-            f"{duration_text(self.task.cpu_ns)} in all\n"
+            f"{duration_text(self.task.cpu_ns)} in all, and was ready to run without a processor for "
+            f"{duration_text(self.task.ready_ns)}\n"
             "record --c-calls shows the C functions that waited; record -p gilwait, who had the interpreter "
             "lock\n"
         )

@@ -18,7 +18,14 @@ from funcgraph.answers.values import values as grouped_calls
 from funcgraph.answers.values_text import best_field, raising_text, slowest_value, values_json
 from funcgraph.answers.why import Why
 from funcgraph.answers.why import why as why_slow
-from funcgraph.answers.why_text import MISSING, PART_TEXTS, paired_parts, per_call, why_json
+from funcgraph.answers.why_text import (
+    MISSING,
+    PART_TEXTS,
+    paired_parts,
+    per_call,
+    processor_wait_text,
+    why_json,
+)
 from funcgraph.names import printable
 from funcgraph.tracedata.call_parts import PartSum
 from funcgraph.tracedata.selection import Selection
@@ -78,7 +85,7 @@ def why(served: Served, parameters: Parameters) -> dict[str, Any]:
         "total_ns": _per_call_ns(answer),
         "evidence": call_json(served, answer.longest),
         "lacks": [MISSING[word] for word in answer.missing],
-        "notes": notes_of(served, _unfinished(answer)),
+        "notes": [*filter(None, [processor_wait_text(answer)]), *notes_of(served, _unfinished(answer))],
         "command": command_of(served, "why", words, "-i"),
     }
 
