@@ -23,7 +23,7 @@ from funcgraph.diff.bootstrap import FEW_RUNS, bootstrap
 from funcgraph.diff.comparison import compare
 from funcgraph.diff.fail_if import ConditionError, parse_condition
 from funcgraph.diff.first_difference import first_difference
-from funcgraph.diff.welch import significant, two_sided, welch
+from funcgraph.diff.welch import quantile, significant, two_sided, welch
 from funcgraph.tracedata import SelectionError, TraceFile
 from funcgraph.tracedata.description import Function
 from funcgraph.tracedata.summary import FunctionSummary
@@ -479,6 +479,37 @@ def test_the_same_runs_have_the_same_bootstrap_interval_in_any_order() -> None:
         source.shuffle(a)
         source.shuffle(b)
         assert bootstrap(a, b) == ends
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5, 8])
+def test_the_bootstrap_interval_is_that_of_a_thousand_rounds_one_by_one(runs: int) -> None:
+    """Rounds that draw the same are added up once: that changes no interval."""
+    source = random.Random(runs)
+    sides = [[source.lognormvariate(10, 0.3) for _ in range(n)] for n in (runs, runs + 1)]
+    means = []
+    for number, side in enumerate(sides):
+        logs, draws = sorted(map(math.log, side)), random.Random(f"{number}:{len(side)}")
+        columns = [[logs[int(draws.random() * len(side))] for _ in range(1000)] for _ in side]
+        means.append([math.fsum(drawn) / len(side) for drawn in zip(*columns, strict=True)])
+    ratios = sorted(b - a for a, b in zip(*means, strict=True))
+    assert bootstrap(*sides) == pytest.approx((math.exp(ratios[25]), math.exp(ratios[-26])), rel=1e-12)
+
+
+def test_quantiles_of_students_t_take_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`diff` needs three for each figure of each function. Broken by: bisection, which takes 55 steps."""
+    steps, exact = 0, two_sided
+
+    def counted(t: float, degrees: float) -> float:
+        nonlocal steps
+        steps += 1
+        return exact(t, degrees)
+
+    monkeypatch.setattr("funcgraph.diff.welch.two_sided", counted)
+    for degrees in (1, 1.7, 4, 8.2, 30, 400):
+        for p in (0.4, 0.05, 1e-3, 1e-6, 1e-9):
+            steps = 0
+            assert exact(quantile(degrees, p), degrees) == pytest.approx(p, rel=1e-9)
+            assert steps <= 25
 
 
 @pytest.mark.one_python
