@@ -44,8 +44,9 @@ def main() -> None:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE item (order_id, price)")
     database.executemany("INSERT INTO item VALUES (?, ?)", [(n // 2, n) for n in range(80)])
+    orders = range(40)
     for _ in range(3):
-        page(database, range(40))
+        page(database, orders)
 
 
 main()
