@@ -147,7 +147,8 @@ static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
 }
 
 /* Values: the arguments at a call's entry, the result or exception at its end. They are a byte stream of
- * tagged values that ends with FG_VALUE_END, which the zero padding also reads as, or with the record.
+ * tagged values that ends with FG_VALUE_END, which the zero padding also reads as, or with the record. So
+ * does FG_VALUE_DISCARDED end them: who does not know the tag reads the same values.
  * Integers are little-endian and unaligned. The length byte before a text or type name holds its length
  * in bytes. */
 #define FG_VALUE_TAGS(X)                                                                                     \
@@ -177,7 +178,8 @@ static inline uint32_t fg_record_fixed_words(enum fg_record_kind kind)
     X(CLOSE, 20, "the end of the parts")                                                                     \
     X(NAME, 21, "the name of the part that follows: u8 n, n bytes of UTF-8")                                 \
     X(HIDDEN, 22, "a value that was left out for its name")                                                  \
-    X(FAULT, 23, "a value that could not be read")
+    X(FAULT, 23, "a value that could not be read")                                                           \
+    X(DISCARDED, 24, "no more values, and the caller throws away the one before it, a result other than None")
 
 enum fg_value_tag {
 #define X(name, value, text) FG_VALUE_##name = (value),
@@ -199,7 +201,8 @@ enum fg_value_form {
 #undef X
 };
 
-#define FG_VALUE_WORD_BYTES 10u /* of a WORD, with its tag */
+#define FG_VALUE_WORD_BYTES 10u     /* of a WORD, with its tag */
+#define FG_VALUE_DISCARDED_BYTES 1u /* of a DISCARDED */
 
 /* Writes a WORD; returns FG_VALUE_WORD_BYTES. @size_bytes: of its type. */
 static inline size_t fg_value_put_word(uint8_t *at, uint64_t word, uint8_t size_bytes)

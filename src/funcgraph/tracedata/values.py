@@ -16,7 +16,8 @@ Form: TypeAlias = Literal["call", "list", "tuple", "set", "dict"]
 # enum fg_value_tag
 _END, _NONE, _TRUE, _FALSE, _INT8, _INT64, _BIGINT, _FLOAT = range(8)
 _STR, _BYTES, _SIZED, _OBJECT, _UNBOUND, _MORE, _WORD = range(8, 15)
-_TEXT, _DATA, _SHOWN, _MEMBER, _OPEN, _CLOSE, _NAME, _HIDDEN, _FAULT = range(15, 24)
+_TEXT, _DATA, _SHOWN, _MEMBER, _OPEN, _CLOSE, _NAME, _HIDDEN, _FAULT, _DISCARDED = range(15, 25)
+_ENDS = (_END, _DISCARDED)
 
 # enum fg_value_form, with the brackets of each
 _FORMS: tuple[Form, ...] = ("call", "list", "tuple", "set", "dict")
@@ -150,7 +151,7 @@ def decode_values(data: bytes) -> tuple[Value, ...]:
     values: list[Value] = []
     at, size = 0, len(data)
     try:
-        while at < size and data[at] != _END:
+        while at < size and data[at] not in _ENDS:
             value, at = _decode(data[at], data, at + 1)
             values.append(value)
     except (IndexError, struct.error, RecursionError):  # the last: only a damaged file has so many levels

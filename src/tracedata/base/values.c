@@ -108,6 +108,7 @@ bool fg_value_token(const uint8_t **data, const uint8_t *end, struct fg_value *v
         return take(data, end, &value->form, 1) && take(data, end, &value->length, 8) &&
                take_text(data, end, value);
     case FG_VALUE_END:
+    case FG_VALUE_DISCARDED:
         break;
     }
     return false;
@@ -158,6 +159,11 @@ size_t fg_values_bytes(const uint8_t *values, const uint8_t *end)
     while (fg_value_next(&at, end, &value))
         whole = at;
     return (size_t)(whole - values);
+}
+
+bool fg_values_are_discarded(const uint8_t *at, const uint8_t *end)
+{
+    return at < end && *at == FG_VALUE_DISCARDED;
 }
 
 struct fg_value fg_value_without_parts(const struct fg_value *value)
@@ -517,6 +523,7 @@ void fg_value_print(struct fg_text *text, const struct fg_value *value, bool hex
     case FG_VALUE_CLOSE:
     case FG_VALUE_NAME: /* no values: fg_value_next() */
     case FG_VALUE_END:
+    case FG_VALUE_DISCARDED:
         break;
     }
 }

@@ -73,6 +73,9 @@ void fg_values_clear_addresses(uint8_t *values, size_t bytes);
 /* How many bytes the values have: a record is padded with zeros after the last one. */
 size_t fg_values_bytes(const uint8_t *values, const uint8_t *end);
 
+/* Whether the caller throws away the result that ends at @at, as far as its record says. */
+bool fg_values_are_discarded(const uint8_t *at, const uint8_t *end);
+
 /* The negative error number that a WORD is: one of the last 4095 values of its type (the kernel's
  * IS_ERR_VALUE). 0: it is none. */
 int64_t fg_word_error(const struct fg_value *value);

@@ -86,6 +86,29 @@ static void put_sample(struct fg_text *data)
     put(data, FG_VALUE_FAULT, 1);
 }
 
+/* A result that the caller throws away is the same value: nothing that follows it is one. */
+static void check_discarded(void)
+{
+    struct fg_text data = {0}, text = {0};
+    const uint8_t *at, *end;
+    struct fg_value value;
+
+    put_int(&data, 1);
+    put(&data, FG_VALUE_DISCARDED, 1);
+    put_int(&data, 2);
+    at = (const uint8_t *)data.data;
+    end = at + data.bytes;
+    assert(fg_values_bytes(at, end) == 2);
+    assert(fg_values_are_discarded(at + 2, end) && !fg_values_are_discarded(at, end));
+    assert(!fg_values_are_discarded(end, end));
+    assert(fg_value_next(&at, end, &value) && value.integer == 1);
+    assert(!fg_value_next(&at, end, &value));
+    print(&text, (const uint8_t *)data.data, data.bytes);
+    assert(strcmp(text.data, "1;") == 0);
+    fg_text_free(&text);
+    fg_text_free(&data);
+}
+
 static void check_sample(const struct fg_text *data)
 {
     struct fg_text text = {0};
@@ -114,7 +137,7 @@ static void check_damaged(const struct fg_text *data)
 
         memcpy(copy, data->data, data->bytes);
         for (int changes = rand() % 4; changes >= 0; changes--)
-            copy[(size_t)rand() % data->bytes] = (uint8_t)(rand() % (rand() % 2 ? 26 : 256));
+            copy[(size_t)rand() % data->bytes] = (uint8_t)(rand() % (rand() % 2 ? 27 : 256));
         print(&text, copy, data->bytes);
         free(copy);
     }
@@ -146,6 +169,7 @@ int main(void)
     check_sample(&data);
     check_damaged(&data);
     check_depth();
+    check_discarded();
     fg_text_free(&data);
     return 0;
 }

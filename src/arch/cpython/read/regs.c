@@ -1,6 +1,7 @@
 /* See regs.h. The data is read from the interpreter's own frame. */
 #include "arch/cpython/read/regs.h"
 
+#include "arch/cpython/base/compat/discard.h"
 #include "arch/cpython/base/compat/frame.h"
 #include "arch/cpython/base/compat/lookup.h"
 #include "arch/cpython/base/tstate.h"
@@ -299,6 +300,40 @@ static size_t encode_value(const struct ftrace_regs *regs, const struct fg_value
     return fg_encode_result(regs->value, hides_result(regs, style), style, buffer, bytes);
 }
 
+/* The next frame, complete or not; NULL: there is none. */
+static inline fg_pyframe *next_frame(const struct ftrace_regs *regs)
+{
+#if FG_HAVE_MONITORING
+    fg_pyframe *frame = regs->frame;
+
+    return frame->previous;
+#else
+    return fg_regs_caller(regs);
+#endif
+}
+
+/* A method that returns `self` does so to be called in a chain, of which this is the last one. */
+static bool is_self(fg_pyframe *frame, const PyObject *value)
+{
+    PyCodeObject *code = fg_pyframe_code(frame);
+
+    return code->co_argcount > 0 && fg_pyframe_argument(frame, code, 0) == value &&
+           fg_code_variable(code, 1, "self") == 0;
+}
+
+/* The result, and whether the caller throws it away: None never says anything. */
+static size_t encode_result(const struct ftrace_regs *regs, const struct fg_value_style *style,
+                            uint8_t *buffer, size_t bytes)
+{
+    bool is_hidden = hides_result(regs, style);
+    size_t used = fg_encode_result(regs->value, is_hidden, style, buffer, bytes - FG_VALUE_DISCARDED_BYTES);
+
+    if (used && regs->value != Py_None && !is_hidden &&
+        fg_pyframe_is_discarded(regs->frame, next_frame(regs)) && !is_self(regs->frame, regs->value))
+        buffer[used++] = FG_VALUE_DISCARDED;
+    return used;
+}
+
 static size_t encode_exception(const struct ftrace_regs *regs, const struct fg_value_style *style,
                                uint8_t *buffer, size_t bytes)
 {
@@ -312,16 +347,16 @@ static struct fg_func *caller(const struct ftrace_regs *regs)
     return frame ? calling_func(frame) : NULL;
 }
 
-/* Of a call: @arguments encodes what it was called with. */
-#define CALL_OPS(arguments)                                                                                  \
+/* Of a call: @arguments encodes what it was called with, @value what it returned. */
+#define CALL_OPS(arguments, value)                                                                           \
     {                                                                                                        \
-        .encode_arguments = (arguments), .encode_value = encode_value, .encode_exception = encode_exception, \
+        .encode_arguments = (arguments), .encode_value = (value), .encode_exception = encode_exception,      \
         .return_address = fg_regs_find_return_address, .callers = fg_regs_find_callers, .caller = caller,    \
     }
 
-const struct ftrace_regs_ops fg_python_regs_ops = CALL_OPS(encode_arguments);
-const struct ftrace_regs_ops fg_python_raise_regs_ops = CALL_OPS(encode_arguments);
-const struct ftrace_regs_ops fg_c_function_regs_ops = CALL_OPS(encode_value);
+const struct ftrace_regs_ops fg_python_regs_ops = CALL_OPS(encode_arguments, encode_result);
+const struct ftrace_regs_ops fg_python_raise_regs_ops = CALL_OPS(encode_arguments, encode_result);
+const struct ftrace_regs_ops fg_c_function_regs_ops = CALL_OPS(encode_value, encode_value);
 const struct ftrace_regs_ops fg_place_regs_ops = {
     .return_address = fg_regs_find_return_address,
     .callers = fg_regs_find_callers,
