@@ -191,11 +191,15 @@ RepeatGroupTuple: TypeAlias = tuple[int, int, int, int, int, int, int, int, int,
 # Calls of a function over the run (struct fg_repeat_function): function, calls, hits, hit_ns, differing,
 # repeated, best_calls, best_ns, best arguments, is_none, is_partial.
 RepeatFunctionTuple: TypeAlias = tuple[int, int, int, int, int, int, int, int, bytes, int, int]
+# Results that callers discard (struct fg_discards_function): function, calls, results, discarded, ran_ns,
+# longest_begin_ns, longest_end_ns, longest_task.
+DiscardsFunctionTuple: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 # These, exceptions, how many counts were forgotten; numbers of calls, of those that did not end, of those
 # that are suspended at the end; names of folded imports.
 RepeatsTuple: TypeAlias = tuple[
     list[RepeatGroupTuple],
     list[RepeatFunctionTuple],
+    list[DiscardsFunctionTuple],
     ExceptionsTuple,
     int,
     tuple[int, int, int],
@@ -471,7 +475,7 @@ class Reader:
         folds: bytes | None,
         /,
     ) -> RepeatsTuple:
-        """Read the whole trace, and return which calls were made more than once.
+        """Read the whole trace, and return which calls were made more than once, or for nothing.
 
         Args:
             functions, tasks, select_unknown, selection: as of calls().

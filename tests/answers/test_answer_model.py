@@ -81,6 +81,24 @@ def test_values_and_hits_are_those_of_a_slow_count(
         assert hits_of(trace) == expected_hits(run)
 
 
+@settings(max_examples=TRACE_EXAMPLES, deadline=None)
+@given(steps=STEPS)
+def test_discarded_results_are_those_of_a_slow_count(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
+) -> None:
+    """Broken by: a function of which one result was used; recursion that counts its time twice."""
+    run = Run(steps)
+    path = run.trace.save(tmp_path_factory.getbasetemp() / "model.dat")
+    with funcgraph.open(path) as trace:
+        found = answers.repeat(trace, least=LEAST).discarded
+    expected = {}
+    for number, name in enumerate(NAMES):
+        returned = [call for call in run.calls if call.function == number and call.result is not None]
+        if len(returned) >= LEAST and all(call.is_discarded for call in returned):
+            expected[name] = (len(returned), sum(call.ran for call in returned if not call.is_nested))
+    assert {one.function.qualname: (one.results, one.total_ns) for one in found} == expected
+
+
 def hits_of(trace: funcgraph.Trace) -> dict[str, int]:
     return {one.function.qualname: one.hits for one in answers.repeat(trace, least=LEAST).cacheable}
 

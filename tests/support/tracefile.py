@@ -53,6 +53,10 @@ def values(*things: object) -> bytes:
     return b"".join(map(value, things))
 
 
+#: Follows a result that the caller throws away.
+DISCARDED = b"\x18"
+
+
 def deep(type_name: str, *parts: tuple[str, bytes], form: int = 0) -> bytes:
     """Encode a value with parts, as `--values` records it."""
     inside = b"".join(

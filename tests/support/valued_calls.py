@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
-from tracefile import RAISE, RESUME, RETURN, SUSPEND, Trace, values
+from tracefile import DISCARDED, RAISE, RESUME, RETURN, SUSPEND, Trace, values
 
 S = 1_000_000_000
 NAMES = ("f", "g", "h", "gen")
@@ -33,6 +33,8 @@ class Call:
     ran: int = 0
     result: int | None = None
     raised: tuple[str, int] | None = None
+    is_discarded: bool = False
+    is_nested: bool = False  # at its end a call of the same function was around it
     ended: bool = False
     own: int = 0
     stretches: list[Stretch] = field(default_factory=list)
@@ -112,13 +114,15 @@ class Run:
         call = self.pop(step.task)
         call.ended = True
         call.parent = stack[-1] if stack else None
+        call.is_nested = any(one.function == call.function for one in stack)
         raises = step.what == "raise"
         name, recorded = exception(step.function, 0x1000 + step.number)
         if raises:
             call.raised = (name, step.number)
         else:
             call.result = step.number % 2
-            recorded = values(call.result)
+            call.is_discarded = step.number > 0
+            recorded = values(call.result) + (DISCARDED if call.is_discarded else b"")
         if call.parent:
             call.parent.below.append(call)
         self.tasks[step.task].leave(

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from tracefile import RESUME, SUSPEND, Trace, values
+from tracefile import DISCARDED, RESUME, SUSPEND, Trace, values
 
 from funcgraph.answers.value_text import value_text
 from funcgraph.view import answer_panels
@@ -213,6 +213,26 @@ def test_repetitions_lead_to_the_call_below_which_they_are(small: Served) -> Non
         cut = asked(small, "repeat", least=2)
     assert cut["below"] == [] and cut["counts"]["below"] == len(answer["below"])
     assert "from 2 to" in refused(small, "repeat", least=1)
+
+
+def test_discarded_results_lead_to_the_longest_call(tmp_path: Path) -> None:
+    trace = Trace([("app", name, "/a.py", line, 0, []) for line, name in enumerate(("main", "f"), 1)])
+    task = trace.task(100, "main", pid=100)
+    task.enter(BEGIN, 0, 0)
+    for begin, ns in ((BEGIN + 100, 20), (BEGIN + 200, 30), (BEGIN + 300, 10)):
+        task.enter(begin, 1, 1)
+        task.leave(begin + ns, 1, 1, calltime=begin, result=values(1) + DISCARDED)
+    task.leave(BEGIN + 900, 0, 0, calltime=BEGIN)
+    meta = {"instances": {"": {"args": False, "retval": True}}}
+    with opened(trace.save(tmp_path / "t.dat")) as served, patch.object(served.trace, "meta", meta):
+        answer = asked(served, "repeat", least=3)
+        assert answer["has_results"] and not answer["has_arguments"]
+        [row] = answer["discarded"]
+        assert (row["function"], row["number"], row["results"], row["total_ns"]) == ("app.f", 1, 3, 60)
+        assert shown(served, row["evidence"])["begin_ns"] == 200
+        with patch.object(answer_panels, "_MOST_ROWS", 0):
+            cut = asked(served, "repeat", least=3)
+    assert cut["discarded"] == [] and cut["counts"]["discarded"] == 1
 
 
 def test_an_exception_is_followed_through_the_calls_that_it_ended(small: Served) -> None:

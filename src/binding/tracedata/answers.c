@@ -277,12 +277,31 @@ static PyObject *repeat_functions(const struct fg_repeats *repeats, uint32_t nr_
     return list;
 }
 
+static PyObject *discards_function(uint32_t func, const struct fg_discards_function *function)
+{
+    return Py_BuildValue("(IKKKKKKI)", func, (unsigned long long)function->calls,
+                         (unsigned long long)function->results, (unsigned long long)function->discarded,
+                         (unsigned long long)function->ran_ns, (unsigned long long)function->longest_begin_ns,
+                         (unsigned long long)function->longest_end_ns, function->longest_task);
+}
+
+static PyObject *discards_functions(const struct fg_discards *discards)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < discards->nr_functions; i++)
+        if (discards->functions[i].results)
+            fg_list_append(&list, discards_function(i, &discards->functions[i]));
+    return list;
+}
+
 static PyObject *repeats_tuple(const struct fg_question *question, const struct fg_repeats *repeats)
 {
     return Py_BuildValue(
-        "(NNNKNN)", repeat_groups(repeats), repeat_functions(repeats, question->names.nr_functions),
-        exceptions_tuple(fg_repeats_exceptions(repeats)), (unsigned long long)fg_repeats_forgotten(repeats),
-        call_counts(fg_repeats_calls(repeats)), import_names(&question->names));
+        "(NNNNKNN)", repeat_groups(repeats), repeat_functions(repeats, question->names.nr_functions),
+        discards_functions(fg_repeats_discards(repeats)), exceptions_tuple(fg_repeats_exceptions(repeats)),
+        (unsigned long long)fg_repeats_forgotten(repeats), call_counts(fg_repeats_calls(repeats)),
+        import_names(&question->names));
 }
 
 static int step_repeats(void *answer, uint64_t events)

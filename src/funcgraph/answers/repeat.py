@@ -1,4 +1,5 @@
-"""What a program did more than once: below one call, over the whole run, and exceptions that it swallowed.
+"""What a program did more than once: below one call, over the whole run, exceptions that it swallowed, and
+results that it discarded.
 
 src/tracedata/answers/repeats.h has the rules.
 """
@@ -21,7 +22,7 @@ from funcgraph.tracedata.summary import function_key
 from funcgraph.tracedata.values import PartialValue, Value, decode_values
 
 if TYPE_CHECKING:
-    from funcgraph._tracedata import RepeatFunctionTuple, RepeatGroupTuple
+    from funcgraph._tracedata import DiscardsFunctionTuple, RepeatFunctionTuple, RepeatGroupTuple
     from funcgraph.tracedata.opened import Trace
 
 DEFAULT_LEAST = 5
@@ -86,6 +87,25 @@ class Cacheable:
     is_partial: bool
 
 
+@dataclass(slots=True)
+class Discarded:
+    """A Python function whose results were all thrown away by its callers.
+
+    Attributes:
+        function: the function.
+        calls: calls that returned, with a recorded result.
+        results: the results other than None; each was discarded: the call was a statement by itself.
+        total_ns: the time of the calls that have them, without calls below another one of the function.
+        place: the longest of these calls.
+    """
+
+    function: Function
+    calls: int
+    results: int
+    total_ns: int
+    place: Place
+
+
 @dataclass(frozen=True, slots=True)
 class Repeats:
     """What a program did more than once.
@@ -94,8 +114,9 @@ class Repeats:
         below: what was repeated below one call, that with the most time first.
         cacheable: functions with the same results for the same arguments, likewise.
         swallowed: exceptions that were raised and handled again and again, the most frequent first.
-        has_arguments, has_results: whether the trace has them: without arguments nothing is known of calls,
-            without results nothing could be cached.
+        discarded: functions whose results nobody used, that with the most time first.
+        has_arguments, has_results: whether the trace has them: without arguments nothing is known of calls.
+            What could be cached needs both, what was discarded needs results.
         forgotten: how many calls that had been met once were forgotten to bound the memory.
         counts: how many calls there are.
     """
@@ -103,6 +124,7 @@ class Repeats:
     below: list[Repetition]
     cacheable: list[Cacheable]
     swallowed: list[ExceptionGroup]
+    discarded: list[Discarded]
     has_arguments: bool
     has_results: bool
     forgotten: int
@@ -116,13 +138,13 @@ def repeat(
 
     Args:
         trace: what `funcgraph.open` returned.
-        least: so many calls below one call, or exceptions, are a repetition; at least 2.
+        least: so many calls below one call, exceptions, or discarded results are a repetition; at least 2.
         select: the part of the trace that is read; None: all.
         imports: also what the import machinery does.
 
     Returns:
-        The repetitions. A trace without arguments has only exceptions; one without results has nothing that
-        could be cached.
+        The repetitions. A trace without arguments has only exceptions and discarded results; one without
+        results has nothing that could be cached or was discarded.
 
     Raises:
         ValueError: `least` is less than 2.
@@ -141,7 +163,7 @@ def repeat(
     has_arguments = recorded(trace.meta, "args")
     function_mask = (b"\1" if has_arguments else b"\0") * len(trace.functions)
     try:
-        below, functions, raised, forgotten, counts, names = reading.reader.repeats(
+        below, functions, results, raised, forgotten, counts, names = reading.reader.repeats(
             reading.functions,
             reading.tasks,
             reading.select_unknown,
@@ -158,8 +180,9 @@ def repeat(
         _without_doubles(_merged(_repetition(trace, known, row) for row in below)),
         _cacheable(trace, functions),
         [group for group in groups if group.first.fate == "handled" and group.count >= least],
+        _discarded(trace, results, least),
         has_arguments,
-        has_arguments and recorded(trace.meta, "retval"),
+        recorded(trace.meta, "retval"),
         forgotten,
         Counts(*counts),
     )
@@ -249,3 +272,30 @@ def _cacheable(trace: Trace, rows: Iterable[RepeatFunctionTuple]) -> list[Cachea
             known.repeated += repeated
             known.differing += differing
     return sorted(found.values(), key=lambda one: -one.saved_ns)
+
+
+def _discarded(trace: Trace, rows: Iterable[DiscardsFunctionTuple], least: int) -> list[Discarded]:
+    """Return the functions of which no result was used. Of what C code called, this is not known."""
+    found: dict[object, Discarded] = {}
+    used: set[object] = set()
+    longest: dict[object, int] = {}
+    for number, calls, results, discarded, total, begin, end, task in rows:
+        function = trace.functions[number]
+        key = function_key(function)
+        if discarded < results:
+            used.add(key)
+        if not discarded:
+            continue
+        one = Discarded(function, calls, results, total, place_at(trace, begin, end, task))
+        known = found.setdefault(key, one)
+        if known is not one:
+            known.calls += calls
+            known.results += results
+            known.total_ns += total
+            if end - begin > longest[key]:
+                known.place = one.place
+        longest[key] = max(longest.get(key, 0), end - begin)
+    return sorted(
+        (one for key, one in found.items() if key not in used and one.results >= least),
+        key=lambda one: (-one.total_ns, -one.results),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgraph.answers.exceptions import ExceptionGroup
 from funcgraph.answers.facts import name_of
-from funcgraph.answers.repeat import Cacheable, Repeats, Repetition
+from funcgraph.answers.repeat import Cacheable, Discarded, Repeats, Repetition
 from funcgraph.names import printable, shortened
 from funcgraph.tracedata.summary import duration_text
 
@@ -22,7 +22,7 @@ def repeat_lines(path: object, found: Repeats, *, least: int, count: int = 4) ->
         yield from _below_lines(path, one)
     yield from _more(found.below, count)
     yield ""
-    yield f"The same arguments, and always the same result: {_number(found.cacheable, found.has_results)}"
+    yield f"The same arguments, and always the same result: {_number(found.cacheable, _is_cache_known(found))}"
     for entry in found.cacheable[:count]:
         yield from _cacheable_lines(entry)
     yield from _more(found.cacheable, count)
@@ -31,10 +31,22 @@ def repeat_lines(path: object, found: Repeats, *, least: int, count: int = 4) ->
     for group in found.swallowed[:count]:
         yield from _swallowed_lines(group)
     yield from _more(found.swallowed, count)
+    yield ""
+    yield (
+        f"Results that all callers discard, {least} times or more: "
+        f"{_number(found.discarded, found.has_results)}"
+    )
+    for unused in found.discarded[:count]:
+        yield from _discarded_lines(path, unused)
+    yield from _more(found.discarded, count)
     if _has_partial(found, count):
         yield ""
         yield "~ objects are compared by type and address, containers by type and length,"
         yield "  long texts by beginning and length: if they differ inside, it is not seen"
+
+
+def _is_cache_known(found: Repeats) -> bool:
+    return found.has_arguments and found.has_results
 
 
 def _number(found: list[Any], is_known: bool = True) -> str:
@@ -87,6 +99,14 @@ def _swallowed_lines(group: ExceptionGroup) -> Iterator[str]:
     yield _line(_INDENT, f"handled in {printable(name_of(raised.handler))}; exceptions --nth {raised.number}")
 
 
+def _discarded_lines(path: object, one: Discarded) -> Iterator[str]:
+    yield _line(f"{duration_text(one.total_ns):>11}  ", printable(name_of(one.function)))
+    others = one.calls - one.results
+    of_none = f"; {others:,} more {'calls' if others > 1 else 'call'} returned None" if others else ""
+    yield _line(_INDENT, f"{one.results:,} results{of_none}")
+    yield f"{_INDENT}{one.place.command(path)}"
+
+
 # ---- JSON
 
 
@@ -132,6 +152,16 @@ def repeat_json(found: Repeats) -> dict[str, Any]:
                 "first": group.first.number,
             }
             for group in found.swallowed
+        ],
+        "discarded": [
+            {
+                "function": name_of(one.function),
+                "calls": one.calls,
+                "results": one.results,
+                "total_ns": one.total_ns,
+                "place": one.place.as_json(),
+            }
+            for one in found.discarded
         ],
         "forgotten": found.forgotten,
         "open_calls": found.counts.open,

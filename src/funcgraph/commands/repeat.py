@@ -1,4 +1,4 @@
-"""funcgraph repeat: calls that were made more than once, exceptions that were swallowed again and again."""
+"""funcgraph repeat: calls that were made more than once or for nothing, exceptions that were swallowed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ Print what a program did more than once, that with the most time first:
     with `?` for literals (N+1 queries)
   - the same arguments, and always the same result: what a cache would save
   - exceptions that one function raised and another handled, again and again
+  - functions whose results all callers discard
 
   funcgraph record --args --retval app.py
-  funcgraph repeat
-
-Whose results nobody used is not in a trace."""
+  funcgraph repeat"""
 
 _COUNT = 4
 _LEAST = 5
@@ -49,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=_LEAST,
-        help=f"so many calls below one call, or exceptions, are a repetition (default: {_LEAST})",
+        help="so many calls below one call, exceptions, or discarded results are a repetition "
+        f"(default: {_LEAST})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, times in nanoseconds")
     parser.add_argument(

@@ -119,7 +119,7 @@ def values(served: Served, parameters: Parameters) -> dict[str, Any]:
 
 
 def repeat(served: Served, parameters: Parameters) -> dict[str, Any]:
-    """Return what was done more than once, and exceptions that were swallowed again and again."""
+    """Return what was done more than once, exceptions that were swallowed, and results that were discarded."""
     refuse_kernel(served, "arguments, results and exceptions")
     least = parameters.integer("least", 2, _MAX, DEFAULT_LEAST)
     imports, part = parameters.switch("imports"), part_of(served, parameters)
@@ -130,7 +130,10 @@ def repeat(served: Served, parameters: Parameters) -> dict[str, Any]:
         row["evidence"] = place_json(served, one.place, one.below)
     for row, entry in zip(made["cacheable"][:_MOST_ROWS], found.cacheable, strict=False):
         row["number"] = number_of(served, entry.function)
-    counts = {key: len(made[key]) for key in ("below", "cacheable", "swallowed")}
+    for row, unused in zip(made["discarded"][:_MOST_ROWS], found.discarded, strict=False):
+        row["number"] = number_of(served, unused.function)
+        row["evidence"] = place_json(served, unused.place, unused.function)
+    counts = {key: len(made[key]) for key in ("below", "cacheable", "swallowed", "discarded")}
     words = [*([f"--least={least}"] if least != DEFAULT_LEAST else []), *(["--imports"] if imports else [])]
     return {
         **made,

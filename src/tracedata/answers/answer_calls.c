@@ -107,6 +107,7 @@ FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *st
     };
 
     ended.values_end = ended.values + fg_values_bytes(ended.values, fg_event_end(event));
+    ended.is_discarded = fg_values_are_discarded(ended.values_end, fg_event_end(event));
     call->ran_ns += stretch->ran_ns;
     return end_call(answer_of(calls), stretch, &ended);
 }

@@ -37,6 +37,7 @@ struct fg_answer_end {
     uint32_t task; /* its number */
     enum fg_call_end ended;
     const uint8_t *values, *values_end; /* the result or the exception */
+    bool is_discarded;                  /* the caller throws away this result */
 };
 
 struct fg_answer;

@@ -18,6 +18,7 @@
 struct fg_repeats {
     struct fg_answer answer;
     struct fg_exceptions exceptions;
+    struct fg_discards discards;
     uint64_t least;
     struct fg_repeat_keys keys;
     struct fg_repeat_function *functions; /* by index */
@@ -276,6 +277,7 @@ static int begin_call(struct fg_answer *answer, struct fg_answer_call *call)
 {
     struct fg_repeats *repeats = repeats_of(answer);
 
+    fg_discards_begin(&repeats->discards, call->func);
     if (!call->has_arguments || !fg_answer_keeps_arguments(answer, call->func))
         return 0;
     call->key = fg_hash_values(call->func, call->arguments.data, call->arguments.bytes) | 1;
@@ -310,6 +312,7 @@ static int end_call(struct fg_answer *answer, const struct fg_answer_end *end)
     struct fg_repeats *repeats = repeats_of(answer);
     int error = fg_exceptions_end(&repeats->exceptions, end);
 
+    fg_discards_end(&repeats->discards, answer, end);
     if (!error && counts_of(end->call))
         error = add_runs(repeats, end);
     if (!error && end->call->key)
@@ -339,7 +342,7 @@ int fg_repeats_new(struct fg_merge *merge, const uint8_t *function_mask, uint64_
     fg_answer_init(&made->answer, merge, &ops, function_mask);
     made->least = least;
     made->functions = calloc(merge->names->nr_functions + (size_t)1, sizeof(*made->functions));
-    if (!made->functions) {
+    if (!made->functions || fg_discards_init(&made->discards, merge->names->nr_functions) < 0) {
         fg_repeats_free(made);
         return -ENOMEM;
     }
@@ -353,6 +356,7 @@ void fg_repeats_free(struct fg_repeats *repeats)
         return;
     fg_answer_free(&repeats->answer);
     fg_exceptions_free(&repeats->exceptions);
+    fg_discards_free(&repeats->discards);
     fg_repeat_keys_free(&repeats->keys);
     fg_hash_clear(&repeats->table);
     fg_text_free(&repeats->shape);
@@ -402,6 +406,11 @@ const struct fg_repeat_group *fg_repeats_groups(const struct fg_repeats *repeats
 const struct fg_repeat_function *fg_repeats_functions(const struct fg_repeats *repeats)
 {
     return repeats->functions;
+}
+
+const struct fg_discards *fg_repeats_discards(const struct fg_repeats *repeats)
+{
+    return &repeats->discards;
 }
 
 const struct fg_exceptions *fg_repeats_exceptions(const struct fg_repeats *repeats)

@@ -11,6 +11,7 @@
 #ifndef FG_REPEATS_H
 #define FG_REPEATS_H
 
+#include "tracedata/answers/discards.h"
 #include "tracedata/answers/exceptions.h"
 
 enum fg_repeat_kind { FG_REPEAT_CALL, FG_REPEAT_SQL };
@@ -55,6 +56,7 @@ int fg_repeats_run(struct fg_repeats *repeats, uint64_t events);
 const struct fg_repeat_group *fg_repeats_groups(const struct fg_repeats *repeats, size_t *n);
 /* By index of the trace's functions. */
 const struct fg_repeat_function *fg_repeats_functions(const struct fg_repeats *repeats);
+const struct fg_discards *fg_repeats_discards(const struct fg_repeats *repeats);
 const struct fg_exceptions *fg_repeats_exceptions(const struct fg_repeats *repeats);
 const struct fg_answer *fg_repeats_calls(const struct fg_repeats *repeats);
 const uint8_t *fg_repeats_texts(const struct fg_repeats *repeats);

@@ -1,4 +1,5 @@
-// What was done more than once: below one call, with the same result, and exceptions that were swallowed.
+// What was done more than once: below one call, with the same result, exceptions that were swallowed, and
+// results that nobody used.
 
 import {element} from "../base/dom.js";
 import {visible} from "../base/names.js";
@@ -33,6 +34,7 @@ export function repeatsView(panel, page) {
             below(page, answer),
             cacheable(page, answer),
             swallowed(page, answer),
+            discarded(page, answer),
             [...answer.below, ...answer.cacheable].some(({partial}) => partial)
                 ? element("p", {className: "quiet"}, ABOUT)
                 : null,
@@ -51,14 +53,17 @@ function leastField(page) {
     });
     return element(
         "label",
-        {className: "field", title: "So many calls below one call, or exceptions, are a repetition"},
+        {
+            className: "field",
+            title: "So many calls below one call, exceptions, or discarded results are a repetition",
+        },
         "At least ",
         field,
         " times",
     );
 }
 
-/** Return one of the three sorts: a title with its number, and a table; or one sentence. */
+/** Return one of the four sorts: a title with its number, and a table; or one sentence. */
 function sort(title, number, rows, {heads, lack, none}) {
     const shown = number === null ? "not known" : count(number);
     return element(
@@ -125,7 +130,7 @@ function cacheable(page, answer) {
     );
     return sort(
         "The same arguments, and always the same result",
-        answer.has_results ? answer.counts.cacheable : null,
+        answer.has_arguments && answer.has_results ? answer.counts.cacheable : null,
         rows,
         {
             heads: [
@@ -167,6 +172,34 @@ function swallowed(page, answer) {
                 ["Handled in", "", true],
             ],
             none: "No exception was handled so often.",
+        },
+    );
+}
+
+function discarded(page, answer) {
+    const rows = answer.discarded.map((one) =>
+        answerRow([
+            functionName(page, one.number, one.function, valuesOf(page, one.function)),
+            duration(one.total_ns),
+            count(one.results),
+            one.calls > one.results ? count(one.calls - one.results) : "",
+            evidenceOf(page, one.evidence, "the longest"),
+        ]),
+    );
+    return sort(
+        `Results that all callers discard, ${count(answer.least)} times or more`,
+        answer.has_results ? answer.counts.discarded : null,
+        rows,
+        {
+            heads: [
+                ["Function", "A click shows its values"],
+                ["Time", "Of the calls whose results were discarded"],
+                ["Results", "Results other than None: the call was a statement by itself"],
+                ["None", "Calls that returned None"],
+                ["Call", "A click shows the longest call on the time line", true],
+            ],
+            lack: "Results are not recorded: funcgraph record --retval records them.",
+            none: "No function's results were discarded so often, by all of its callers.",
         },
     );
 }
