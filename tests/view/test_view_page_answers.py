@@ -150,6 +150,10 @@ def test_repeats_lead_to_calls_values_and_exceptions(opened: Open) -> None:
     name = below.get_by_title("Show it on the time line").inner_text()
     below.get_by_title("Show it on the time line").click()
     spoken(view, name)
+    discarded = view.page.get_by_role("table", name="Results that all callers discard")
+    assert "__main__.Shop.total" not in discarded.inner_text() and discarded.locator("tbody tr").count()
+    discarded.get_by_title("Show it on the time line").first.click()
+    spoken(view, discarded.locator("tbody tr").first.locator("button").first.inner_text())
     swallowed = view.page.get_by_role("table", name="The same exception")
     swallowed.get_by_role("button", name="KeyError").click()
     assert "exception 1 of 6" in text_of(view) and view.state()["tab"] == "exceptions"

@@ -22,7 +22,8 @@ def repeat_lines(path: object, found: Repeats, *, least: int, count: int = 4) ->
         yield from _below_lines(path, one)
     yield from _more(found.below, count)
     yield ""
-    yield f"The same arguments, and always the same result: {_number(found.cacheable, _is_cache_known(found))}"
+    is_cache_known = found.has_arguments and found.has_results
+    yield f"The same arguments, and always the same result: {_number(found.cacheable, is_cache_known)}"
     for entry in found.cacheable[:count]:
         yield from _cacheable_lines(entry)
     yield from _more(found.cacheable, count)
@@ -43,10 +44,6 @@ def repeat_lines(path: object, found: Repeats, *, least: int, count: int = 4) ->
         yield ""
         yield "~ objects are compared by type and address, containers by type and length,"
         yield "  long texts by beginning and length: if they differ inside, it is not seen"
-
-
-def _is_cache_known(found: Repeats) -> bool:
-    return found.has_arguments and found.has_results
 
 
 def _number(found: list[Any], is_known: bool = True) -> str:

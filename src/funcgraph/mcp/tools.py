@@ -165,7 +165,7 @@ TOOLS = (
     ),
     Tool(
         "repeat",
-        "What was done twice or for nothing: N+1 queries, results to cache or never used, swallowed exceptions.",
+        "What was done twice or for nothing: N+1 queries, results to cache or unused, swallowed exceptions.",
         ("repeat",),
         (Parameter("least", "integer", "how many are a repetition", "--least"), _COUNT, *_SELECTION),
     ),

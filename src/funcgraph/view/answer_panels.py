@@ -119,7 +119,7 @@ def values(served: Served, parameters: Parameters) -> dict[str, Any]:
 
 
 def repeat(served: Served, parameters: Parameters) -> dict[str, Any]:
-    """Return what was done more than once, exceptions that were swallowed, and results that were discarded."""
+    """Return what was done more than once, exceptions that were swallowed, and discarded results."""
     refuse_kernel(served, "arguments, results and exceptions")
     least = parameters.integer("least", 2, _MAX, DEFAULT_LEAST)
     imports, part = parameters.switch("imports"), part_of(served, parameters)
