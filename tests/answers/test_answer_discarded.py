@@ -224,7 +224,7 @@ def use():
         pass
     print(used_as_argument(), end="", flush=used_by_keyword())
     [used_in_list()]
-    [used_in_comprehension(n) for n in range(3)]
+    kept = [used_in_comprehension(n) for n in range(3)]
     sum(used_in_generator_expression(n) for n in range(3))
     list(map(used_by_map, [1, 2]))
     sorted([2, 1], key=used_as_key)

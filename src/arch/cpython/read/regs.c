@@ -312,13 +312,15 @@ static inline fg_pyframe *next_frame(const struct ftrace_regs *regs)
 #endif
 }
 
-/* A method that returns `self` does so to be called in a chain, of which this is the last one. */
-static bool is_self(fg_pyframe *frame, const PyObject *value)
+/* True if the result is thrown away. A method that returns `self` does so for chains of calls, which have a last
+ * one. */
+FG_NOINLINE static bool is_discarded(fg_pyframe *frame, const PyObject *value, fg_pyframe *caller)
 {
     PyCodeObject *code = fg_pyframe_code(frame);
 
-    return code->co_argcount > 0 && fg_pyframe_argument(frame, code, 0) == value &&
-           fg_code_variable(code, 1, "self") == 0;
+    return fg_pyframe_is_discarded(frame, caller) &&
+           !(code->co_argcount > 0 && fg_pyframe_argument(frame, code, 0) == value &&
+             fg_code_variable(code, 1, "self") == 0);
 }
 
 /* The result, and whether the caller throws it away: None never says anything. */
@@ -328,9 +330,13 @@ static size_t encode_result(const struct ftrace_regs *regs, const struct fg_valu
     bool is_hidden = hides_result(regs, style);
     size_t used = fg_encode_result(regs->value, is_hidden, style, buffer, bytes - FG_VALUE_DISCARDED_BYTES);
 
-    if (used && regs->value != Py_None && !is_hidden &&
-        fg_pyframe_is_discarded(regs->frame, next_frame(regs)) && !is_self(regs->frame, regs->value))
-        buffer[used++] = FG_VALUE_DISCARDED;
+    if (used && regs->value != Py_None) {
+        fg_pyframe *caller = next_frame(regs);
+
+        if (fg_unlikely(fg_pyframe_may_be_discarded(regs->frame, caller)) && !is_hidden &&
+            is_discarded(regs->frame, regs->value, caller))
+            buffer[used++] = FG_VALUE_DISCARDED;
+    }
     return used;
 }
 

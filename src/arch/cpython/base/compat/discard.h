@@ -4,6 +4,7 @@
 #define FG_COMPAT_DISCARD_H
 
 #include "arch/cpython/base/compat/frame.h"
+#include "engine/base/compiler.h"
 #if FG_HAVE_MONITORING
 #include "internal/pycore_instruments.h"
 #endif
@@ -33,22 +34,32 @@ static inline const _Py_CODEUNIT *fg_pyframe_code_units(fg_pyframe *frame)
 }
 #endif
 
-/* The opcode without line and instruction events. It may be specialized. What is asked about may be a cache
- * entry (fg_pyframe_call()), which may look like any opcode. */
-static inline int fg_opcode_without_lines(fg_pyframe *frame, const _Py_CODEUNIT *at)
-{
-    int opcode = _Py_OPCODE(*at);
 #if FG_HAVE_MONITORING
+/* The opcode that line and instruction events have replaced. */
+FG_COLD static int fg_replaced_opcode(fg_pyframe *frame, const _Py_CODEUNIT *at)
+{
     const _PyCoMonitoringData *monitoring = fg_pyframe_code(frame)->_co_monitoring;
+    int opcode = _Py_OPCODE(*at);
 
     if (opcode == INSTRUMENTED_LINE && monitoring && monitoring->lines)
         opcode = fg_opcode_of_line(monitoring, at - fg_pyframe_code_units(frame));
     if (opcode == INSTRUMENTED_INSTRUCTION && monitoring && monitoring->per_instruction_opcodes)
         opcode = monitoring->per_instruction_opcodes[at - fg_pyframe_code_units(frame)];
+    return opcode;
+}
+#endif
+
+/* The opcode without line and instruction events. It may be specialized. What is asked about may be a cache
+ * entry (fg_pyframe_call()), which may look like any opcode. */
+static inline int fg_opcode_without_lines(fg_pyframe *frame, const _Py_CODEUNIT *at)
+{
+#if FG_HAVE_MONITORING
+    if (fg_unlikely(_Py_OPCODE(*at) >= MIN_INSTRUMENTED_OPCODE))
+        return fg_replaced_opcode(frame, at);
 #else
     (void)frame;
 #endif
-    return opcode;
+    return _Py_OPCODE(*at);
 }
 
 /* True if the opcode is a CALL, as the compiler made it, with events, or specialized. */
@@ -207,21 +218,24 @@ static inline bool fg_pyframe_calls(fg_pyframe *caller, const fg_pyframe *frame)
 }
 #endif
 
+/* True if the caller may throw away what a call returns: the answer for most results that are used is false.
+ * @frame: the call's, at its return. @caller: the next frame, complete or not; NULL: there is none. */
+static inline bool fg_pyframe_may_be_discarded(const fg_pyframe *frame, fg_pyframe *caller)
+{
+    return fg_pyframe_is_python(caller) && frame->owner != FRAME_OWNED_BY_GENERATOR &&
+           fg_opcode_without_lines(caller, fg_pyframe_return_instruction(caller)) == POP_TOP;
+}
+
 /**
  * fg_pyframe_is_discarded() - Tell whether the caller throws away what a call returns.
- * @frame: the call's frame, at its return.
- * @caller: the next frame, complete or not; NULL: there is none.
+ * @frame, @caller: as of fg_pyframe_may_be_discarded(), which is true of them.
  *
  * Return: true: the call is an expression statement. False: its result is used, or this is not known.
  */
 static inline bool fg_pyframe_is_discarded(const fg_pyframe *frame, fg_pyframe *caller)
 {
-    const _Py_CODEUNIT *call;
+    const _Py_CODEUNIT *call = fg_pyframe_call(caller);
 
-    if (!fg_pyframe_is_python(caller) || frame->owner == FRAME_OWNED_BY_GENERATOR ||
-        fg_opcode_without_lines(caller, fg_pyframe_return_instruction(caller)) != POP_TOP)
-        return false;
-    call = fg_pyframe_call(caller);
     return call && !fg_call_is_of_with(caller, call) && fg_pyframe_calls(caller, frame);
 }
 
