@@ -121,6 +121,12 @@ class Context:
     async def __aenter__(self): return 7
     async def __aexit__(self, *exception): return 7
 
+class StaticContext:
+    @staticmethod
+    def __enter__(): return 7
+    @staticmethod
+    def __exit__(*exception): return 7
+
 def decorate(function):
     @functools.wraps(function)
     def lost_wrapper(*args):
@@ -156,7 +162,7 @@ def discard():
         lost_in_with()
     with Context() as got:
         lost_in_with()
-    with Context(), Context():
+    with Context(), StaticContext():
         for _ in range(2):
             with contextlib.suppress(KeyError):
                 lost_in_with()

@@ -121,7 +121,7 @@ class Run:
             call.raised = (name, step.number)
         else:
             call.result = step.number % 2
-            call.is_discarded = step.number > 0
+            call.is_discarded = call.function == 0 or step.number > 0
             recorded = values(call.result) + (DISCARDED if call.is_discarded else b"")
         if call.parent:
             call.parent.below.append(call)
