@@ -431,6 +431,7 @@ class Reader:
         size: int,
         selection: SelectionTuple | None = None,
         texts: bool = True,
+        numbers: tuple[int, ...] = ...,
         /,
     ) -> CallsIterator:
         """Return an iterator over all calls, in the order of their ends; those that did not end come last.
@@ -440,6 +441,7 @@ class Reader:
             size: calls in a batch, 1 to 2**24; a few more if one event ends several.
             selection: the events that are read; None: all.
             texts: whether arguments and results are printed; else their texts are empty.
+            numbers: of calls, ascending: only these are returned. Default: all.
 
         Raises:
             ValueError, OSError: as columns().

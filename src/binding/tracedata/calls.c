@@ -1,6 +1,8 @@
 /* See calls.h. */
 #include "binding/tracedata/calls.h"
 
+#include <stdlib.h>
+
 #include "binding/base/critical_section.h"
 #include "binding/base/types.h"
 #include "binding/tracedata/base/column.h"
@@ -23,17 +25,45 @@ static int start_without_texts(struct fg_batches *batches)
     return fg_call_reader_new(&batches->merge, false, &((struct calls_iterator *)batches)->calls);
 }
 
+/* Has the iterator leave out all calls but some. Return: 0, or -1 with an exception. */
+static int choose(PyObject *iterator, PyObject *numbers)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(numbers);
+    uint64_t *chosen = malloc(((size_t)n + 1) * sizeof(*chosen));
+
+    if (!chosen) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        chosen[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(numbers, i));
+        if (PyErr_Occurred() || (i && chosen[i] <= chosen[i - 1])) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "numbers must ascend");
+            free(chosen);
+            return -1;
+        }
+    }
+    fg_call_reader_choose(((struct calls_iterator *)iterator)->calls, chosen, (size_t)n);
+    return 0;
+}
+
 PyObject *fg_reader_calls(PyObject *self, PyObject *args)
 {
     struct fg_tracedata_state *state = PyType_GetModuleState(Py_TYPE(self));
     struct fg_batch_arguments arguments = {0};
+    PyObject *numbers = NULL, *iterator;
     int has_texts = true;
 
-    if (!PyArg_ParseTuple(args, "OO!pn|Op:calls", &arguments.functions, &PyList_Type, &arguments.tasks,
-                          &arguments.select_unknown, &arguments.size, &arguments.selection, &has_texts))
+    if (!PyArg_ParseTuple(args, "OO!pn|OpO!:calls", &arguments.functions, &PyList_Type, &arguments.tasks,
+                          &arguments.select_unknown, &arguments.size, &arguments.selection, &has_texts,
+                          &PyTuple_Type, &numbers))
         return NULL;
-    return fg_batches_new(state->calls_iterator_type, self, &arguments,
-                          has_texts ? start : start_without_texts);
+    iterator =
+        fg_batches_new(state->calls_iterator_type, self, &arguments, has_texts ? start : start_without_texts);
+    if (iterator && numbers && choose(iterator, numbers) < 0)
+        Py_CLEAR(iterator);
+    return iterator;
 }
 
 /* ---- CallsIterator */

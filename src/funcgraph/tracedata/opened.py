@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -213,6 +213,7 @@ class Trace:
         buffers: Sequence[str] | None = None,
         select: Selection | None = None,
         texts: bool = True,
+        numbers: Iterable[int] | None = None,
     ) -> Iterator[CallColumns]:
         """Return an iterator over batches of calls, each property of a call as an array.
 
@@ -223,6 +224,7 @@ class Trace:
             size: calls in a batch, 1 to 2**24. A batch may have a few more.
             tasks, buffers, select: as of `columns`.
             texts: False: those of arguments and results stay empty, which is faster.
+            numbers: only calls that have these as their `id` with this selection; None: all.
 
         Raises:
             ValueError, SelectionError, TraceError, OSError: as `columns`.
@@ -236,8 +238,11 @@ class Trace:
         selected, events = self._selected(tasks, buffers, select)
         with _damage():
             rows = task_rows(self.tasks, selected)
-            iterator = reader.calls(
-                function_rows(self.functions), rows, selected is None, size, events, texts
+            arguments = (function_rows(self.functions), rows, selected is None, size, events, texts)
+            iterator = (
+                reader.calls(*arguments)
+                if numbers is None
+                else reader.calls(*arguments, tuple(sorted(set(numbers))))
             )
         return call_batches(iterator, self.tasks, self._cpus)
 
@@ -387,6 +392,14 @@ class Trace:
             events,
             fold_marks(self.functions) if folds else None,
         )
+
+    def tasks_with(self, unknown: Iterable[tuple[int, int]]) -> list[Task]:
+        """Return the trace's tasks, and those that a Reader found besides.
+
+        Args:
+            unknown: lane and thread id of each, as the Reader returns them.
+        """
+        return [*self.tasks, *(Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in unknown)]
 
     def lanes(self) -> list[Lane]:
         """Return the threads that the trace's index has: `CallIndex.lanes`.
@@ -564,8 +577,7 @@ class Trace:
                 self._index_image = found, key if is_same else None
         if progress:
             progress(1.0)
-        unknown = (Task.unnamed(lane, tid, lane // self._cpus) for lane, tid in found.unknown_tasks)
-        return CallIndex(found, self.functions, [*self.tasks, *unknown])
+        return CallIndex(found, self.functions, self.tasks_with(found.unknown_tasks))
 
     def _find_runs(self) -> RunTable:
         from funcgraph.tracedata.index_cache import IndexCache  # only now: few readers need it

@@ -101,6 +101,19 @@ void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, u
     }
 }
 
+void fg_put_result(struct fg_text *text, const struct fg_event *exit, bool is_exception)
+{
+    const uint8_t *values = fg_graph_values(exit), *end = fg_event_end(exit);
+    struct fg_value value;
+
+    if (values >= end || !fg_value_next(&values, end, &value))
+        return;
+    if (is_exception && (value.tag == FG_VALUE_OBJECT || value.tag == FG_VALUE_SIZED))
+        fg_text_escaped(text, value.text, value.text_bytes, 0);
+    else
+        fg_value_print(text, &value, false);
+}
+
 /* "app.main:12" */
 static void put_line(struct fg_text *text, const struct fg_report_style *style,
                      const struct fg_name_table *names, uint32_t func, uint32_t line)

@@ -29,6 +29,8 @@ void fg_put_calls(struct fg_text *text, uint64_t calls);
 /* "n=3, s='abc'" */
 void fg_put_arguments(struct fg_text *text, const struct fg_name_table *names, uint32_t func,
                       const uint8_t *values, const uint8_t *end);
+/* What the end of a call has: its result, or the type of the exception. */
+void fg_put_result(struct fg_text *text, const struct fg_event *exit, bool is_exception);
 /* "app.main:12"; of native code "symbol+0x4f/0xd0 [module]", as the kernel prints it. */
 void fg_put_place(struct fg_text *text, const struct fg_report_style *style,
                   const struct fg_name_table *names, uint32_t func, uint32_t place);

@@ -64,6 +64,9 @@ struct fg_call_reader;
 int fg_call_reader_new(struct fg_merge *merge, bool has_texts, struct fg_call_reader **reader);
 void fg_call_reader_free(struct fg_call_reader *reader);
 
+/* Leaves out all calls but those of @numbers, in ascending order, which the reader frees with free(). */
+void fg_call_reader_choose(struct fg_call_reader *reader, uint64_t *numbers, size_t n);
+
 /* Adds @size rows or a few more: those that one event ends. Return: 1; 0: there are no more; or an error of
  * fg_merge_next(), and the columns have the calls before it. */
 int fg_call_reader_fill(struct fg_call_reader *reader, struct fg_call_columns *columns, size_t size);

@@ -25,6 +25,8 @@ struct fg_call_reader {
     struct fg_merge *merge;
     struct fg_call_columns *columns;
     uint64_t nr_calls;
+    uint64_t *chosen; /* NULL: all calls are */
+    size_t nr_chosen, nr_put;
     size_t nr_finished; /* at the end: threads, then calls with a name */
     bool has_texts;
     bool at_end;
@@ -33,6 +35,19 @@ struct fg_call_reader {
 static inline struct fg_call_reader *reader_of(struct fg_call_assembler *calls)
 {
     return (struct fg_call_reader *)(void *)calls;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+    return (one > other) - (one < other);
+}
+
+static inline bool is_chosen(const struct fg_call_reader *reader, uint64_t number)
+{
+    return fg_likely(!reader->chosen) ||
+           bsearch(&number, reader->chosen, reader->nr_chosen, sizeof(number), compare_numbers);
 }
 
 /* ---- rows */
@@ -45,29 +60,13 @@ struct row_end {
     const struct fg_event *exit; /* its result; or NULL */
 };
 
-static void put_result(struct fg_text *text, const struct row_end *end)
-{
-    const uint8_t *values, *values_end;
-    struct fg_value value;
-
-    if (!end->exit)
-        return;
-    values = fg_graph_values(end->exit);
-    values_end = fg_event_end(end->exit);
-    if (values >= values_end || (end->ended != FG_CALL_return && end->ended != FG_CALL_raise) ||
-        !fg_value_next(&values, values_end, &value))
-        return;
-    if (end->ended == FG_CALL_raise && (value.tag == FG_VALUE_OBJECT || value.tag == FG_VALUE_SIZED))
-        fg_text_escaped(text, value.text, value.text_bytes, 0);
-    else
-        fg_value_print(text, &value, false);
-}
-
 static int put_row(struct fg_call_reader *reader, const struct call *call, const struct row_end *end)
 {
     struct fg_call_columns *columns = reader->columns;
     size_t i = columns->n;
 
+    if (!is_chosen(reader, call->id))
+        return 0;
     if (fg_call_columns_reserve(columns, i + 1) < 0)
         return -ENOMEM;
     columns->id[i] = call->id;
@@ -85,13 +84,15 @@ static int put_row(struct fg_call_reader *reader, const struct call *call, const
     columns->ended[i] = (uint8_t)end->ended;
     if (reader->has_texts) {
         fg_text_put(&columns->arguments.text, call->arguments.data, call->arguments.bytes);
-        put_result(&columns->result.text, end);
+        if (end->exit && (end->ended == FG_CALL_return || end->ended == FG_CALL_raise))
+            fg_put_result(&columns->result.text, end->exit, end->ended == FG_CALL_raise);
     }
     if (columns->arguments.text.failed || columns->result.text.failed)
         return -ENOMEM;
     columns->arguments.offsets[i + 1] = (int32_t)columns->arguments.text.bytes;
     columns->result.offsets[i + 1] = (int32_t)columns->result.text.bytes;
     columns->n++;
+    reader->nr_put++;
     return 0;
 }
 
@@ -121,7 +122,8 @@ FG_ASSEMBLE int begin(struct fg_call_assembler *calls, const struct fg_stretch *
         .is_whole = fg_begins_whole(level, graph),
         .arguments = arguments,
     };
-    if (reader->has_texts && fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END))
+    if (reader->has_texts && fg_unlikely(!level->is_late && values < values_end && *values != FG_VALUE_END) &&
+        is_chosen(reader, call->id))
         fg_put_arguments(&call->arguments, reader->merge->names, graph->func, values, values_end);
     return call->arguments.failed ? -ENOMEM : 0;
 }
@@ -232,6 +234,12 @@ int fg_call_reader_new(struct fg_merge *merge, bool has_texts, struct fg_call_re
     return 0;
 }
 
+void fg_call_reader_choose(struct fg_call_reader *reader, uint64_t *numbers, size_t n)
+{
+    reader->chosen = numbers;
+    reader->nr_chosen = n;
+}
+
 static void free_arguments(struct fg_call_assembler *calls, void *call)
 {
     (void)calls;
@@ -244,6 +252,7 @@ void fg_call_reader_free(struct fg_call_reader *reader)
         return;
     fg_calls_each(&reader->calls, free_arguments);
     fg_call_assembler_free(&reader->calls);
+    free(reader->chosen);
     free(reader);
 }
 
@@ -259,6 +268,12 @@ static int finish_next(struct fg_call_reader *reader)
     return fg_calls_finish_named(calls, place - calls->nr_threads);
 }
 
+/* The calls that are left are of no interest. */
+static bool has_all(const struct fg_call_reader *reader)
+{
+    return reader->chosen && reader->nr_put == reader->nr_chosen;
+}
+
 static bool is_full(const struct fg_call_columns *columns, size_t size)
 {
     return columns->n >= size || columns->arguments.text.bytes > TEXT_BYTES ||
@@ -271,6 +286,8 @@ int fg_call_reader_fill(struct fg_call_reader *reader, struct fg_call_columns *c
 
     reader->columns = columns;
     while (!reader->at_end && !is_full(columns, size)) {
+        if (has_all(reader))
+            return 0;
         result = fg_calls_add_next(&consumer, &reader->calls, reader->merge);
         reader->at_end = result == 0;
         if (result < 0)
