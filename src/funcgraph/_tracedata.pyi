@@ -206,6 +206,53 @@ RepeatsTuple: TypeAlias = tuple[
     list[str],
 ]
 
+MATCH_DIFFERENCES: Final[tuple[str, ...]]  # FG_MATCH_DIFFERENCES in call_matcher.h
+
+# A line (struct fg_expected_line): number of its function's name; least, most (2**32 - 1: any number); lines
+# that it calls (-1: any calls; None: it may call anything); arguments, name and glob (None: any); whether
+# others may follow; a glob for the result, or None; whether it raises.
+ExpectedLineTuple: TypeAlias = tuple[
+    int, int, int, tuple[int, ...] | None, tuple[tuple[str, str], ...] | None, bool, str | None, bool
+]
+# What is expected (struct fg_expectation): names of functions, one or two globs each; lines, the sections at
+# their end; how many of these there are; names of functions.
+ExpectationTuple: TypeAlias = tuple[
+    tuple[tuple[str, ...], ...], tuple[ExpectedLineTuple, ...], int, tuple[str, ...]
+]
+# Where calls differ (struct fg_match_difference): the calls around it, what, lines, the calls before it (0:
+# none), and the call itself (0: none).
+MatchDifferenceTuple: TypeAlias = tuple[list[int], int, list[int], tuple[int, int], int]
+# Threads (number of the first outermost call, the task in which it ended, differences by section); outermost
+# calls that ended in other tasks than was supposed (number, task); (lane, tid) of tasks that are not in the
+# list; how many calls there are; a byte for each function, and one for those without a name: whether it was
+# called.
+ExpectTuple: TypeAlias = tuple[
+    list[tuple[int, int, list[MatchDifferenceTuple | None]]],
+    list[tuple[int, int]],
+    list[tuple[int, int]],
+    int,
+    bytes,
+]
+
+def match_calls(
+    expectation: ExpectationTuple,
+    calls: tuple[tuple[int, int, str, str, int], ...],
+    most_steps: int,
+    /,
+) -> MatchDifferenceTuple | None:
+    """Compare calls with an expectation of one section; return where they first differ, or None.
+
+    Args:
+        expectation: what is expected.
+        calls: depth, function, arguments, result, end (index in CALL_ENDS), each after the call around it.
+            The difference has their places, from 1.
+        most_steps: as of Reader.expect().
+
+    Raises:
+        ValueError: a number is impossible.
+        OverflowError: it takes more steps.
+    """
+
 def match_functions(pattern: str, functions: list[tuple[str, str]], /) -> bytes:
     """Match a filter pattern, as of `funcgraph record -l`, with functions.
 
@@ -598,6 +645,37 @@ class Reader:
 
         Raises:
             ValueError: a limit is less than 1, or the file is damaged.
+            OSError: it cannot be read.
+        """
+    def expect(
+        self,
+        functions: FunctionRows,
+        tasks: list[tuple[int, int, int, str, int, int, bool]],
+        select_unknown: bool,
+        selection: SelectionTuple | None,
+        expectation: ExpectationTuple,
+        threads: Buffer,
+        sections: bytes,
+        nr_threads: int,
+        moved: tuple[tuple[int, int], ...],
+        most_steps: int,
+        /,
+    ) -> ExpectTuple:
+        """Read the whole trace, and compare its calls with an expectation: expect.h.
+
+        Args:
+            functions, tasks, select_unknown, selection: as of calls().
+            expectation: what is expected. Its functions are those of the trace, and "<unknown>".
+            threads: a 32-bit word for each task: the number of its thread. Other tasks have none.
+            sections: a byte for each section of the first thread, of the second one, and so on: whether the
+                section is of the thread.
+            nr_threads: how many threads there are.
+            moved: outermost calls that end in other tasks than they begin in: number, and task at the end.
+            most_steps: look at so many pairs of a call and a place in the lines at most.
+
+        Raises:
+            ValueError: the file is damaged; a number is impossible.
+            OverflowError: it takes more steps.
             OSError: it cannot be read.
         """
     def lockstep(

@@ -4,6 +4,7 @@ wildcards, `...` for anything between; the first difference is shown, and what i
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,72 @@ def test_a_comparison_has_a_bound(tmp_path: Path) -> None:
     with pytest.raises(ExpectationError, match="in too many ways"):
         match_calls(expected, [A] * 1000, most_steps=100_000)
     assert match_calls(parse_expectation("a x0..\nb").sections[0].calls, [A] * 1000 + [B], 10_000) is None
+
+
+MANY = """\
+def f(n):
+    return n
+
+def main():
+    for n in range(1_300_000):
+        f(n if n != 1_234_567 else -1)
+
+main()
+"""
+MANY_LINES = "functions: __main__.*\n*\n  __main__.main\n    __main__.f(n=[0-9]*) = * x1300000\n"
+
+
+COMPARE_MANY = f"""\
+import resource
+import funcgraph
+from funcgraph.answers.expectation import parse_expectation
+from funcgraph.answers.recorded_calls import check_trace
+
+def peak_kib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+with funcgraph.open("trace.fg") as trace:
+    check_trace(parse_expectation("functions: *\\n*"), trace)  # what reading takes at least
+    before_kib = peak_kib()
+    found = check_trace(parse_expectation({MANY_LINES!r}), trace)
+    grown_kib = peak_kib() - before_kib
+difference = found.difference
+print(difference.what, difference.got, [one.arguments for one in difference.before])
+print([one.function for one in difference.path], grown_kib < 32 << 10, sep="\\n")
+"""
+
+
+def test_a_difference_late_in_many_calls_is_found_in_little_memory(fg: Funcgraph) -> None:
+    """Broken by: an object or some bytes that are kept of each call: 50 bytes of each are 64 MiB."""
+    recorded = fg.record("-q", "-l", "__main__.*", "--args", "--retval", fg.script(MANY))
+    assert recorded.returncode == 0, recorded.stderr
+    compared = fg.plain(sys.executable, fg.script(COMPARE_MANY, "compare.py"))
+    assert compared.stdout.splitlines() == [
+        "arguments __main__.f(n=-1) = -1 ['n=1234565', 'n=1234566']",
+        "['__main__.<module>', '__main__.main']",
+        "True",
+    ], compared.stderr
+
+
+def test_hostile_lines_cost_a_bounded_effort() -> None:
+    """10,000 lines, 200 levels, wide counts: each call is compared with the places at which it may be, and
+    places that follow each other are one."""
+    many = [call("a")] * 300
+    assert match_calls(parse_expectation("a x0..1\n" * 10_000).sections[0].calls, many, 20_000_000) is None
+    wide = parse_expectation("a x0..999999999\n" * 3 + "* x0..999999999\n").sections[0].calls
+    assert match_calls(wide, many, 300 * 16) is None
+    dots = parse_expectation("...\n* x1..50\n" * 50).sections[0].calls
+    assert match_calls(dots, many, 300 * 2_000) is None
+    with pytest.raises(ExpectationError, match="in too many ways"):
+        match_calls(dots, many, 300 * 20)
+    chain = call("a")
+    for _ in range(199):
+        chain = call("a", chain)
+    text = "\n".join("  " * depth + "a" for depth in range(200))
+    assert match_calls(parse_expectation(text).sections[0].calls, [chain], 10_000) is None
+    chain.children[0].children[0].children.append(B)
+    found = difference(text, chain)
+    assert found is not None and (len(found.path), found.got) == (3, B)
 
 
 def test_threads_have_sections(tmp_path: Path) -> None:

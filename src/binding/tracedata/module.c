@@ -8,6 +8,7 @@
 #include "binding/tracedata/call_parts.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
+#include "binding/tracedata/expect.h"
 #include "binding/tracedata/export/call_objects.h"
 #include "binding/tracedata/export/perfetto.h"
 #include "binding/tracedata/export/slicer.h"
@@ -98,7 +99,8 @@ static int tracedata_exec(PyObject *module)
         fg_add_calls_types(module) < 0 || fg_add_call_index_types(module) < 0 ||
         fg_add_run_table_names(module) < 0 || fg_add_follower_types(module) < 0 ||
         fg_add_tree_names(module) < 0 || fg_add_answer_names(module) < 0 ||
-        fg_add_lockstep_names(module) < 0 || fg_add_call_parts_names(module) < 0)
+        fg_add_lockstep_names(module) < 0 || fg_add_call_parts_names(module) < 0 ||
+        fg_add_expect_functions(module) < 0)
         return -1;
     if (fg_add_slicer_types(module) < 0 || fg_add_call_objects(module) < 0 ||
         fg_add_perfetto_types(module) < 0)

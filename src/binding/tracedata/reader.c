@@ -15,6 +15,7 @@
 #include "binding/tracedata/call_parts.h"
 #include "binding/tracedata/calls.h"
 #include "binding/tracedata/columns.h"
+#include "binding/tracedata/expect.h"
 #include "binding/tracedata/kernel.h"
 #include "binding/tracedata/lockstep.h"
 #include "binding/tracedata/reader_object.h"
@@ -292,6 +293,10 @@ PyDoc_STRVAR(slow_calls_doc,
              "slow_calls($self, functions, tasks, select_unknown, keys, selection, limits, /)\n--\n\n"
              "Read the whole trace, and return which calls of a function took long. See the stub.");
 
+PyDoc_STRVAR(expect_doc,
+             "expect($self, functions, tasks, select_unknown, selection, expectation, threads, sections, "
+             "nr_threads, moved, most_steps, /)\n--\n\n"
+             "Read the whole trace, and compare its calls with an expectation. See the stub.");
 PyDoc_STRVAR(lockstep_doc, "lockstep($self, one, reader, other, nr_names, ahead, /)\n--\n\n"
                            "Read two traces, and return where their calls first differ. See the stub.");
 
@@ -314,6 +319,7 @@ FG_ALONE(fg_reader_repeats)
 FG_ALONE(fg_reader_exceptions)
 FG_ALONE(fg_reader_slow_calls)
 FG_ALONE(fg_reader_lockstep)
+FG_ALONE(fg_reader_expect)
 FG_ALONE(fg_reader_call_parts)
 FG_ALONE(fg_reader_part)
 FG_ALONE(fg_reader_set_formats)
@@ -354,6 +360,7 @@ static PyMethodDef reader_methods[] = {
     {"repeats", fg_reader_repeats_alone, METH_VARARGS, repeats_doc},
     {"exceptions", fg_reader_exceptions_alone, METH_VARARGS, exceptions_doc},
     {"slow_calls", fg_reader_slow_calls_alone, METH_VARARGS, slow_calls_doc},
+    {"expect", fg_reader_expect_alone, METH_VARARGS, expect_doc},
     {"lockstep", fg_reader_lockstep_alone, METH_VARARGS, lockstep_doc},
     {"call_parts", fg_reader_call_parts_alone, METH_VARARGS, call_parts_doc},
     {"function", reader_function, METH_O, function_doc},

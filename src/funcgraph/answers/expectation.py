@@ -13,13 +13,15 @@ docs/guides/expect.md describes the language. A line is a call; what is indented
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
-from funcgraph import _engine
+from funcgraph import _tracedata
+
+if TYPE_CHECKING:
+    from funcgraph._tracedata import ExpectationTuple, ExpectedLineTuple, MatchDifferenceTuple
 
 CallEnd: TypeAlias = Literal["return", "raise", "close", "open"]
 
@@ -95,29 +97,6 @@ class ExpectedCall:
     least: int
     most: int | None
     children: tuple[ExpectedCall | None, ...] | None
-
-    def differs_in(self, call: RecordedCall) -> str | None:
-        """Return what of a call is not so: `call`, `arguments`, `result`; None: all is, but for its calls."""
-        if not any(_engine.glob_match(one, call.function) for one in names_of(self.function)):
-            return "call"
-        if self.arguments is not None and not self._takes(call.arguments):
-            return "arguments"
-        if self.raises and call.ended != "raise":
-            return "result"
-        if self.result is None:
-            return None
-        is_kind = call.ended == ("raise" if self.raises else "return")
-        return None if is_kind and _engine.glob_match(self.result, call.result) else "result"
-
-    def _takes(self, text: str) -> bool:
-        assert self.arguments is not None
-        recorded = [named_argument(one) for one in split_arguments(text)]
-        if len(recorded) != len(self.arguments) and not self.more_arguments:
-            return False
-        values = dict(recorded)
-        return all(
-            name in values and _engine.glob_match(value, values[name]) for name, value in self.arguments
-        )
 
 
 class Difference(NamedTuple):
@@ -356,7 +335,73 @@ def _all_calls(calls: Iterable[ExpectedCall | None]) -> Iterator[ExpectedCall]:
             yield from _all_calls(call.children or ())
 
 
-# ---- matching
+# ---- matching: src/tracedata/answers/call_matcher.h
+
+ANY_NUMBER = 2**32 - 1
+ANY_STEPS = 2**64 - 1
+TOO_MANY_WAYS = "it can be met in too many ways: give its lines narrower counts, or names"
+
+
+class LineTable:
+    """Lines as numbered rows, which C compares calls with.
+
+    Args:
+        sections: the calls of each section.
+    """
+
+    def __init__(self, sections: Iterable[Sequence[ExpectedCall | None]]) -> None:
+        self.lines: list[ExpectedCall] = []
+        self._rows: dict[int, ExpectedLineTuple] = {}
+        self._names: dict[tuple[str, ...], int] = {("",): 0}
+        self._sections = [self._numbers(calls) for calls in sections]
+
+    def expectation(self, functions: Iterable[str]) -> ExpectationTuple:
+        """Return what C takes.
+
+        Args:
+            functions: names of functions, which calls have the numbers of.
+        """
+        rows = [self._rows[number] for number in range(len(self.lines))]
+        rows += [(0, 1, 1, items, None, False, None, False) for items in self._sections]
+        return tuple(self._names), tuple(rows), len(self._sections), tuple(functions)
+
+    def difference(self, found: MatchDifferenceTuple, call_of: Callable[[int], RecordedCall]) -> Difference:
+        """Return what C found.
+
+        Args:
+            call_of: returns the call with a number.
+        """
+        around, what, expected, before, got = found
+        path = tuple(map(call_of, around))
+        last = tuple(call_of(number) for number in before if number)
+        call = call_of(got) if got else None
+        near = call or (path[-1] if path else last[-1] if last else None)
+        return Difference(
+            cast(Literal["call", "arguments", "result"], _tracedata.MATCH_DIFFERENCES[what]),
+            path,
+            last,
+            tuple(self.lines[number] for number in expected),
+            call,
+            near.time_ns if near else 0,
+        )
+
+    def _numbers(self, calls: Iterable[ExpectedCall | None]) -> tuple[int, ...]:
+        return tuple(-1 if call is None else self._added(call) for call in calls)
+
+    def _added(self, call: ExpectedCall) -> int:
+        number = len(self.lines)
+        self.lines.append(call)
+        self._rows[number] = (
+            self._names.setdefault(names_of(call.function), len(self._names)),
+            call.least,
+            ANY_NUMBER if call.most is None else call.most,
+            None if call.children is None else self._numbers(call.children),
+            call.arguments,
+            call.more_arguments,
+            call.result,
+            call.raises,
+        )
+        return number
 
 
 def match_calls(
@@ -377,124 +422,28 @@ def match_calls(
         >>> match_calls(parse_expectation("m.f()").sections[0].calls, [RecordedCall("m.f")]) is None
         True
     """
-    return _Matcher(most_steps).compare(expected, calls, ())
-
-
-class _Matcher:
-    """Runs through calls with all places in the expectation at which they may be.
-
-    A place is an item's number, and how many calls were taken for it so far.
-    """
-
-    def __init__(self, most_steps: int | None) -> None:
-        self._known: dict[tuple[int, int], bool] = {}
-        self._most_steps = math.inf if most_steps is None else most_steps
-        self._steps = 0
-
-    def compare(
-        self,
-        expected: Sequence[ExpectedCall | None],
-        calls: Sequence[RecordedCall],
-        path: tuple[RecordedCall, ...],
-    ) -> Difference | None:
-        places = _reached(expected, {(0, 0)})
-        for number, call in enumerate(calls):
-            self._count(len(places))
-            following = {place for one in places for place in self._after(expected, one, call)}
-            if not following:
-                return self._difference(expected, places, calls, number, path)
-            places = _reached(expected, following)
-        if any(item == len(expected) for item, _ in places):
-            return None
-        return self._difference(expected, places, calls, len(calls), path)
-
-    def _count(self, steps: int) -> None:
-        self._steps += steps
-        if self._steps > self._most_steps:
-            raise ExpectationError("it can be met in too many ways: give its lines narrower counts, or names")
-
-    def _after(
-        self, expected: Sequence[ExpectedCall | None], place: tuple[int, int], call: RecordedCall
-    ) -> Iterator[tuple[int, int]]:
-        """Yield the places after a call."""
-        item, count = place
-        if item == len(expected):
-            return
-        one = expected[item]
-        if one is None:
-            yield place
-        elif (one.most is None or count < one.most) and self._is(one, call):
-            # Without an upper bound, counts above the lower one are alike.
-            yield item, (min(count + 1, one.least) if one.most is None else count + 1)
-
-    def _is(self, one: ExpectedCall, call: RecordedCall) -> bool:
-        key = (id(one), id(call))
-        if key not in self._known:
-            self._known[key] = one.differs_in(call) is None and (
-                one.children is None or self.compare(one.children, call.children, ()) is None
-            )
-        return self._known[key]
-
-    def _difference(
-        self,
-        expected: Sequence[ExpectedCall | None],
-        places: Iterable[tuple[int, int]],
-        calls: Sequence[RecordedCall],
-        number: int,
-        path: tuple[RecordedCall, ...],
-    ) -> Difference:
-        got = calls[number] if number < len(calls) else None
-        candidates = [
-            one
-            for item, count in sorted(places)
-            if item < len(expected)
-            and (one := expected[item]) is not None
-            and (one.most is None or count < one.most)
-        ]
-        if got is not None:
-            for one in candidates:  # the same call with another inside is nearer than another call
-                what = one.differs_in(got)
-                if what is None and one.children is not None:
-                    inner = self.compare(one.children, got.children, (*path, got))
-                    assert inner is not None
-                    return inner
-            whats = {one.differs_in(got) or "call": one for one in reversed(candidates)}
-            for what in ("result", "arguments"):
-                if what in whats:
-                    return self._at(what, path, calls, number, (whats[what],))
-        return self._at("call", path, calls, number, tuple(candidates))
-
-    @staticmethod
-    def _at(
-        what: str,
-        path: tuple[RecordedCall, ...],
-        calls: Sequence[RecordedCall],
-        number: int,
-        expected: tuple[ExpectedCall, ...],
-    ) -> Difference:
-        got = calls[number] if number < len(calls) else None
-        around = path[-1].time_ns if path else calls[-1].time_ns if calls else 0
-        before = tuple(calls[max(number - 2, 0) : number])
-        return Difference(
-            what,  # type: ignore[arg-type]
-            path,
-            before,
-            expected,
-            got,
-            around if got is None else got.time_ns,
+    table = LineTable([expected])
+    functions: dict[str, int] = {}
+    ends = {end: number for number, end in enumerate(_tracedata.CALL_ENDS)}
+    in_order: list[RecordedCall] = []
+    rows = []
+    for depth, call in _with_depths(calls):
+        function = functions.setdefault(call.function, len(functions))
+        in_order.append(call)
+        rows.append((depth, function, call.arguments, call.result, ends[call.ended]))
+    try:
+        found = _tracedata.match_calls(
+            table.expectation(functions), tuple(rows), ANY_STEPS if most_steps is None else most_steps
         )
+    except OverflowError:
+        raise ExpectationError(TOO_MANY_WAYS) from None
+    return None if found is None else table.difference(found, lambda number: in_order[number - 1])
 
 
-def _reached(expected: Sequence[ExpectedCall | None], places: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return places, and those that are reached from them without a further call."""
-    found = set(places)
-    waiting = list(places)
+def _with_depths(calls: Sequence[RecordedCall]) -> Iterator[tuple[int, RecordedCall]]:
+    """Yield calls with their depths, those below a call after it."""
+    waiting = [(0, call) for call in reversed(calls)]
     while waiting:
-        item, count = waiting.pop()
-        if item == len(expected):
-            continue
-        one = expected[item]
-        if (one is None or count >= one.least) and (item + 1, 0) not in found:
-            found.add((item + 1, 0))
-            waiting.append((item + 1, 0))
-    return found
+        depth, call = waiting.pop()
+        yield depth, call
+        waiting += [(depth + 1, below) for below in reversed(call.children)]

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from funcgraph import _engine, _tracedata
 from funcgraph.answers.expectation import (
+    ANY_STEPS,
+    TOO_MANY_WAYS,
     CallEnd,
     Difference,
     Expectation,
+    ExpectationError,
+    LineTable,
     RecordedCall,
     match_calls,
 )
 from funcgraph.names import printable
 from funcgraph.tracedata.call_columns import CallColumns
-from funcgraph.tracedata.description import SelectionError, Task, encodable
+from funcgraph.tracedata.description import SelectionError, Task, TraceError, encodable
 from funcgraph.tracedata.selection import Selection
 
 if TYPE_CHECKING:
+    from funcgraph._tracedata import ExpectTuple, MatchDifferenceTuple
     from funcgraph.tracedata.opened import Trace
+
+_UNNAMED = "<unknown>"  # a function that the trace does not name
 
 
 class ThreadDifference(NamedTuple):
@@ -35,10 +43,28 @@ class ThreadDifference(NamedTuple):
     difference: Difference
 
 
+class CheckedTrace(NamedTuple):
+    """What a trace is to an expectation.
+
+    Attributes:
+        difference: where they first differ; None: the trace meets it.
+        calls: how many calls were looked at.
+        threads: how many threads made them.
+        functions: how many functions were called.
+    """
+
+    difference: ThreadDifference | None
+    calls: int
+    threads: int
+    functions: int
+
+
 def check_trace(
     expectation: Expectation, trace: Trace, tasks: Sequence[str] = (), buffers: Sequence[str] = ()
 ) -> ThreadDifference | None:
     """Compare a trace's calls with an expectation; return where they first differ, None if they meet it.
+
+    The calls of a difference are without those that they made.
 
     Args:
         expectation: what is expected.
@@ -55,7 +81,125 @@ def check_trace(
         >>> with funcgraph.open("trace.fg") as trace:
         ...     assert check_trace(parse_expectation(text), trace) is None
     """
-    return check_calls(expectation, recorded_calls(trace, expectation.functions, tasks, buffers))
+    return checked_trace(expectation, trace, tasks, buffers).difference
+
+
+def checked_trace(
+    expectation: Expectation,
+    trace: Trace,
+    tasks: Sequence[str] = (),
+    buffers: Sequence[str] = (),
+    most_steps: int | None = None,
+) -> CheckedTrace:
+    """Compare as `check_trace`, and count what was looked at.
+
+    Args:
+        expectation, trace, tasks, buffers: as of `check_trace`.
+        most_steps: as of `match_calls`, for all threads.
+
+    Raises:
+        ExpectationError: it would take more steps.
+        SelectionError, TraceError, OSError: as `check_trace`.
+    """
+    select = _selection(trace, expectation.functions, tasks, buffers)
+    table = LineTable(section.calls for section in expectation.sections)
+    names = [*(encodable(function.name) for function in trace.functions), _UNNAMED]
+    known, found = _compared(expectation, trace, select, table, names, most_steps)
+    threads, _, _, calls, called = found
+    differences = {known[task]: row for _, task, row in sorted(threads)}
+    first = _first_difference(expectation, list(differences), differences)
+    difference = None
+    if first is not None:
+        task, one = first
+        by_number = _calls_of(trace, select, one)
+        difference = ThreadDifference(task, table.difference(one, by_number.__getitem__))
+    functions = {name for name, was_called in zip(names, called, strict=True) if was_called}
+    return CheckedTrace(difference, calls, len(threads), len(functions))
+
+
+def _compared(
+    expectation: Expectation,
+    trace: Trace,
+    select: Selection,
+    table: LineTable,
+    names: Sequence[str],
+    most_steps: int | None,
+) -> tuple[list[Task], ExpectTuple]:
+    """Return the tasks, by number, and what C found.
+
+    The trace is read once more if it has tasks that its description lacks, as after a kill; or outermost
+    calls that end in other threads than they began in.
+    """
+    lines = table.expectation(names)
+    known = list(trace.tasks)
+    moved: tuple[tuple[int, int], ...] = ()
+    while True:
+        threads, sections = _threads(expectation, trace, known)
+        reading = trace.reading(select)
+        try:
+            found = reading.reader.expect(
+                reading.functions,
+                reading.tasks,
+                reading.select_unknown,
+                reading.selection,
+                lines,
+                threads,
+                sections,
+                max(threads, default=-1) + 1,
+                moved,
+                ANY_STEPS if most_steps is None else most_steps,
+            )
+        except OverflowError:
+            raise ExpectationError(TOO_MANY_WAYS) from None
+        except ValueError as error:
+            raise TraceError(str(error)) from None
+        _, now_moved, unknown, _, _ = found
+        tasks = trace.tasks_with(unknown)
+        if len(tasks) > len(known):
+            known = tasks
+        elif now_moved and not moved:
+            moved = tuple(now_moved)
+        else:
+            return known, found
+
+
+def _threads(expectation: Expectation, trace: Trace, tasks: Sequence[Task]) -> tuple[array[int], bytes]:
+    """Return the number of each task's thread, and for each thread which sections are of it."""
+    numbers: dict[object, int] = {}
+    threads = array("I")
+    marks: list[bytearray] = []
+    for task in tasks:
+        number = numbers.setdefault(_thread_key(trace, task), len(numbers))
+        threads.append(number)
+        if number == len(marks):
+            marks.append(bytearray(len(expectation.sections)))
+        for place, section in enumerate(expectation.sections):
+            marks[number][place] |= not section.thread or _is_named(task, section.thread)
+    return threads, b"".join(marks)
+
+
+def _first_difference(
+    expectation: Expectation,
+    threads: Sequence[Task],
+    differences: Mapping[Task, Sequence[MatchDifferenceTuple | None]],
+) -> tuple[Task, MatchDifferenceTuple] | None:
+    for place, section in enumerate(expectation.sections):
+        for task in _threads_of(section.thread, threads):
+            difference = differences[task][place]
+            if difference is not None:
+                return task, difference
+    return None
+
+
+def _calls_of(trace: Trace, select: Selection, difference: MatchDifferenceTuple) -> dict[int, RecordedCall]:
+    """Return the calls that a difference has, by number. The trace is read once more."""
+    around, _, _, before, got = difference
+    calls: dict[int, RecordedCall] = {}
+    numbers = {*around, *before, got} - {0}
+    if numbers:
+        for batch in trace.call_columns(select=select, numbers=numbers):
+            _take(trace, batch, calls, {}, {})
+    return calls
 
 
 def check_calls(
@@ -112,27 +256,39 @@ def recorded_calls(
         >>> for task, calls in recorded_calls(trace, ["shop.*"]).items():
         ...     print(task.name, [call.function for call in calls])
     """
-    known = [pattern for pattern in functions if _matches(trace, pattern)] or functions
-    select = Selection(functions=known, tasks=tasks, buffers=buffers, begin=begin, end=end)
+    select = _selection(trace, functions, tasks, buffers, begin, end)
     calls: dict[int, RecordedCall] = {}
     parents: dict[int, int] = {}
     places: dict[int, Task] = {}
     for batch in trace.call_columns(select=select):
         _take(trace, batch, calls, parents, places)
     threads: dict[Task, list[RecordedCall]] = {}
-    first: dict[tuple[int, int], Task] = {}
+    first: dict[object, Task] = {}
     for number in sorted(calls):  # in the order of beginnings
         parent = calls.get(parents[number])
         if parent is not None:
             parent.children.append(calls[number])
         else:
-            threads.setdefault(_thread_of(trace, places[number], first), []).append(calls[number])
+            task = places[number]
+            threads.setdefault(first.setdefault(_thread_key(trace, task), task), []).append(calls[number])
     return threads
 
 
-def _thread_of(trace: Trace, task: Task, first: dict[tuple[int, int], Task]) -> Task:
-    """Return a thread: in a kernel's trace it has a task for each CPU, of which the first one counts."""
-    return first.setdefault((task.buffer, task.tid), task) if trace.is_kernel else task
+def _selection(
+    trace: Trace,
+    functions: Sequence[str],
+    tasks: Sequence[str],
+    buffers: Sequence[str],
+    begin: str | None = None,
+    end: str | None = None,
+) -> Selection:
+    known = [pattern for pattern in functions if _matches(trace, pattern)] or functions
+    return Selection(functions=known, tasks=tasks, buffers=buffers, begin=begin, end=end)
+
+
+def _thread_key(trace: Trace, task: Task) -> object:
+    """Return what tells a thread from others: in a kernel's trace it has a task for each CPU."""
+    return (task.buffer, task.tid) if trace.is_kernel else task
 
 
 def all_calls(threads: Mapping[Task, list[RecordedCall]]) -> Iterator[RecordedCall]:
@@ -178,7 +334,7 @@ def _take(
         batch.id, batch.parent, batch.function, batch.ended, batch.begin_ns, batch.task, *texts, strict=True
     )
     for number, parent, function, ended, begin_ns, task, arguments, result in rows:
-        name = encodable(trace.functions[function].name) if function < count else "<unknown>"
+        name = encodable(trace.functions[function].name) if function < count else _UNNAMED
         end = cast(CallEnd, batch.ENDS[ended])
         calls[number] = RecordedCall(name, arguments, result.strip("'"), end, begin_ns)
         if end != "raise":
@@ -199,13 +355,13 @@ def _threads_of(pattern: str, threads: Sequence[Task]) -> list[Task]:
         if not threads:
             raise SelectionError("no call of the functions that the expectation looks at")
         return list(threads)
-    found = [
-        task
-        for task in threads
-        if pattern == str(task.tid) or _engine.glob_match(pattern, encodable(task.name))
-    ]
+    found = [task for task in threads if _is_named(task, pattern)]
     if not found:
         raise SelectionError(
             f"no thread '{printable(pattern)}' with such calls; there are: {names or 'none'}"
         )
     return found
+
+
+def _is_named(task: Task, pattern: str) -> bool:
+    return pattern == str(task.tid) or _engine.glob_match(pattern, encodable(task.name))

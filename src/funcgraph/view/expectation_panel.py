@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgraph import _tracedata
 from funcgraph.answers.expectation import Expectation, ExpectationError, RecordedCall, parse_expectation
 from funcgraph.answers.expectation_text import difference_json, title_of
-from funcgraph.answers.recorded_calls import (
-    ThreadDifference,
-    all_calls,
-    check_calls,
-    recorded_calls,
-)
+from funcgraph.answers.recorded_calls import CheckedTrace, ThreadDifference, checked_trace
 from funcgraph.answers.written_expectation import (
     functions_of_call,
     functions_of_time,
@@ -49,8 +44,8 @@ PART = ("of", "patterns", "levels", "lane", "time", "depth", "begin", "end", "th
 
 _MAX = 2**32 - 1
 _COUNT_PIXELS = 64
-_MOST_CALLS = 200_000  # that are in memory: 400 bytes each
-_MOST_STEPS = 4_000_000  # of the comparison: some seconds
+_MOST_CALLS = 200_000  # that are written, and in memory: 400 bytes each
+_MOST_STEPS = 400_000_000  # of the comparison: some seconds
 _MOST_PATTERNS = 1000
 _MOST_SHOWN = 50  # calls around a difference, and lines of which one would have been right
 _MOST_CHARACTERS = 500  # of a call
@@ -62,15 +57,14 @@ def check(served: Served, parameters: Parameters) -> dict[str, Any]:
     """Return whether a trace, or a thread of it, meets an expectation; if not, where it first differs."""
     expectation = _parsed(parameters.text("text", most=MOST_TEXT_BYTES))
     part = part_of(served, parameters)
-    _check_size(served, expectation.functions, _lanes(served, parameters))
-    threads = _looked_at(served, expectation, part)
-    found = answer_of(lambda: _checked(expectation, threads))
-    calls = list(all_calls(threads))
+    _check_patterns(expectation.functions)
+    checked = _checked(served, expectation, part)
+    found = checked.difference
     return {
         "holds": found is None,
-        "calls": len(calls),
-        "threads": len(threads),
-        "functions": len({call.function for call in calls}),
+        "calls": checked.calls,
+        "threads": checked.threads,
+        "functions": checked.functions,
         "difference": None if found is None else _difference(served, found),
         "notes": notes_of(served),
         "command": command_of(served, "expect", [_FILE, *words_of(served, part)]),
@@ -144,12 +138,16 @@ def _check_part(served: Served, lanes: Sequence[Lane], begin_ns: int, end_ns: in
     _refuse_many(calls, "choose a shorter part, or name functions")
 
 
-def _check_size(served: Served, patterns: Sequence[str], lanes: Sequence[Lane]) -> None:
-    """Refuse functions with more calls than are held in memory."""
+def _check_patterns(patterns: Sequence[str]) -> None:
     if len(patterns) > _MOST_PATTERNS:
         raise RequestError(
             404, f"it is about {len(patterns):,} functions: at most {_MOST_PATTERNS:,} are compared here"
         )
+
+
+def _check_size(served: Served, patterns: Sequence[str], lanes: Sequence[Lane]) -> None:
+    """Refuse functions with more calls than are held in memory."""
+    _check_patterns(patterns)
     named = [pattern_names(function) for function in served.functions]
     chosen = bytearray(len(named))
     for pattern in patterns:
@@ -184,16 +182,6 @@ def _parsed(text: str) -> Expectation:
         raise RequestError(400, printable(str(error))) from None
 
 
-def _looked_at(
-    served: Served, expectation: Expectation, part: Selection
-) -> Mapping[Task, list[RecordedCall]]:
-    """Return the calls that an expectation is about."""
-    try:
-        return recorded_calls(served.trace, expectation.functions, part.tasks, part.buffers)
-    except SelectionError as error:  # of a function: the text of the page has no -l
-        raise RequestError(404, str(error).removeprefix("-l ")) from None
-
-
 def _written(write_it: Callable[[], str]) -> str:
     try:
         return answer_of(write_it)
@@ -201,9 +189,11 @@ def _written(write_it: Callable[[], str]) -> str:
         raise RequestError(404, f"{error}: choose fewer levels, or functions") from None
 
 
-def _checked(expectation: Expectation, threads: Mapping[Task, list[RecordedCall]]) -> ThreadDifference | None:
+def _checked(served: Served, expectation: Expectation, part: Selection) -> CheckedTrace:
     try:
-        return check_calls(expectation, threads, _MOST_STEPS)
+        return checked_trace(expectation, served.trace, part.tasks, part.buffers, _MOST_STEPS)
+    except SelectionError as error:  # of a function: the text of the page has no -l
+        raise RequestError(404, str(error).removeprefix("-l ")) from None
     except ExpectationError as error:
         raise RequestError(404, str(error)) from None
 
