@@ -53,8 +53,28 @@ def _answers(bench: Bench) -> Iterator[Figure]:
     name = "`funcgraph compare` of two calls that differ at their ends"
     words = ["compare", "__main__.work:1", "__main__.work:2", "-i", late]
     yield from _answered(bench, f"{name}, of {_events(bench, late):.1f} million events", words, status=1)
+    yield from _expected(bench, fib, late)
     name = f"`funcgraph why` of one function that has all {_events(bench, loop):.1f} million events"
     yield from _answered(bench, name, ["why", "__main__.step", "-i", loop])
+
+
+def _expected(bench: Bench, deep: str, flat: str) -> Iterator[Figure]:
+    """Measure a comparison with an expectation: of calls below calls, and of as many in one."""
+    calls = bench.sized(_LATE)
+    step = "    __main__.step(i=*) = *"
+    trees = [f"      __main__.fib(n={_FIB - 1})", f"      __main__.fib(n={_FIB - 2})"]
+    fib = ["  __main__.main", "    __main__.fib(n=12) = 144", f"    __main__.fib(n={_FIB})", *trees]
+    work = [f"  __main__.work(n={calls})", f"{step} x{calls}"]
+    rows = (
+        ("calls below calls", deep, fib, 0),
+        ("calls in one", flat, [*work, *work], 0),
+        ("calls in one, the last of which differs", flat, [*work, work[0], f"{step} x{calls - 1}"], 1),
+    )
+    for label, trace, lines, status in rows:
+        path = bench.folder / "expected.txt"
+        path.write_text("\n".join(["functions: __main__.*", "__main__.<module>", *lines]))
+        name = f"`funcgraph expect` of {_events(bench, trace):.1f} million events: {label}"
+        yield from _answered(bench, name, ["expect", str(path), trace], status)
 
 
 def _events(bench: Bench, trace: str) -> float:
