@@ -551,8 +551,8 @@ const char *fg_native_name(const struct fg_native_object *object)
 
 /* ---- functions */
 
-/* The next name of a function that patterns select, after @name; NULL, @name too: the first, the best one. NULL:
- * there is none. */
+/* The name of a function that patterns select, after @name, which is another of its names. NULL: the
+ * first, the best one. Returns NULL if there is none. */
 static const char *selected_name(const struct fg_native_object *object, uint32_t i,
                                  const struct fg_patterns *patterns, const char *name)
 {

@@ -16,8 +16,8 @@ struct fg_loaded_object {
 bool fg_object_find(const uint8_t *build_id, size_t bytes, struct fg_loaded_object *object);
 /* Finds the loaded object that has this address. False: none has. */
 bool fg_object_at(uintptr_t address, struct fg_loaded_object *object);
-/* The address of the code that calls of an exported function execute: of an ifunc the chosen function's. 0: the
- * object exports none of this name, or its code is elsewhere. */
+/* The address of the code that calls of an exported function execute: of an ifunc the chosen function's. 0:
+ * the object exports none of this name, or its code is elsewhere. */
 uintptr_t fg_object_symbol(const struct fg_loaded_object *object, const char *name);
 
 #endif

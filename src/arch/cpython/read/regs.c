@@ -312,8 +312,8 @@ static inline fg_pyframe *next_frame(const struct ftrace_regs *regs)
 #endif
 }
 
-/* True if the result is thrown away. A method that returns `self` does so for chains of calls, which have a last
- * one. */
+/* True if the result is thrown away. A method that returns `self` does so for chains of calls, which have a
+ * last one. */
 FG_NOINLINE static bool is_discarded(fg_pyframe *frame, const PyObject *value, fg_pyframe *caller)
 {
     PyCodeObject *code = fg_pyframe_code(frame);

@@ -190,8 +190,8 @@ static inline bool fg_pyframe_is_python(const fg_pyframe *caller)
 
 /* What the statement calls at whose CALL the frame stands, borrowed. NULL: not found.
  *
- * The evaluator alone knows the depth of the stack, but the callable of a statement is the lowest object after
- * what the blocks around it have there: iterators of loops, exit functions of `with`, exceptions that are
+ * The evaluator alone knows the depth of the stack. But the callable of a statement is the lowest object
+ * after what the blocks around it have there: iterators of loops, exit functions of `with`, exceptions that are
  * handled. It is a function or the like if it was looked up as a method. Else it follows NULL, which nothing
  * below it is. So no object above the stack's top is looked at. */
 static inline PyObject *fg_pyframe_callable(fg_pyframe *caller)
@@ -206,8 +206,8 @@ static inline PyObject *fg_pyframe_callable(fg_pyframe *caller)
     return i < size ? stack[i] : NULL;
 }
 
-/* True if the CALL at which @caller stands is of @frame's function. A C function that calls it, as map() does,
- * has no frame of its own. */
+/* True if the CALL at which @caller stands is of @frame's function. A C function that calls it, as map()
+ * does, has no frame of its own. */
 static inline bool fg_pyframe_calls(fg_pyframe *caller, const fg_pyframe *frame)
 {
     PyObject *callable = fg_pyframe_callable(caller);
