@@ -76,10 +76,10 @@ def _check_attributes(text: str, named: Sequence[Sequence[tuple[str, str]]], met
         SelectionError: calls have such a value, but no value has the attribute.
     """
     found: dict[tuple[str, str], tuple[bool, list[str]]] = {}
-    for asked, (has_owner, is_found, others) in zip(chain(*named), chain(*met), strict=True):
+    for attribute, (has_owner, is_found, others) in zip(chain(*named), chain(*met), strict=True):
         if has_owner:
-            was_found, known = found.get(asked, (False, []))
-            found[asked] = was_found or is_found, [*known, *others]
+            was_found, known = found.get(attribute, (False, []))
+            found[attribute] = was_found or is_found, [*known, *others]
     for (owner, name), (is_found, others) in found.items():
         if not is_found:
             known = sorted(set(others))
