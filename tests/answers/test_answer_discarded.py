@@ -162,7 +162,9 @@ def discard():
         lost_in_with()
     with Context() as got:
         lost_in_with()
-    with Context(), StaticContext():
+    with StaticContext():
+        pass
+    with Context(), Context():
         for _ in range(2):
             with contextlib.suppress(KeyError):
                 lost_in_with()
