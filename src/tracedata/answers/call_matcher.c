@@ -8,32 +8,31 @@
 #include "engine/base/compiler.h"
 #include "engine/core/pattern.h"
 
-/* Those that are nearer to the line come later. */
-enum fit { WRONG_ARGUMENTS, WRONG_RESULT, WRONG_CALLS, FITS };
-
-struct candidate {
-    uint32_t line;
-    uint8_t fit;                            /* FITS: as far as is known */
-    bool is_running;                        /* what it calls is compared */
-    struct fg_match_difference *difference; /* WRONG_CALLS */
+/* A call that is decided and waits to be taken. */
+struct waiting {
+    uint64_t number;
+    uint32_t verdict;
 };
 
 struct fg_match_call {
     struct fg_match_call *parent;       /* NULL: it is a thread */
     struct fg_match_call *next;         /* that its parent made after it; or the next free one */
+    struct fg_match_call *previous;     /* that its parent made before it */
+    struct waiting *waiting;            /* it stands for these calls, which follow each other */
+    size_t nr_batch, batch_capacity;    /* 0: it is one call */
     struct fg_match_call *first, *last; /* those that it made and that are not taken yet */
     uint64_t nr_waiting;                /* how many these are */
     uint64_t number;
-    uint64_t before[2];           /* the last ones that were taken */
-    struct candidate *candidates; /* by line, ascending */
-    struct fg_places *places;     /* of what each calls */
+    uint64_t before[2];                    /* the last ones that were taken */
+    struct fg_match_candidate *candidates; /* by line, ascending */
+    struct fg_places *places;              /* of what each calls */
     size_t n, capacity, places_capacity;
     uint32_t nr_running; /* candidates */
     bool has_ended, is_decided;
 };
 
 static struct fg_expected_line *line_of(const struct fg_call_matcher *matcher,
-                                        const struct candidate *candidate)
+                                        const struct fg_match_candidate *candidate)
 {
     return &matcher->expectation->lines[candidate->line];
 }
@@ -72,6 +71,7 @@ static void free_call(struct fg_match_call *call)
     free_differences(call);
     free_places(call);
     free(call->candidates);
+    free(call->waiting);
     free(call);
 }
 
@@ -94,20 +94,10 @@ static struct fg_match_call *new_call(struct fg_call_matcher *matcher)
 static void recycle(struct fg_call_matcher *matcher, struct fg_match_call *call)
 {
     free_differences(call);
+    free(call->waiting);
+    call->waiting = NULL;
     call->next = matcher->free;
     matcher->free = call;
-}
-
-/* A call that is decided waits for one before it: only what is needed to take it stays. */
-static void shrink(struct fg_match_call *call)
-{
-    struct candidate *fewer = realloc(call->candidates, (call->n ? call->n : 1) * sizeof(*fewer));
-
-    free_places(call);
-    if (fewer) {
-        call->candidates = fewer;
-        call->capacity = call->n ? call->n : 1;
-    }
 }
 
 void fg_call_matcher_free(struct fg_call_matcher *matcher)
@@ -121,6 +111,7 @@ void fg_call_matcher_free(struct fg_call_matcher *matcher)
     free(matcher->next.spans);
     free(matcher->arguments.texts);
     free(matcher->met.lines);
+    fg_match_verdicts_free(&matcher->verdicts);
     free(matcher->expected.lines);
     fg_text_free(&matcher->text);
 }
@@ -130,16 +121,16 @@ void fg_call_matcher_free(struct fg_call_matcher *matcher)
 static int add_candidate(struct fg_call_matcher *matcher, struct fg_match_call *call, uint32_t number)
 {
     const struct fg_expected_line *line = &matcher->expectation->lines[number];
-    struct candidate *candidate;
+    struct fg_match_candidate *candidate;
 
     if (fg_array_reserve(&call->candidates, &call->capacity, call->n + 1) < 0)
         return -ENOMEM;
     candidate = &call->candidates[call->n];
-    *candidate = (struct candidate){.line = number, .fit = FITS};
+    *candidate = (struct fg_match_candidate){.line = number, .fit = FG_FITS};
     if (line->has_arguments && !fg_expected_arguments(line, &matcher->arguments))
-        candidate->fit = WRONG_ARGUMENTS;
+        candidate->fit = FG_WRONG_ARGUMENTS;
     call->n++;
-    if (!line->has_items || candidate->fit != FITS)
+    if (!line->has_items || candidate->fit != FG_FITS)
         return 0;
     if (fg_array_reserve_zeroed(&call->places, &call->places_capacity, call->n) < 0)
         return -ENOMEM;
@@ -248,6 +239,7 @@ int fg_match_begin(struct fg_call_matcher *matcher, struct fg_match_call *parent
     call->parent = parent;
     call->number = number;
     error = find_candidates(matcher, call, &begin);
+    call->previous = parent->last;
     if (parent->last)
         parent->last->next = call;
     else
@@ -260,7 +252,7 @@ int fg_match_begin(struct fg_call_matcher *matcher, struct fg_match_call *parent
 
 /* ---- differences */
 
-static struct candidate *candidate_of(const struct fg_match_call *call, uint32_t line)
+static struct fg_match_candidate *candidate_of(const struct fg_match_call *call, uint32_t line)
 {
     size_t low = 0, n = call->n;
 
@@ -296,12 +288,13 @@ static int find_expected(struct fg_call_matcher *matcher, const struct fg_expect
 }
 
 /* The first of the lines to which the call is nearest. NULL: it is of another function than all. */
-static struct candidate *nearest_of(const struct fg_call_matcher *matcher, const struct fg_match_call *call)
+static struct fg_match_candidate *nearest_of(const struct fg_call_matcher *matcher,
+                                             const struct fg_match_call *call)
 {
-    struct candidate *nearest = NULL;
+    struct fg_match_candidate *nearest = NULL;
 
     for (size_t i = 0; call && i < matcher->expected.n; i++) {
-        struct candidate *candidate = candidate_of(call, matcher->expected.lines[i]);
+        struct fg_match_candidate *candidate = candidate_of(call, matcher->expected.lines[i]);
 
         if (candidate && (!nearest || candidate->fit > nearest->fit))
             nearest = candidate;
@@ -316,7 +309,7 @@ static struct fg_match_difference *make_difference(struct fg_call_matcher *match
                                                    const struct fg_match_call *call)
 {
     struct fg_match_difference *difference;
-    struct candidate *nearest;
+    struct fg_match_candidate *nearest;
     size_t n;
 
     if (find_expected(matcher, line_of(matcher, &parent->candidates[place]), &parent->places[place]) < 0)
@@ -329,9 +322,9 @@ static struct fg_match_difference *make_difference(struct fg_call_matcher *match
     *difference = (struct fg_match_difference){
         .got = call ? call->number : 0,
         .before = {parent->before[0], parent->before[1]},
-        .what = !nearest                          ? FG_MATCH_call
-                : nearest->fit == WRONG_ARGUMENTS ? FG_MATCH_arguments
-                                                  : FG_MATCH_result,
+        .what = !nearest                             ? FG_MATCH_call
+                : nearest->fit == FG_WRONG_ARGUMENTS ? FG_MATCH_arguments
+                                                     : FG_MATCH_result,
         .nr_expected = (uint32_t)n,
     };
     for (size_t i = 0; i < n; i++)
@@ -346,10 +339,10 @@ static struct fg_match_difference *make_difference(struct fg_call_matcher *match
 static int set_wrong_calls(struct fg_call_matcher *matcher, struct fg_match_call *parent, size_t place,
                            const struct fg_match_call *call)
 {
-    struct candidate *candidate = &parent->candidates[place];
+    struct fg_match_candidate *candidate = &parent->candidates[place];
 
     candidate->difference = make_difference(matcher, parent, place, call);
-    candidate->fit = WRONG_CALLS;
+    candidate->fit = FG_WRONG_CALLS;
     candidate->is_running = false;
     parent->nr_running--;
     return candidate->difference ? 0 : -ENOMEM;
@@ -363,7 +356,7 @@ static int find_met(struct fg_call_matcher *matcher, const struct fg_match_call 
     if (fg_array_reserve(&matcher->met.lines, &matcher->met.capacity, call->n) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < call->n; i++)
-        if (call->candidates[i].fit == FITS)
+        if (call->candidates[i].fit == FG_FITS)
             matcher->met.lines[matcher->met.n++] = call->candidates[i].line;
     return 0;
 }
@@ -415,6 +408,74 @@ static int take(struct fg_call_matcher *matcher, struct fg_match_call *parent,
     return error;
 }
 
+/* ---- calls that wait for one before them: 16 bytes each, and what is known of them once for all alike */
+
+static void unlink_call(struct fg_match_call *call)
+{
+    struct fg_match_call *parent = call->parent;
+
+    *(call->previous ? &call->previous->next : &parent->first) = call->next;
+    *(call->next ? &call->next->previous : &parent->last) = call->previous;
+}
+
+/* Adds the calls of the next batch. */
+static int append(struct fg_call_matcher *matcher, struct fg_match_call *batch, struct fg_match_call *next)
+{
+    if (fg_array_reserve(&batch->waiting, &batch->batch_capacity, batch->nr_batch + next->nr_batch) < 0)
+        return -ENOMEM;
+    memcpy(batch->waiting + batch->nr_batch, next->waiting, next->nr_batch * sizeof(*next->waiting));
+    batch->nr_batch += next->nr_batch;
+    unlink_call(next);
+    recycle(matcher, next);
+    return 0;
+}
+
+static bool has_differences(const struct fg_match_call *call)
+{
+    for (size_t i = 0; i < call->n; i++)
+        if (call->candidates[i].difference)
+            return true;
+    return false;
+}
+
+/* A call that is decided waits for one before it: it becomes one of a batch. */
+static int wait_decided(struct fg_call_matcher *matcher, struct fg_match_call *call)
+{
+    int error;
+
+    free_places(call);
+    if (has_differences(call))
+        return 0;
+    if (fg_array_reserve(&call->waiting, &call->batch_capacity, 1) < 0)
+        return -ENOMEM;
+    error = fg_match_verdict_find(&matcher->verdicts, call->candidates, call->n, &call->waiting->verdict);
+    call->waiting->number = call->number;
+    call->nr_batch = 1;
+    if (!error && call->next && call->next->nr_batch)
+        error = append(matcher, call, call->next);
+    return !error && call->previous && call->previous->nr_batch ? append(matcher, call->previous, call)
+                                                                : error;
+}
+
+static int take_batch(struct fg_call_matcher *matcher, struct fg_match_call *parent,
+                      const struct fg_match_call *batch)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < batch->nr_batch && !error; i++) {
+        const struct fg_match_verdict *verdict = &matcher->verdicts.places[batch->waiting[i].verdict];
+        struct fg_match_call call = {
+            .number = batch->waiting[i].number,
+            .candidates = matcher->verdicts.candidates + verdict->first,
+            .n = verdict->n,
+        };
+
+        error = take(matcher, parent, &call);
+        parent->nr_waiting--;
+    }
+    return error;
+}
+
 static int take_decided(struct fg_call_matcher *matcher, struct fg_match_call *parent)
 {
     int error = 0;
@@ -422,11 +483,13 @@ static int take_decided(struct fg_call_matcher *matcher, struct fg_match_call *p
     while (!error && parent->first && parent->first->is_decided) {
         struct fg_match_call *call = parent->first;
 
-        error = take(matcher, parent, call);
-        parent->first = call->next;
-        if (!parent->first)
-            parent->last = NULL;
-        parent->nr_waiting--;
+        if (fg_unlikely(call->nr_batch)) {
+            error = take_batch(matcher, parent, call);
+        } else {
+            error = take(matcher, parent, call);
+            parent->nr_waiting--;
+        }
+        unlink_call(call);
         recycle(matcher, call);
     }
     return error;
@@ -456,9 +519,7 @@ static int settle(struct fg_call_matcher *matcher, struct fg_match_call *call)
         error = decide(matcher, call);
         if (error || !parent)
             return error;
-        if (parent->first != call)
-            shrink(call);
-        error = take_decided(matcher, parent);
+        error = parent->first == call ? take_decided(matcher, parent) : wait_decided(matcher, call);
         call = parent;
     }
     return error;
@@ -495,14 +556,14 @@ int fg_match_end(struct fg_call_matcher *matcher, struct fg_match_call *call, en
     bool is_printed = false;
 
     for (size_t i = 0; i < call->n; i++) {
-        struct candidate *candidate = &call->candidates[i];
+        struct fg_match_candidate *candidate = &call->candidates[i];
 
-        if (candidate->fit == WRONG_ARGUMENTS ||
+        if (candidate->fit == FG_WRONG_ARGUMENTS ||
             has_result(matcher, line_of(matcher, candidate), &is_printed, ended, print_result, source))
             continue;
         free_difference(candidate->difference);
         candidate->difference = NULL;
-        candidate->fit = WRONG_RESULT;
+        candidate->fit = FG_WRONG_RESULT;
         call->nr_running -= candidate->is_running;
         candidate->is_running = false;
     }
@@ -539,7 +600,7 @@ const struct fg_match_difference *fg_match_thread_difference(const struct fg_cal
                                                              uint32_t section)
 {
     const struct fg_expectation *expectation = matcher->expectation;
-    const struct candidate *candidate =
+    const struct fg_match_candidate *candidate =
         candidate_of(thread, expectation->nr_lines - expectation->nr_sections + section);
 
     return candidate ? candidate->difference : NULL;

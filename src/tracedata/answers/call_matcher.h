@@ -11,8 +11,8 @@
  *                       g begins, ends      in g: one
  *
  * Calls of one call are taken in the order in which they began: one that is suspended, or goes on in another
- * thread, may end later than those that began after it, which wait for it. So memory grows with the depth,
- * and with what waits.
+ * thread, may end later than those that began after it, which wait for it, in 16 bytes each. So memory grows
+ * with the depth, and with what waits.
  *
  * Calls below none of the lines cost nothing: fg_match_begin() has no object for them, and no text is made
  * where no candidate looks at it. */
@@ -20,6 +20,7 @@
 #define FG_CALL_MATCHER_H
 
 #include "tracedata/answers/expected_places.h"
+#include "tracedata/answers/match_verdicts.h"
 #include "tracedata/view/call_columns.h"
 
 /* X(name): what is different */
@@ -54,6 +55,7 @@ struct fg_call_matcher {
     struct fg_expectation *expectation;
     uint64_t steps, most_steps; /* pairs of a call and a place; what it may take */
     struct fg_match_call *free;
+    struct fg_match_verdicts verdicts;
     struct fg_places next;              /* of one step */
     struct fg_text text;                /* of one call */
     struct fg_argument_texts arguments; /* likewise */
