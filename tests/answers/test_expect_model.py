@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import patch
 
 import expectation_model
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import TRACE_EXAMPLES
-from tracefile import Task
+from tracefile import Task, Trace
 from valued_calls import NAMES, STEPS, Run, Step
 
 import funcgraph
@@ -212,3 +213,39 @@ def test_a_trace_differs_where_the_model_says(
             except ValueError:
                 continue
             assert outcome(check_trace, expectation, trace) == model_of(trace, one_text)
+
+
+DATA = Path(__file__).parents[1] / "tracedata" / "data"
+
+
+@pytest.mark.parametrize(
+    "text", ["functions: vfs_*\nthread *:\n*", "functions: *\nthread *:\n... \n* x3", "*"]
+)
+def test_a_kernels_thread_is_one_on_all_its_cpus(text: str) -> None:
+    with funcgraph.open(DATA / "graph.dat") as trace:
+        assert outcome(check_trace, parse_expectation(text), trace) == model_of(trace, text)
+
+
+class WithoutLastTask(Trace):
+    """A trace whose description lacks a task, as after a kill."""
+
+    def description(self) -> dict[str, object]:
+        found = super().description()
+        return {**found, "tasks": found["tasks"][:-1]}  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "text", ["thread 70:\nm.f\nm.f", "thread 7*:\nm.f", "thread <*:\nm.f x2\n...\nm.f", "m.f"]
+)
+def test_a_task_that_the_description_lacks_is_a_thread(tmp_path: Path, text: str) -> None:
+    """Broken by: calls of such a task that are no thread's."""
+    trace = WithoutLastTask(["m.f"])
+    for tid in (69, 70):
+        task = trace.task(tid)
+        for number in range(tid - 67):
+            task.enter(S + 10 * number + tid, 0, 0)
+            task.leave(S + 10 * number + tid + 1, 0, 0, calltime=S + 10 * number + tid)
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
+        assert len(opened.tasks) == 1
+        assert len(recorded_calls(opened, ["*"])) == 2
+        assert outcome(check_trace, parse_expectation(text), opened) == model_of(opened, text)
