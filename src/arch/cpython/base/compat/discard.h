@@ -193,10 +193,10 @@ static inline bool fg_pyframe_is_python(const fg_pyframe *caller)
 /* What the statement calls at whose CALL the frame stands, borrowed. NULL: not found.
  *
  * The evaluator alone knows the depth of the stack. But the callable of a statement is the lowest object
- * after what the blocks around it have there: iterators of loops, exit functions of `with`, exceptions that are
- * handled. It is a function or the like if it was looked up as a method. Else it follows NULL, which nothing
- * below it is. So no object above the stack's top is looked at. An __exit__ that is a static method hides
- * it: then nothing is known. */
+ * after what the blocks around it have there: iterators of loops, exit functions of `with`, exceptions. It is
+ * a function or the like if it was looked up as a method. Else it follows NULL, which nothing below it is. So
+ * no object above the stack's top is looked at. An __exit__ that is a static method hides it: then nothing is
+ * known. */
 static inline PyObject *fg_pyframe_callable(fg_pyframe *caller)
 {
     PyObject *const *stack = caller->localsplus + fg_pyframe_code(caller)->co_nlocalsplus;
