@@ -43,21 +43,7 @@ def _takes(line: ExpectedCall, text: str) -> bool:
 def match_calls(
     expected: Sequence[ExpectedCall | None], calls: Sequence[RecordedCall], most_steps: int | None = None
 ) -> Difference | None:
-    """Compare calls with what is expected of them, in order; return where they first differ.
-
-    Args:
-        expected: the calls that are expected; an item None stands for any calls.
-        calls: those that were recorded, each with what it called.
-        most_steps: look at so many pairs of a call and a line at most; None: at all that it takes. Lines that
-            leave much open, one after the other, are tried in each combination.
-
-    Raises:
-        ExpectationError: it would take more steps.
-
-    Example:
-        >>> match_calls(parse_expectation("m.f()").sections[0].calls, [RecordedCall("m.f")]) is None
-        True
-    """
+    """As funcgraph.answers.expectation.match_calls, slowly."""
     return _Matcher(most_steps).compare(expected, calls, ())
 
 
