@@ -27,12 +27,12 @@ struct fg_expected_name {
 };
 
 struct fg_expected_line {
+    const uint32_t *items; /* what it calls: numbers of lines, in ascending order, or FG_ANY_CALLS */
+    const struct fg_expected_argument *arguments;
+    const char *result;   /* a glob for the result or the exception; NULL: it may be anything */
     uint32_t name;        /* its number */
     uint32_t least, most; /* so many such calls, one after the other; `most` may be FG_ANY_NUMBER */
     uint32_t nr_items, nr_arguments;
-    const uint32_t *items; /* what it calls: numbers of lines, in ascending order, or FG_ANY_CALLS */
-    const struct fg_expected_argument *arguments;
-    const char *result; /* a glob for the result or the exception; NULL: it may be anything */
     bool has_items;     /* else it may call anything */
     bool has_arguments; /* else they may be anything */
     bool has_more;      /* other arguments may follow */

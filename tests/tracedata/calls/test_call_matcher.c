@@ -17,9 +17,9 @@
 /* ---- random lines and calls */
 
 struct model_call {
-    uint32_t func, number, n;
     struct model_call *below[4];
     struct fg_match_call *match;
+    uint32_t func, number, n;
     enum fg_call_end ended;
 };
 
