@@ -215,6 +215,15 @@ static struct fg_entry entry_of(void)
     return entry;
 }
 
+/* For a child that waits in a system call: before it is there, and on its way back, calls can be queued. */
+static struct fg_entry entry_of_waiting(void)
+{
+    struct fg_entry entry = entry_of();
+
+    entry.may_queue = false;
+    return entry;
+}
+
 /* Return: where the thread was when it was sent into the stub. */
 static enum fg_place enter_soon(pid_t child, const struct fg_entry *entry)
 {
@@ -252,7 +261,7 @@ static void test_a_thread_that_counts_queues_a_call_and_loses_no_register(void)
 
 static void test_a_thread_that_waits_spawns_and_its_call_is_made_again(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     pid_t child = start(child_reads);
 
     assert(enter_soon(child, &entry) == FG_PLACE_WAITS);
@@ -265,7 +274,7 @@ static void test_a_thread_that_waits_spawns_and_its_call_is_made_again(void)
 /* Else whoever asks whether the next thread on that stack is in the stub would hear that it is. */
 static void test_the_new_thread_leaves_no_address_of_the_stub(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     pid_t child = start(child_looks_at_the_stack);
 
     assert(enter_soon(child, &entry) == FG_PLACE_WAITS);
@@ -276,7 +285,7 @@ static void test_the_new_thread_leaves_no_address_of_the_stub(void)
 
 static void test_a_sleep_goes_on_for_the_time_that_was_left(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     pid_t child = start(child_sleeps);
 
     assert(enter_soon(child, &entry) == FG_PLACE_WAITS);
@@ -288,7 +297,7 @@ static void test_a_sleep_goes_on_for_the_time_that_was_left(void)
  * without us: the program would not look at the signal before the next byte. */
 static void test_a_signal_meanwhile_ends_the_call(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     struct fg_thread thread;
     struct fg_stub stub = {.call = FG_STUB_SPAWN, .functions = entry.functions};
     pid_t child = start(child_reads);
@@ -317,7 +326,7 @@ static void test_a_signal_meanwhile_ends_the_call(void)
 
 static void test_a_cave_with_something_else_in_it_is_left_alone(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     enum fg_place place = FG_PLACE_CODE;
     pid_t child = start(child_reads);
     int result = 0;
@@ -336,7 +345,7 @@ static void test_a_cave_with_something_else_in_it_is_left_alone(void)
 
 static void test_what_a_thread_may_not_do_it_does_not(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     enum fg_place place = FG_PLACE_CODE;
     pid_t child = start(child_reads);
 
@@ -356,7 +365,7 @@ static void test_what_a_thread_may_not_do_it_does_not(void)
 /* As one that has executed a setuid program since it was looked at. */
 static void test_a_process_that_is_not_the_same_any_longer_gets_nothing(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     enum fg_place place;
     pid_t child = start(child_reads);
     int result;
@@ -374,7 +383,7 @@ static void test_a_process_that_is_not_the_same_any_longer_gets_nothing(void)
 /* A number from the process's memory may be that of any thread. */
 static void test_a_thread_of_another_process_is_none_of_this_one(void)
 {
-    struct fg_entry entry = entry_of();
+    struct fg_entry entry = entry_of_waiting();
     enum fg_place place;
     pid_t other = start(child_reads), child = start(child_reads);
     uint64_t pc;

@@ -48,9 +48,12 @@ def test_a_name_pattern_finds_the_processes(shop: Shops, run: Run) -> None:
     assert run("show", "-P", child.pid, "--tracing_on") == "1\n"
 
 
-def test_without_p_all_with_a_socket_are_meant(shop: Shops, run: Run) -> None:
+def test_without_p_all_with_a_socket_are_meant(shop: Shops, in_process: Verb) -> None:
+    """Processes of others are among them, and may end meanwhile, which is said."""
     pids = sorted(shop().pid for _ in range(2))
-    lines = run("show", "--tracing_on").splitlines()
+    done = in_process("show", "--tracing_on")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done
     assert [f"{pid}: 1" for pid in pids] == [line for line in lines if int(line.partition(":")[0]) in pids]
 
 
