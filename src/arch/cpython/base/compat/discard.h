@@ -15,14 +15,16 @@
 /* ---- instructions */
 
 #if FG_HAVE_MONITORING
-/* The opcode that INSTRUMENTED_LINE stands for. */
+/* The opcode that INSTRUMENTED_LINE stands for. The data has two bytes for each instruction, the opcode
+ * first. Later releases of 3.13, and 3.14, have 2 to 5 bytes for each, behind a byte that says how many.
+ * What runs may be another release than the headers are of. Before, the first byte was the opcode of the
+ * first instruction, or 0: none with a number from 2 to 5 can be the first one. */
 static inline int fg_opcode_of_line(const _PyCoMonitoringData *monitoring, Py_ssize_t at)
 {
-#if PY_VERSION_HEX >= 0x030E0000
-    return monitoring->lines->data[at * monitoring->lines->bytes_per_entry];
-#else
-    return monitoring->lines[at].original_opcode;
-#endif
+    const uint8_t *lines = (const uint8_t *)monitoring->lines;
+    bool has_size = lines[0] >= 2 && lines[0] <= 5;
+
+    return has_size ? lines[1 + at * lines[0]] : lines[at * 2];
 }
 
 /* The instructions that the frame runs: without the GIL each thread has a copy from 3.14 on. */
