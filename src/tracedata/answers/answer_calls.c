@@ -93,16 +93,12 @@ static int end_call(struct fg_answer *answer, const struct fg_stretch *stretch, 
 FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                     const struct fg_graph_data *exit, const void *source)
 {
-    static const uint8_t ends[] = {[FG_EXIT_RETURN] = FG_CALL_return,
-                                   [FG_EXIT_RAISE] = FG_CALL_raise,
-                                   [FG_EXIT_SUSPEND] = FG_CALL_open,
-                                   [FG_EXIT_CLOSE] = FG_CALL_close};
     const struct fg_event *event = source;
     struct fg_answer_call *call = stretch->call;
     struct fg_answer_end ended = {
         .call = call,
         .end_ns = event->time_ns,
-        .ended = exit->kind < sizeof(ends) ? ends[exit->kind] : FG_CALL_open,
+        .ended = fg_call_end_of(exit->kind),
         .values = fg_graph_values(event),
     };
 

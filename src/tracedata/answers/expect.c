@@ -190,16 +190,11 @@ FG_ASSEMBLE int end_call(struct fg_expect *expect, const struct call *call, enum
 FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                     const struct fg_graph_data *exit, const void *event)
 {
-    static const uint8_t ends[] = {[FG_EXIT_RETURN] = FG_CALL_return,
-                                   [FG_EXIT_RAISE] = FG_CALL_raise,
-                                   [FG_EXIT_SUSPEND] = FG_CALL_open,
-                                   [FG_EXIT_CLOSE] = FG_CALL_close};
     struct call *call = stretch->call;
 
     if (call->is_outermost)
         call->task = fg_task_number(calls, stretch->thread);
-    return end_call(expect_of(calls), call, exit->kind < sizeof(ends) ? ends[exit->kind] : FG_CALL_open,
-                    event);
+    return end_call(expect_of(calls), call, fg_call_end_of(exit->kind), event);
 }
 
 static int give_up(struct fg_call_assembler *calls, const struct fg_stretch *stretch, enum fg_call_gap gap,

@@ -7,6 +7,7 @@
 #define FG_CALL_COLUMNS_H
 
 #include "tracedata/base/text.h"
+#include "tracedata/base/trace_event.h"
 #include "tracedata/read/merge.h"
 
 /* X(name, C type, format of Python's struct module, meaning). */
@@ -37,6 +38,17 @@ enum fg_call_end {
     FG_CALL_ENDS(X)
 #undef X
 };
+
+/* How a call ended, by the kind of its exit: one that is damaged says nothing. */
+static inline enum fg_call_end fg_call_end_of(unsigned kind)
+{
+    static const uint8_t ends[] = {[FG_EXIT_RETURN] = FG_CALL_return,
+                                   [FG_EXIT_RAISE] = FG_CALL_raise,
+                                   [FG_EXIT_SUSPEND] = FG_CALL_open,
+                                   [FG_EXIT_CLOSE] = FG_CALL_close};
+
+    return kind < sizeof(ends) ? (enum fg_call_end)ends[kind] : FG_CALL_open;
+}
 
 /* A column of texts, as Apache Arrow has them. */
 struct fg_text_column {

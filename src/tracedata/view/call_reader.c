@@ -156,13 +156,9 @@ static int suspend(struct fg_call_assembler *calls, const struct fg_stretch *str
 FG_ASSEMBLE int end(struct fg_call_assembler *calls, const struct fg_stretch *stretch,
                     const struct fg_graph_data *exit, const void *event)
 {
-    static const uint8_t ends[] = {[FG_EXIT_RETURN] = FG_CALL_return,
-                                   [FG_EXIT_RAISE] = FG_CALL_raise,
-                                   [FG_EXIT_SUSPEND] = FG_CALL_open,
-                                   [FG_EXIT_CLOSE] = FG_CALL_close};
     struct row_end row = {.end_ns = ((const struct fg_event *)event)->time_ns,
                           .depth = stretch->depth,
-                          .ended = exit->kind < sizeof(ends) ? ends[exit->kind] : FG_CALL_open,
+                          .ended = fg_call_end_of(exit->kind),
                           .exit = event};
     struct call *call = stretch->call;
     int error;

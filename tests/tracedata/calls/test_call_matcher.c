@@ -1,4 +1,4 @@
-/* Promises: calls are what lines say where trying all ways says so, in whatever order they end, and the
+/* Promises: calls are what lines say where trying all ways says so, in whatever order they end. The
  * difference is the first call with which no way is left. Wide counts cost no more than narrow ones. What is
  * left in the middle of a trace is freed. */
 #undef NDEBUG
