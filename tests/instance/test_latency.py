@@ -489,8 +489,8 @@ def test_a_ready_task_that_waits_20_ms_is_named_with_what_ran_instead() -> None:
     assert section.started_at == "asyncio.base_events.BaseEventLoop._call_soon"
     assert section.ended_at == labelled(waits_its_turn)
     assert section.events[0].text == f"ready: {labelled(waits_its_turn)}"
-    ran = section.events[1]
-    assert ran.text == labelled(runs_instead)
+    # On a busy machine, the task that made it ready took long enough to be listed too.
+    ran = next(event for event in section.events[1:-1] if event.text == labelled(runs_instead))
     assert 20 * MS <= ran.duration_ns <= section.latency_ns
     assert section.events[-1].text == f"runs: {labelled(waits_its_turn)}"
     assert [event.time_ns for event in section.events] == sorted(event.time_ns for event in section.events)
