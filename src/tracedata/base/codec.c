@@ -76,6 +76,7 @@ static int none_decompress(void *state, void *into, size_t bytes, const void *fr
 static const struct fg_codec none = {
     .id = FG_CODEC_NONE,
     .name = "none",
+    .is_for_all_threads = true,
     .state_new = none_state_new,
     .state_new_dense = none_state_new,
     .state_free = none_state_free,
@@ -219,6 +220,7 @@ static int zstd_decompress(void *state, void *into, size_t bytes, const void *fr
 static const struct fg_codec zstd = {
     .id = FG_CODEC_ZSTD,
     .name = "zstd",
+    .is_for_all_threads = true,
     .state_new = zstd_state_new,
     .state_new_dense = zstd_state_new_dense,
     .state_free = zstd_state_free,
@@ -287,6 +289,7 @@ static int zlib_decompress(void *state, void *into, size_t bytes, const void *fr
 static const struct fg_codec zlib = {
     .id = FG_CODEC_ZLIB,
     .name = "zlib",
+    .is_for_all_threads = true,
     .state_new = zlib_state_new,
     .state_new_dense = zlib_state_new_dense,
     .state_free = none_state_free,
@@ -372,6 +375,17 @@ int fg_codec_provide(const struct fg_codec *codec)
         return -EINVAL;
     load(codec->id);
     return atomic_compare_exchange_strong(&there[codec->id], &nothing, codec) ? 0 : -EEXIST;
+}
+
+bool fg_codecs_are_for_all_threads(void)
+{
+    for (uint32_t id = 0; id < FG_NR_CODECS; id++) {
+        const struct fg_codec *codec = atomic_load_explicit(&there[id], memory_order_acquire);
+
+        if (codec && !codec->is_for_all_threads)
+            return false;
+    }
+    return true;
 }
 
 void fg_codec_forget(uint32_t id)

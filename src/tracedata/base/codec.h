@@ -14,6 +14,7 @@
 #ifndef FG_CODEC_H
 #define FG_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ enum fg_codec_id {
 struct fg_codec {
     uint32_t id;
     const char *name;
+    /* Its functions wait for nothing that a thread may hold which waits for them, as Python's lock. */
+    bool is_for_all_threads;
 
     /* What one thread at a time needs to compress or decompress; it is used again for each chunk. NULL:
      * memory is short. A dense one takes five times as long to compress pages of events, for an eighth
@@ -71,6 +74,9 @@ const struct fg_codec *fg_codec_best(void);
  * Return: 0; -EEXIST: the codec is there; -EINVAL: no such id. Any thread.
  */
 int fg_codec_provide(const struct fg_codec *codec);
+
+/* Whether all codecs that were used or provided are. Any thread. */
+bool fg_codecs_are_for_all_threads(void);
 
 /* For tests: from now on the codec is not there, as on a system without its library. */
 void fg_codec_forget(uint32_t id);

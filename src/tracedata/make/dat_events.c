@@ -62,10 +62,11 @@ static void look_at_records(struct fg_dat_events *events, const struct fg_trace_
 static int look_at_task(struct fg_dat_events *events, struct fg_row_pass *pass,
                         const struct fg_trace_ring *ring, const struct fg_trace_task *task)
 {
+    struct fg_piece_run run = fg_piece_run(task);
     size_t bytes = 0;
 
-    for (size_t i = 0; i < task->nr_pieces; i++) {
-        int result = fg_row_pass_read(pass, &task->pieces[i], &bytes);
+    while (run.next < run.end) {
+        int result = fg_row_pass_read(pass, &run, &bytes);
 
         if (result < 0)
             return result;

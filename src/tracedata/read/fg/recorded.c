@@ -5,7 +5,11 @@
 #include <stdlib.h>
 
 #include "tracedata/base/trace_event.h"
+#include "tracedata/read/fg/read_ahead.h"
 #include "tracedata/read/fg/trace_meta.h"
+
+#define PIECES_BEFORE 4u /* read of a run until more are read ahead */
+#define PIECES_AHEAD 8u
 
 static const struct fg_trace_ring *ring_of(const struct fg_recorded *recorded,
                                            const struct fg_lane_task *task)
@@ -163,13 +167,43 @@ void fg_recorded_describe(const struct fg_recorded *recorded, size_t first_funct
 
 /* ---- a pass */
 
-int fg_row_pass_read(struct fg_row_pass *pass, const struct fg_piece *piece, size_t *record_bytes)
+/* Has the pieces read ahead that come next, once a run goes on for some pieces: who looks at a short part of
+ * a trace needs no more of it. */
+static void read_ahead(struct fg_row_pass *pass, struct fg_piece_run *run)
 {
+    const struct fg_piece *end =
+        (size_t)(run->end - run->next) > PIECES_AHEAD ? run->next + PIECES_AHEAD : run->end;
+
+    if (++run->nr_read < PIECES_BEFORE || run->next == run->end || !pass->may_read_ahead)
+        return;
+    if (!pass->ahead)
+        pass->ahead = fg_read_ahead_new(pass->recorded->fd);
+    pass->may_read_ahead = pass->ahead != NULL;
+    if (run->wanted < run->next)
+        run->wanted = run->next;
+    while (pass->ahead && run->wanted < end && fg_read_ahead_want(pass->ahead, run->wanted))
+        run->wanted++;
+}
+
+static int read_piece(struct fg_row_pass *pass, const struct fg_piece *piece, struct fg_spool_chunk *chunk)
+{
+    int result;
+
+    if (pass->ahead && fg_read_ahead_take(pass->ahead, piece, &pass->chunks, chunk, &result))
+        return result;
+    return fg_chunk_read_records(&pass->chunks, piece->offset, piece->stored_bytes, chunk);
+}
+
+int fg_row_pass_read(struct fg_row_pass *pass, struct fg_piece_run *run, size_t *record_bytes)
+{
+    const struct fg_piece *piece = run->next++;
     struct fg_spool_chunk chunk;
     int error = fg_reading_add(pass->reading, piece->stored_bytes);
 
     if (error == 0)
-        error = fg_chunk_read_records(&pass->chunks, piece->offset, piece->stored_bytes, &chunk);
+        error = read_piece(pass, piece, &chunk);
+    if (error == 0)
+        read_ahead(pass, run);
     if (error == 0) {
         *record_bytes = chunk.record_bytes;
         return 1;
@@ -184,11 +218,11 @@ int fg_row_pass_read(struct fg_row_pass *pass, const struct fg_piece *piece, siz
 static int rank_task(struct fg_row_pass *pass, const struct fg_lane_task *task)
 {
     const struct fg_trace_ring *ring = ring_of(pass->recorded, task);
-    const struct fg_trace_task *known = &ring->tasks[task->task];
+    struct fg_piece_run run = fg_piece_run(&ring->tasks[task->task]);
     size_t bytes = 0;
 
-    for (size_t i = 0; i < known->nr_pieces; i++) {
-        int result = fg_row_pass_read(pass, &known->pieces[i], &bytes);
+    while (run.next < run.end) {
+        int result = fg_row_pass_read(pass, &run, &bytes);
 
         if (result > 0)
             result = fg_ranks_add(&pass->ranks, &ring->scale, task->lane, pass->chunks.records, bytes);
@@ -202,8 +236,10 @@ int fg_row_pass_begin(struct fg_row_pass *pass, const struct fg_recorded *record
 {
     int error = 0;
 
-    *pass = (struct fg_row_pass){
-        .recorded = recorded, .chunks.fd = recorded->fd, .damaged_at = recorded->contents.damaged_at};
+    *pass = (struct fg_row_pass){.recorded = recorded,
+                                 .chunks.fd = recorded->fd,
+                                 .may_read_ahead = true,
+                                 .damaged_at = recorded->contents.damaged_at};
     if (recorded->unit != FG_UNIT_COUNT)
         return 0;
     for (size_t i = 0; i < recorded->lanes.nr_tasks && error == 0; i++)
@@ -213,6 +249,8 @@ int fg_row_pass_begin(struct fg_row_pass *pass, const struct fg_recorded *record
 
 void fg_row_pass_end(struct fg_row_pass *pass)
 {
+    fg_read_ahead_free(pass->ahead);
+    pass->ahead = NULL;
     fg_chunk_reader_free(&pass->chunks);
     fg_ranks_free(&pass->ranks);
 }

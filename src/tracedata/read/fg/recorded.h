@@ -38,10 +38,21 @@ void fg_recorded_describe(const struct fg_recorded *recorded, size_t first_funct
 /* function id -> index in the trace, for the ids below ring->functions_capacity. NULL: memory is short. */
 uint32_t *fg_recorded_functions(const struct fg_symbols *symbols, const struct fg_trace_ring *ring);
 
+/* Pieces that are read one after the other. */
+struct fg_piece_run {
+    const struct fg_piece *next, *end;
+    const struct fg_piece *wanted; /* those before it are read ahead, or were not to be */
+    uint32_t nr_read;
+};
+
+struct fg_read_ahead;
+
 /* What the lanes of one pass over the trace share. All zeros but for the trace: fg_row_pass_begin(). */
 struct fg_row_pass {
     const struct fg_recorded *recorded;
     struct fg_chunk_reader chunks;
+    struct fg_read_ahead *ahead; /* NULL: not yet, or there is none */
+    bool may_read_ahead;
     struct fg_ranks ranks;      /* on the clock `counter` */
     uint64_t damaged_at;        /* offset of the first damaged place that was found; 0: there is none */
     struct fg_reading *reading; /* NULL: nobody counts */
@@ -51,8 +62,14 @@ struct fg_row_pass {
 int fg_row_pass_begin(struct fg_row_pass *pass, const struct fg_recorded *recorded);
 void fg_row_pass_end(struct fg_row_pass *pass);
 
-/* Reads a piece's records into pass->chunks.records. Return: 1; 0: the piece is damaged; or a negative
- * errno. */
-int fg_row_pass_read(struct fg_row_pass *pass, const struct fg_piece *piece, size_t *record_bytes);
+/* The pieces of a task. */
+static inline struct fg_piece_run fg_piece_run(const struct fg_trace_task *task)
+{
+    return (struct fg_piece_run){.next = task->pieces, .end = task->pieces + task->nr_pieces};
+}
+
+/* Reads the records of the next piece of a run, which must have one, into pass->chunks.records. Return: 1; 0:
+ * the piece is damaged; or a negative errno. */
+int fg_row_pass_read(struct fg_row_pass *pass, struct fg_piece_run *run, size_t *record_bytes);
 
 #endif

@@ -45,8 +45,7 @@ static bool begin_task(struct fg_row_lane *lane)
     lane->task++;
     ring = &recorded->contents.rings[lane_task->ring];
     task = &ring->tasks[lane_task->task];
-    lane->piece = task->pieces;
-    lane->end_piece = task->pieces + task->nr_pieces;
+    lane->pieces = fg_piece_run(task);
     lane->was_damaged = false;
     lane->convert.scale = ring->scale;
     lane->convert.functions = recorded->functions[lane_task->ring];
@@ -72,11 +71,11 @@ static int begins_after(const struct fg_row_lane *lane, const struct fg_piece *p
 /* Skips the pieces of the current task before the last one that does not begin after a time. */
 static int skip_pieces(struct fg_row_lane *lane, uint64_t from_ns)
 {
-    size_t low = 0, high = (size_t)(lane->end_piece - lane->piece);
+    size_t low = 0, high = (size_t)(lane->pieces.end - lane->pieces.next);
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int is_after = begins_after(lane, &lane->piece[middle], from_ns);
+        int is_after = begins_after(lane, &lane->pieces.next[middle], from_ns);
 
         if (is_after < 0)
             return is_after;
@@ -86,8 +85,8 @@ static int skip_pieces(struct fg_row_lane *lane, uint64_t from_ns)
             low = middle + 1;
     }
     if (low > 1) {
-        lane->piece += low - 1;
-        lane->was_damaged = lane->piece[-1].damaged;
+        lane->pieces.next += low - 1;
+        lane->was_damaged = lane->pieces.next[-1].damaged;
     }
     return 0;
 }
@@ -122,7 +121,7 @@ static uint64_t pieces_bytes(const struct fg_piece *piece, const struct fg_piece
 uint64_t fg_row_lane_bytes(const struct fg_row_lane *lane)
 {
     const struct fg_recorded *recorded = lane->pass->recorded;
-    uint64_t bytes = pieces_bytes(lane->piece, lane->end_piece);
+    uint64_t bytes = pieces_bytes(lane->pieces.next, lane->pieces.end);
 
     for (size_t i = lane->task; i < lane->end_task; i++) {
         const struct fg_lane_task *lane_task = &recorded->lanes.tasks[i];
@@ -136,11 +135,11 @@ uint64_t fg_row_lane_bytes(const struct fg_row_lane *lane)
 /* Reads the next piece of the task. A damaged one counts as lost. */
 static int begin_piece(struct fg_row_lane *lane)
 {
-    const struct fg_piece *piece = lane->piece++;
+    const struct fg_piece *piece = lane->pieces.next;
     struct fg_chunk_reader *chunks = &lane->pass->chunks;
     size_t bytes = 0, room = lane->records_bytes;
     uint64_t *records = lane->records;
-    int result = fg_row_pass_read(lane->pass, piece, &bytes);
+    int result = fg_row_pass_read(lane->pass, &lane->pieces, &bytes);
 
     if (result < 0)
         return result;
@@ -210,7 +209,7 @@ FG_NOINLINE static int make_next(struct fg_row_lane *lane, struct fg_event *even
     while (made == 0 && lane->next_made == lane->end_made) {
         if (lane->at < lane->end)
             made = make_events(lane, event);
-        else if (lane->piece < lane->end_piece)
+        else if (lane->pieces.next < lane->pieces.end)
             made = begin_piece(lane);
         else if (!begin_task(lane))
             return 0;

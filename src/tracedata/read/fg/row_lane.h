@@ -11,10 +11,10 @@
 
 struct fg_row_lane {
     struct fg_row_pass *pass;
-    size_t task, end_task; /* in lanes.tasks: the one after the current one; of the next lane */
-    const struct fg_piece *piece, *end_piece; /* the next one of the current task */
-    bool was_damaged;                         /* the sub-buffer of the current records had a rest */
-    uint64_t *records; /* of the current piece; memory that it exchanges with pass->chunks */
+    size_t task, end_task;      /* in lanes.tasks: the one after the current one; of the next lane */
+    struct fg_piece_run pieces; /* of the current task */
+    bool was_damaged;           /* the sub-buffer of the current records had a rest */
+    uint64_t *records;          /* of the current piece; memory that it exchanges with pass->chunks */
     size_t records_bytes;
     const uint64_t *at, *end;
     /* There are two batches, so that an event stays as it is while the next one is made. */
