@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tracefile import RAISE, Trace, values
 
 import funcgraph
+from funcgraph.answers import written_expectation
 from funcgraph.answers.expectation import (
     Difference,
     ExpectationError,
@@ -23,7 +24,7 @@ from funcgraph.answers.expectation import (
 )
 from funcgraph.answers.expectation_writing import expectation_text
 from funcgraph.answers.named_call import find_call
-from funcgraph.answers.recorded_calls import check_trace
+from funcgraph.answers.trace_check import check_trace
 from funcgraph.answers.written_expectation import write_call, write_expectation
 from funcgraph.tracedata import SelectionError
 
@@ -242,6 +243,27 @@ def test_the_functions_of_a_part_are_found_in_that_part_alone(
         assert [one.chooses_functions for one in readings] == [True, False, True]
 
 
+def test_calls_that_are_too_many_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken by: all of them in memory, for a file that nobody reads."""
+    trace = Trace(["m.main", "m.f"])
+    task = trace.task(69, "main")
+    task.enter(S, 0, 0)
+    for begin in range(S + 10, S + 100, 10):
+        task.enter(begin, 1, 1)
+        task.leave(begin + 5, 1, 1, calltime=begin)
+    task.leave(S + 200, 0, 0, calltime=S)
+    monkeypatch.setattr(written_expectation, "MOST_CALLS", 4)
+    with funcgraph.open(trace.save(tmp_path / "a.dat")) as opened:
+        for words in ({}, {"begin": "1.000000010"}, {"functions": ["m.f"]}):
+            with pytest.raises(SelectionError, match=r"^more than 4 calls: choose functions, or"):
+                write_expectation(opened, **words)
+        with pytest.raises(SelectionError, match=r"^more than 4 calls"):
+            write_call(opened, find_call(opened, "m.main:1"))
+        assert write_expectation(opened, ["m.main"]) == "functions: m.main\nm.main\n"
+        text = write_expectation(opened, ["*"], begin="1.000000020", end="1.000000040")
+        assert text == "functions: *\nm.main\n  ...\n  m.f x3\n  ...\n"
+
+
 def test_a_part_of_a_trace_is_written_with_dots_around_it(tmp_path: Path) -> None:
     """Of one call, also in a recursion, and of a time. Broken by functions that are outside of it alone."""
     trace = Trace(["m.main", "m.f", "m.g"])
@@ -343,7 +365,7 @@ COMPARE_MANY = f"""\
 import resource
 import funcgraph
 from funcgraph.answers.expectation import parse_expectation
-from funcgraph.answers.recorded_calls import check_trace
+from funcgraph.answers.trace_check import check_trace
 
 def peak_kib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

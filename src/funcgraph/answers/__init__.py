@@ -13,8 +13,8 @@ from funcgraph.answers.compare_calls import compare_calls, different_calls, firs
 from funcgraph.answers.exceptions import exceptions
 from funcgraph.answers.expectation import match_calls, parse_expectation
 from funcgraph.answers.named_call import find_call
-from funcgraph.answers.recorded_calls import check_trace
 from funcgraph.answers.repeat import repeat
+from funcgraph.answers.trace_check import check_trace
 from funcgraph.answers.values import values
 from funcgraph.answers.why import why
 from funcgraph.answers.written_expectation import write_call, write_expectation

@@ -11,7 +11,7 @@ from funcgraph.names import printable
 from funcgraph.tracedata.links import NO_LINKS, Links
 
 if TYPE_CHECKING:
-    from funcgraph.answers.recorded_calls import ThreadDifference
+    from funcgraph.answers.trace_check import ThreadDifference
 
 _EXPECTED = 4  # lines of which one would have been right
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from funcgraph.answers.expectation import RecordedCall
 from funcgraph.answers.expectation_writing import expectation_text, name_glob
+from funcgraph.answers.part_calls import calls_of_part
 from funcgraph.answers.recorded_calls import all_calls, calls_below, recorded_calls
 from funcgraph.names import printable
 from funcgraph.tracedata.description import SelectionError, Task, encodable
@@ -15,6 +16,9 @@ from funcgraph.tracedata.selection import Selection, pattern_names, select
 if TYPE_CHECKING:
     from funcgraph.answers.named_call import NamedCall
     from funcgraph.tracedata.opened import Trace
+
+#: An expectation is for people. So many calls take less than 300 MB.
+MOST_CALLS = 500_000
 
 
 def write_expectation(
@@ -39,32 +43,39 @@ def write_expectation(
 
     Raises:
         ExpectationError: the calls are too deep.
-        SelectionError, TraceError, OSError: as `check_trace`.
+        SelectionError: there are more than MOST_CALLS of them; or as `check_trace`.
+        TraceError, OSError: as `check_trace`.
 
     Example:
         >>> text = write_expectation(trace, ["shop.*"], begin="12.5", end="12.6")
     """
     if begin is None and end is None:
         functions = functions or ["*"]
-        threads = recorded_calls(trace, functions, tasks, buffers)
+        threads = recorded_calls(trace, functions, tasks, buffers, most=MOST_CALLS)
         return expectation_text(functions, _sections(list(threads), threads), depth)
     functions = functions or functions_of_time(trace, tasks, buffers, begin=begin, end=end)
-    threads = recorded_calls(trace, functions, tasks, buffers)
-    return _written(trace, threads, functions, depth, _begins_in(trace, begin, end))
+    part = _time(trace, begin, end)
+    threads = calls_of_part(trace, functions, tasks, buffers, part, MOST_CALLS)
+    return _written(trace, threads, functions, depth, _begins_in(part))
 
 
 def functions_of_time(
     trace: Trace, tasks: Sequence[str], buffers: Sequence[str], *, begin: str | None, end: str | None
 ) -> list[str]:
     """Return patterns for the functions of calls that begin in a time. Only that part is read."""
-    near = recorded_calls(trace, (), tasks, buffers, begin=begin, end=end)
-    return _patterns(trace, filter(_begins_in(trace, begin, end), all_calls(near)))
+    near = recorded_calls(trace, (), tasks, buffers, begin=begin, end=end, most=MOST_CALLS)
+    return _patterns(trace, filter(_begins_in(_time(trace, begin, end)), all_calls(near)))
 
 
-def _begins_in(trace: Trace, begin: str | None, end: str | None) -> Callable[[RecordedCall], bool]:
+def _time(trace: Trace, begin: str | None, end: str | None) -> tuple[int, int]:
+    """Return the first and the last nanosecond of a part."""
     chosen = select(trace, Selection(begin=begin, end=end)).events
     assert chosen is not None  # one of both is given
-    first_ns, last_ns = chosen[3], chosen[4]
+    return chosen[3], chosen[4]
+
+
+def _begins_in(part: tuple[int, int]) -> Callable[[RecordedCall], bool]:
+    first_ns, last_ns = part
     return lambda call: first_ns <= call.time_ns <= last_ns
 
 
@@ -78,14 +89,15 @@ def write_call(trace: Trace, call: NamedCall, functions: Sequence[str] = (), dep
         depth: only so many levels of calls, of which the call is the first; None: all.
 
     Raises:
-        SelectionError: the call is of none of these functions.
+        SelectionError: the call is of none of these functions; or it has more than MOST_CALLS below it.
         ExpectationError, TraceError, OSError: as `write_expectation`.
 
     Example:
         >>> text = write_call(trace, find_call(trace, "shop.checkout:3"))
     """
     functions = functions or functions_of_call(trace, call)
-    threads = recorded_calls(trace, functions, [str(call.task.tid)], [call.buffer])
+    tasks, part = [str(call.task.tid)], (call.begin_ns, call.end_ns)
+    threads = calls_of_part(trace, functions, tasks, [call.buffer], part, MOST_CALLS)
     written = {id(one) for one in calls_below([_found(threads, call)])}
     return _written(trace, threads, functions, depth, lambda one: id(one) in written)
 
@@ -93,7 +105,8 @@ def write_call(trace: Trace, call: NamedCall, functions: Sequence[str] = (), dep
 def functions_of_call(trace: Trace, call: NamedCall) -> list[str]:
     """Return patterns for the functions of a call, and of all that it calls. Only that part is read."""
     begin, end = call.times()
-    near = recorded_calls(trace, (), [str(call.task.tid)], [call.buffer], begin=begin, end=end)
+    tasks, buffers = [str(call.task.tid)], [call.buffer]
+    near = recorded_calls(trace, (), tasks, buffers, begin=begin, end=end, most=MOST_CALLS)
     return _patterns(trace, calls_below([_found(near, call)]))
 
 

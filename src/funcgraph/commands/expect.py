@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from funcgraph.answers.expectation import Expectation, ExpectationError, parse_expectation
 from funcgraph.answers.expectation_text import difference_json, difference_lines, title_of
 from funcgraph.answers.named_call import find_call
-from funcgraph.answers.recorded_calls import ThreadDifference, check_trace
+from funcgraph.answers.trace_check import ThreadDifference, check_trace
 from funcgraph.answers.written_expectation import write_call, write_expectation
 from funcgraph.command_support.answer import answer_text, write_answer
 from funcgraph.command_support.messages import CommandError, os_error_text, print_message

@@ -16,7 +16,7 @@ from funcgraph.answers.expectation import (
 )
 from funcgraph.answers.expectation_text import difference_lines, title_of
 from funcgraph.answers.expectation_writing import expectation_text
-from funcgraph.answers.recorded_calls import check_calls
+from funcgraph.answers.trace_check import check_calls
 
 if TYPE_CHECKING:
     from funcgraph.tracedata.description import Task

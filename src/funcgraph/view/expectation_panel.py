@@ -9,7 +9,7 @@ from typing import Any
 from funcgraph import _tracedata
 from funcgraph.answers.expectation import Expectation, ExpectationError, RecordedCall, parse_expectation
 from funcgraph.answers.expectation_text import difference_json, title_of
-from funcgraph.answers.recorded_calls import CheckedTrace, ThreadDifference, checked_trace
+from funcgraph.answers.trace_check import CheckedTrace, ThreadDifference, checked_trace
 from funcgraph.answers.written_expectation import (
     functions_of_call,
     functions_of_time,
