@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tracefile import Sections as Sections7
 from tracefile import Trace
 from tracereader import Desk, Sections, read_trace
 
+import funcgraph
 from funcgraph._tracedata import codec_names
 from funcgraph.tracedata import TraceError, TraceFile
 
@@ -55,6 +57,17 @@ def test_a_compressed_trace_is_a_fraction(desk: Desk) -> None:
     whole = desk.output.stat().st_size
     for compression in set(codec_names()) - {"none"}:
         assert desk.version_7(compression).stat().st_size < whole / 4
+
+
+def test_several_threads_may_read_one_trace(desk: Desk) -> None:
+    """Each with an iterator of its own. Broken by: one memory for what all of them decompress."""
+    fill(desk, 2_000, tasks=3)
+    desk.record()
+    for path in (desk.output, *map(desk.version_7, set(codec_names()) - {"none"})):
+        with funcgraph.open(path) as trace, ThreadPoolExecutor(4) as threads:
+            times = [[event.time_ns for event in trace.events()]] * 40
+            assert len(times[0]) == trace.nr_events
+            assert list(threads.map(lambda _: [event.time_ns for event in trace.events()], times)) == times
 
 
 def test_a_trace_without_records_has_sections(desk: Desk) -> None:

@@ -6,6 +6,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct fg_block_reader {
+    void *state;     /* the codec's */
+    uint8_t *packed; /* the block that was read last */
+    size_t packed_room;
+};
+
+static void free_reader(const struct fg_blocks *blocks, struct fg_block_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->state)
+        blocks->codec->state_free(reader->state);
+    free(reader->packed);
+    free(reader);
+}
+
+static struct fg_block_reader *new_reader(const struct fg_blocks *blocks)
+{
+    struct fg_block_reader *reader = calloc(1, sizeof(*reader));
+
+    if (reader)
+        reader->state = blocks->codec->state_new(blocks->codec);
+    if (reader && reader->state)
+        return reader;
+    free_reader(blocks, reader);
+    return NULL;
+}
+
+/* NULL: memory is short. */
+static struct fg_block_reader *take_reader(struct fg_blocks *blocks)
+{
+    struct fg_block_reader *reader = atomic_exchange(&blocks->idle, NULL);
+
+    return reader ? reader : new_reader(blocks);
+}
+
+static void give_reader(struct fg_blocks *blocks, struct fg_block_reader *reader)
+{
+    free_reader(blocks, atomic_exchange(&blocks->idle, reader));
+}
+
 int fg_blocks_new(struct fg_input input, const char *codec_name, struct fg_blocks **blocks,
                   char reason[FG_REASON_BYTES])
 {
@@ -26,16 +67,14 @@ int fg_blocks_new(struct fg_input input, const char *codec_name, struct fg_block
         return -ENOMEM;
     (*blocks)->input = input;
     (*blocks)->codec = codec;
-    (*blocks)->state = codec->state_new(codec);
-    return (*blocks)->state ? 0 : -ENOMEM;
+    return 0;
 }
 
 void fg_blocks_free(struct fg_blocks *blocks)
 {
     if (!blocks)
         return;
-    blocks->codec->state_free(blocks->state);
-    free(blocks->packed);
+    free_reader(blocks, atomic_load(&blocks->idle));
     free(blocks);
 }
 
@@ -62,27 +101,37 @@ int fg_block_open(const struct fg_blocks *blocks, uint64_t offset, uint64_t end,
     return 0;
 }
 
-static int reserve_packed(struct fg_blocks *blocks, size_t bytes)
+static int reserve_packed(struct fg_block_reader *reader, size_t bytes)
 {
-    if (bytes <= blocks->packed_room)
+    if (bytes <= reader->packed_room)
         return 0;
-    free(blocks->packed);
-    blocks->packed = malloc(bytes);
-    blocks->packed_room = blocks->packed ? bytes : 0;
-    return blocks->packed ? 0 : -ENOMEM;
+    free(reader->packed);
+    reader->packed = malloc(bytes);
+    reader->packed_room = reader->packed ? bytes : 0;
+    return reader->packed ? 0 : -ENOMEM;
+}
+
+static int read_block(const struct fg_blocks *blocks, struct fg_block_reader *reader, uint64_t offset,
+                      const struct fg_dat_block *block, void *into, char reason[FG_REASON_BYTES])
+{
+    int error = reserve_packed(reader, block->packed_bytes);
+
+    if (!error)
+        error = fg_input_read(&blocks->input, offset + sizeof(*block), reader->packed, block->packed_bytes,
+                              reason);
+    if (error)
+        return error;
+    return blocks->codec->decompress(reader->state, into, block->bytes, reader->packed, block->packed_bytes);
 }
 
 int fg_block_read(struct fg_blocks *blocks, uint64_t offset, const struct fg_dat_block *block, void *into,
                   char reason[FG_REASON_BYTES])
 {
-    int error = reserve_packed(blocks, block->packed_bytes);
+    struct fg_block_reader *reader = take_reader(blocks);
+    int error = reader ? read_block(blocks, reader, offset, block, into, reason) : -ENOMEM;
 
-    if (!error)
-        error = fg_input_read(&blocks->input, offset + sizeof(*block), blocks->packed, block->packed_bytes,
-                              reason);
-    if (!error)
-        error =
-            blocks->codec->decompress(blocks->state, into, block->bytes, blocks->packed, block->packed_bytes);
+    if (reader)
+        give_reader(blocks, reader);
     if (error == -EBADMSG)
         error = fg_refuse(reason, "damaged at byte %" PRIu64 ": this is not %s data of %" PRIu32 " bytes",
                           offset, blocks->codec->name, block->bytes);
@@ -95,20 +144,22 @@ int fg_window_reserve(struct fg_blocks *blocks, struct fg_window *window, size_t
     if (bytes <= window->room)
         return 0;
     fg_window_free(blocks, window);
-    if (bytes > FG_BLOCKS_WINDOWS_BYTES - blocks->windows_bytes)
+    if (atomic_fetch_add(&blocks->windows_bytes, bytes) + bytes > FG_BLOCKS_WINDOWS_BYTES) {
+        atomic_fetch_sub(&blocks->windows_bytes, bytes);
         return fg_refuse(reason, "its lanes need more than %" PRIu64 " bytes of memory at once",
                          FG_BLOCKS_WINDOWS_BYTES);
+    }
     window->data = malloc(bytes);
-    if (!window->data)
-        return -ENOMEM;
     window->room = bytes;
-    blocks->windows_bytes += bytes;
-    return 0;
+    if (window->data)
+        return 0;
+    fg_window_free(blocks, window);
+    return -ENOMEM;
 }
 
 void fg_window_free(struct fg_blocks *blocks, struct fg_window *window)
 {
-    blocks->windows_bytes -= window->room;
+    atomic_fetch_sub(&blocks->windows_bytes, window->room);
     free(window->data);
     *window = (struct fg_window){0};
 }

@@ -3,20 +3,22 @@
 #ifndef FG_BLOCKS_H
 #define FG_BLOCKS_H
 
+#include <stdatomic.h>
+
 #include "tracedata/base/codec.h"
 #include "tracedata/base/sections.h"
 #include "tracedata/read/dat/input.h"
 
 #define FG_BLOCKS_WINDOWS_BYTES (UINT64_C(1) << 30)
 
-/* For one thread at a time. */
+/* What reads one block at a time: several threads may read a file. */
+struct fg_block_reader;
+
 struct fg_blocks {
     struct fg_input input;
     const struct fg_codec *codec;
-    void *state;
-    uint8_t *packed; /* the block that was read last */
-    size_t packed_room;
-    uint64_t windows_bytes; /* of all windows */
+    struct fg_block_reader *_Atomic idle; /* one that nobody uses; or NULL */
+    _Atomic uint64_t windows_bytes;       /* of all windows */
 };
 
 /* A buffer for one block at a time. All zeros: there is none yet. */
