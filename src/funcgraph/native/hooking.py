@@ -24,7 +24,7 @@ from funcgraph.native.elf import Elf
 from funcgraph.native.errors import PLANNER, PlanError
 from funcgraph.native.object_name import object_name
 from funcgraph.native.patterns import function_glob, is_of_object, may_be_native, object_glob, place_of
-from funcgraph.native.plan_file import DamagedPlanError, Plan
+from funcgraph.native.plan_file import DamagedPlanError, Plan, PlanEntry
 from funcgraph.native.reasons import Reason
 
 __all__ = [
@@ -57,6 +57,9 @@ EVERYBODYS = (
     "python", "libpython*", "libc", "libm", "libmvec", "libpthread", "libdl", "librt", "libutil",
     "ld", "ld-*", "libgcc_s", "libstdc++", "libc++", "libc++abi",
 )  # fmt: skip
+#: Of an ifunc: what it chose would be hooked by its name.
+_NO_CHOICE = "what the ifunc chose cannot be hooked"
+
 # The functions of all objects but these.
 _ALL = "*:mod:*"
 _OWN_FOLDER = os.path.dirname(os.path.abspath(_engine.__file__))
@@ -189,6 +192,8 @@ def release(owner: str) -> None:
 def refusals(patterns: Iterable[str], *, is_total: bool = False) -> list[str]:
     """Say which functions that patterns may select are not hooked although they have users.
 
+    Of a pattern that selects none: which ones cannot be hooked.
+
     Args:
         patterns: as they were given.
         is_total: only of objects of which no function is hooked.
@@ -204,11 +209,43 @@ def refusals(patterns: Iterable[str], *, is_total: bool = False) -> list[str]:
             hooked.add(name)
         elif reason is not None and any(is_of_object(pattern, name) for pattern in given):
             refused.setdefault(name, Counter())[reason] += 1
-    return [
-        f"{name}: {_functions(reasons.total())} not hooked: {reasons.most_common(1)[0][0]}"
-        for name, reasons in refused.items()
-        if not (is_total and name in hooked)
-    ]
+    for path in _loaded() if any(map(_is_idle, given)) else ():
+        name = object_name(path)
+        if reasons := Counter(_unhookable(path, name, given)):
+            refused[name] = refused.get(name, Counter()) + reasons
+    return [_refusal(name, reasons) for name, reasons in refused.items() if not (is_total and name in hooked)]
+
+
+def _refusal(name: str, reasons: Counter[str]) -> str:
+    count = reasons.total()
+    functions = "1 function is" if count == 1 else f"{count} functions are"
+    return f"{name}: {functions} not hooked: {reasons.most_common(1)[0][0]}"
+
+
+def _is_idle(pattern: str) -> bool:
+    """Return whether a pattern names native functions, and selects none."""
+    is_of_functions = may_be_native(pattern) and function_glob(pattern) and not place_of(pattern)
+    return bool(is_of_functions) and not selects(pattern)
+
+
+def _unhookable(path: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
+    """Yield why each function of an object cannot be hooked that patterns name which select none."""
+    of_it = (pattern for pattern in patterns if is_of_object(pattern, name))
+    globs = [function_glob(pattern) for pattern in of_it if _is_idle(pattern)]
+    for entry in _entries_of(path) if globs else ():
+        is_named = any(_engine.glob_match(glob, known) for glob in globs for known in entry.names)
+        if is_named and entry.reason is not Reason.HOOKABLE:
+            yield _NO_CHOICE if entry.reason is Reason.IFUNC_RESOLVER else entry.reason.text
+
+
+def _entries_of(path: str) -> Iterator[PlanEntry]:
+    """Yield what the plan of an object has, of one that has none nothing."""
+    try:
+        with open(_plan_of(path), "rb") as file:
+            plan = Plan(file.read())
+    except (OSError, PlanError, DamagedPlanError):
+        return
+    yield from plan.entries()
 
 
 def _states() -> list[tuple[str, str, bool, str | None]]:
@@ -222,10 +259,6 @@ def selects(pattern: str) -> bool:
         is_of_object(pattern, name) and (not glob or _engine.glob_match(glob, function))
         for name, function, _, _ in _states()
     )
-
-
-def _functions(count: int) -> str:
-    return "1 function is" if count == 1 else f"{count} functions are"
 
 
 def _selects(pattern: str, path: str, name: str) -> bool:
@@ -253,6 +286,8 @@ def _look(failures: list[str] | None = None, *, is_later: bool = False) -> list[
         _objects[path] = selected | _objects.get(path, set())
         begin_s = time.monotonic()
         problem = _problem_of(path, name, selected)
+        if is_later and not problem and (reasons := Counter(_unhookable(path, name, selected))):
+            problem = _refusal(name, reasons)
         waited_s = time.monotonic() - begin_s
         if problem and failures is not None:
             failures.append(problem)
