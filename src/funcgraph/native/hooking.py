@@ -241,7 +241,7 @@ def _unhookable(path: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
 def _entries_of(path: str) -> Iterator[PlanEntry]:
     """Yield what the plan of an object has, of one that has none nothing."""
     try:
-        with open(_plan_of(path), "rb") as file:
+        with open(_path_of_plan(path), "rb") as file:
             plan = Plan(file.read())
     except (OSError, PlanError, DamagedPlanError):
         return
@@ -358,18 +358,27 @@ def _plan_of(path: str, place: str = "") -> str:
     Raises:
         OSError, PlanError: there is none.
     """
+    plan = _path_of_plan(path, place)
+    if not os.path.exists(plan):
+        _make_plan(path, place)
+    if not os.path.exists(plan):
+        raise PlanError("has no plan, and none could be made: see `funcgraph plan`")
+    return plan
+
+
+def _path_of_plan(path: str, place: str = "") -> str:
+    """Return the path that the plan of an object, or of a place in it, has or would have.
+
+    Raises:
+        OSError, PlanError: the object cannot be read.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         name = name_of(Elf(fd), fd, True, place)
     finally:
         os.close(fd)
     paths = [f"{folder}/{name}" for folder in (*_folders.values(), plans_path())]
-    plan = next(filter(os.path.exists, paths), paths[-1])
-    if not os.path.exists(plan):
-        _make_plan(path, place)
-    if not os.path.exists(plan):
-        raise PlanError("has no plan, and none could be made: see `funcgraph plan`")
-    return plan
+    return next(filter(os.path.exists, paths), paths[-1])
 
 
 def _make_plan(path: str, place: str) -> None:

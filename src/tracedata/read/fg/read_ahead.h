@@ -1,5 +1,5 @@
 /* Reads pieces before they are needed, in a thread of its own: to read, check, decompress and unpack one
- * takes about as long as a reader takes for its events.
+ * takes half as long as what a reader does with its events.
  *
  * A reader wants the pieces that it will come to. The thread reads them in that order, each into a slot, and
  * the reader takes them out. What no slot has, or not yet, the reader reads by itself: with more lanes than
