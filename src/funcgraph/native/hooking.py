@@ -209,9 +209,10 @@ def refusals(patterns: Iterable[str], *, is_total: bool = False) -> list[str]:
             hooked.add(name)
         elif reason is not None and any(is_of_object(pattern, name) for pattern in given):
             refused.setdefault(name, Counter())[reason] += 1
-    for path in _loaded() if any(map(_is_idle, given)) else ():
+    idle = _idle(given)
+    for path in _loaded() if idle else ():
         name = object_name(path)
-        if reasons := Counter(_unhookable(path, name, given)):
+        if reasons := Counter(_unhookable(path, name, idle)):
             refused[name] = refused.get(name, Counter()) + reasons
     return [_refusal(name, reasons) for name, reasons in refused.items() if not (is_total and name in hooked)]
 
@@ -222,16 +223,16 @@ def _refusal(name: str, reasons: Counter[str]) -> str:
     return f"{name}: {functions} not hooked: {reasons.most_common(1)[0][0]}"
 
 
-def _is_idle(pattern: str) -> bool:
-    """Return whether a pattern names native functions, and selects none."""
-    is_of_functions = may_be_native(pattern) and function_glob(pattern) and not place_of(pattern)
-    return bool(is_of_functions) and not selects(pattern)
+def _idle(patterns: Iterable[str]) -> list[str]:
+    """Return the patterns that name native functions, and select none."""
+    named = [one for one in patterns if may_be_native(one) and function_glob(one) and not place_of(one)]
+    known = {f"{function}:mod:{name}" for name, function, _, _ in _states()} if named else set()
+    return [one for one in named if one not in known and not selects(one)]
 
 
-def _unhookable(path: str, name: str, patterns: Iterable[str]) -> Iterator[str]:
+def _unhookable(path: str, name: str, idle: Iterable[str]) -> Iterator[str]:
     """Yield why each function of an object cannot be hooked that patterns name which select none."""
-    of_it = (pattern for pattern in patterns if is_of_object(pattern, name))
-    globs = [function_glob(pattern) for pattern in of_it if _is_idle(pattern)]
+    globs = [function_glob(pattern) for pattern in idle if is_of_object(pattern, name)]
     for entry in _entries_of(path) if globs else ():
         is_named = any(_engine.glob_match(glob, known) for glob in globs for known in entry.names)
         if is_named and entry.reason is not Reason.HOOKABLE:
@@ -286,7 +287,7 @@ def _look(failures: list[str] | None = None, *, is_later: bool = False) -> list[
         _objects[path] = selected | _objects.get(path, set())
         begin_s = time.monotonic()
         problem = _problem_of(path, name, selected)
-        if is_later and not problem and (reasons := Counter(_unhookable(path, name, selected))):
+        if is_later and not problem and (reasons := Counter(_unhookable(path, name, _idle(selected)))):
             problem = _refusal(name, reasons)
         waited_s = time.monotonic() - begin_s
         if problem and failures is not None:

@@ -1,7 +1,6 @@
 /* Promise: pieces that are read ahead are those that reading them one by one gives, in whatever turn the runs
- * are read, with damaged ones among them, with runs that nobody reads to their end, and in the child of a
- * fork. There is no thread for a few pieces, with one processor, or with a codec that is not for all
- * threads. */
+ * are read. So they are if some are damaged, if nobody reads a run to its end, and in the child of a fork.
+ * There is no thread for a few pieces, with one processor, or with a codec that is not for all threads. */
 #undef NDEBUG
 #define _GNU_SOURCE
 #include <assert.h>

@@ -6,32 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracedata/base/packing.h"
+
 struct fg_block_reader {
-    void *state;     /* the codec's */
-    uint8_t *packed; /* the block that was read last */
-    size_t packed_room;
+    struct fg_unpacker unpacker;
+    struct fg_text packed; /* the block that was read last */
 };
 
-static void free_reader(const struct fg_blocks *blocks, struct fg_block_reader *reader)
+static void free_reader(struct fg_block_reader *reader)
 {
     if (!reader)
         return;
-    if (reader->state)
-        blocks->codec->state_free(reader->state);
-    free(reader->packed);
+    fg_unpacker_free(&reader->unpacker);
+    fg_text_free(&reader->packed);
     free(reader);
-}
-
-static struct fg_block_reader *new_reader(const struct fg_blocks *blocks)
-{
-    struct fg_block_reader *reader = calloc(1, sizeof(*reader));
-
-    if (reader)
-        reader->state = blocks->codec->state_new(blocks->codec);
-    if (reader && reader->state)
-        return reader;
-    free_reader(blocks, reader);
-    return NULL;
 }
 
 /* NULL: memory is short. */
@@ -39,12 +27,12 @@ static struct fg_block_reader *take_reader(struct fg_blocks *blocks)
 {
     struct fg_block_reader *reader = atomic_exchange(&blocks->idle, NULL);
 
-    return reader ? reader : new_reader(blocks);
+    return reader ? reader : calloc(1, sizeof(*reader));
 }
 
 static void give_reader(struct fg_blocks *blocks, struct fg_block_reader *reader)
 {
-    free_reader(blocks, atomic_exchange(&blocks->idle, reader));
+    free_reader(atomic_exchange(&blocks->idle, reader));
 }
 
 int fg_blocks_new(struct fg_input input, const char *codec_name, struct fg_blocks **blocks,
@@ -74,7 +62,7 @@ void fg_blocks_free(struct fg_blocks *blocks)
 {
     if (!blocks)
         return;
-    free_reader(blocks, atomic_load(&blocks->idle));
+    free_reader(atomic_load(&blocks->idle));
     free(blocks);
 }
 
@@ -101,27 +89,19 @@ int fg_block_open(const struct fg_blocks *blocks, uint64_t offset, uint64_t end,
     return 0;
 }
 
-static int reserve_packed(struct fg_block_reader *reader, size_t bytes)
-{
-    if (bytes <= reader->packed_room)
-        return 0;
-    free(reader->packed);
-    reader->packed = malloc(bytes);
-    reader->packed_room = reader->packed ? bytes : 0;
-    return reader->packed ? 0 : -ENOMEM;
-}
-
 static int read_block(const struct fg_blocks *blocks, struct fg_block_reader *reader, uint64_t offset,
                       const struct fg_dat_block *block, void *into, char reason[FG_REASON_BYTES])
 {
-    int error = reserve_packed(reader, block->packed_bytes);
+    char *packed;
+    int error;
 
-    if (!error)
-        error = fg_input_read(&blocks->input, offset + sizeof(*block), reader->packed, block->packed_bytes,
-                              reason);
+    if (!fg_text_reserve(&reader->packed, block->packed_bytes))
+        return -ENOMEM;
+    packed = reader->packed.data;
+    error = fg_input_read(&blocks->input, offset + sizeof(*block), packed, block->packed_bytes, reason);
     if (error)
         return error;
-    return blocks->codec->decompress(reader->state, into, block->bytes, reader->packed, block->packed_bytes);
+    return fg_unpack(&reader->unpacker, blocks->codec->id, into, block->bytes, packed, block->packed_bytes);
 }
 
 int fg_block_read(struct fg_blocks *blocks, uint64_t offset, const struct fg_dat_block *block, void *into,

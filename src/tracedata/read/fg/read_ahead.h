@@ -5,9 +5,9 @@
  * the reader takes them out. What no slot has, or not yet, the reader reads by itself: with more lanes than
  * slots most of them do. A piece that was wanted and is not taken for long gives its slot away.
  *
- * One thread wants and takes. There is no reading ahead where it cannot help or is not safe: on a machine
- * with one processor, without memory or a thread for it, in the child of a fork, and with a codec that is not
- * for all threads. */
+ * One thread wants and takes. Nothing is read ahead on a machine with one processor, where it cannot help,
+ * nor without memory or a thread for it. Nor where it is not safe: in the child of a fork, and with a codec
+ * that is not for all threads. */
 #ifndef FG_READ_AHEAD_H
 #define FG_READ_AHEAD_H
 
